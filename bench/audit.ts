@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEvent } from '../src/audit/event.ts';
-import { openAuditKey } from '../src/audit/key.ts';
-import { openAuditLog } from '../src/audit/logs.ts';
+import { openAuditKey } from '../src/audit/audit-key.ts';
+import { openAuditLog } from '../src/audit/open-log.ts';
 import { proveEvent } from '../src/audit/prove.ts';
-import { readEvents } from '../src/audit/read.ts';
+import { readEvents } from '../src/audit/read-events.ts';
 import { verifyLogs } from '../src/audit/verify.ts';
 import { figuresOf } from './stats.ts';
 

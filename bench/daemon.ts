@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Client } from '../src/client/index.ts';
-import { connect, daemonCommand } from '../src/local/index.ts';
+import { connectLocal, daemonCommand } from '../src/local/index.ts';
 import { childrenOf } from './processes.ts';
 
 /** Where a part of the benchmark works; removed when it is disposed. */
@@ -60,7 +60,7 @@ export async function startDaemon(place: Place, options: DaemonOptions = {}): Pr
   const ended = once(child, 'exit');
   const said: unknown = await Promise.race([once(child.stdout, 'data'), ended.then(() => null)]);
   if (said === null || child.pid === undefined) throw new Error('the daemon did not start');
-  const client = await connect({ socketPath: place.socketPath });
+  const client = await connectLocal({ socketPath: place.socketPath });
   await client.ping();
   return {
     client,

@@ -8,8 +8,8 @@ import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../src/client/connect.ts';
-import { connect as connectLocal } from '../src/local/index.ts';
+import { connectByUrl } from '../src/client/connect.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { data, mainToken, startHttp } from '../test/support/http.ts';
 import { callOf, mcpClient, nobody, stdioOf } from '../test/support/mcp.ts';
 import { rowHead, rowLine } from './report.ts';
@@ -74,7 +74,7 @@ function checked(code: unknown, where: string): void {
 }
 
 const local = await connectLocal({ socketPath: daemon.socketPath });
-const remote = await connect({ url: daemon.origin, token: mainToken });
+const remote = await connectByUrl({ url: daemon.origin, token: mainToken });
 const mcp = mcpClient('2026-07-28', nobody());
 await mcp.connect(stdioOf(daemon));
 const own = { shell: '/bin/bash', working_dir: daemon.root } as const;

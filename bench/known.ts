@@ -6,9 +6,9 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { rows } from './secrets/corpus.ts';
-import type { KnownValue, Piece } from '../src/redaction/finding.ts';
+import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { KnownMasker } from '../src/redaction/known/masker.ts';
+import { KnownMasker } from '../src/redaction/known/known-masker.ts';
 
 const MB = 1e6;
 const chunkBytes = 64 * 1024;
@@ -32,9 +32,9 @@ const cleanText = (): string =>
     .join('');
 const known = (value: string, name = 'K'): KnownValue => ({ name, value, tag: '[HIDDEN:000000]' });
 
-function run(index: KnownIndex, bytes: Uint8Array): Piece[] {
+function run(index: KnownIndex, bytes: Uint8Array): MaskedChunk[] {
   const masker = new KnownMasker(index);
-  const pieces: Piece[] = [];
+  const pieces: MaskedChunk[] = [];
   for (let at = 0; at < bytes.length; at += chunkBytes) {
     pieces.push(...masker.push(bytes.subarray(at, at + chunkBytes)));
   }
@@ -196,7 +196,7 @@ function endless(): void {
   let shown = 0;
   let hidden = 0;
   const before = process.memoryUsage().rss;
-  const take = (pieces: readonly Piece[]): void => {
+  const take = (pieces: readonly MaskedChunk[]): void => {
     for (const piece of pieces) {
       if (piece.kind === 'hidden') hidden += piece.bytes;
       else shown += piece.bytes.filter((byte) => byte !== 10).length;

@@ -10,25 +10,25 @@ import { parseArgs } from 'node:util';
 import type { Verdict } from '../src/command.ts';
 import type { Analysis } from '../src/policy/analysis.ts';
 import { analyseShell } from '../src/policy/analyse.ts';
-import { decide, type Reach } from '../src/policy/decide.ts';
+import { decideCommand, type Exposure } from '../src/policy/decide.ts';
 import { analysePython } from '../src/policy/python/check.ts';
 import { analyseWindows } from '../src/policy/windows/analyse.ts';
 import type { Case } from './policy.ts';
 
-const held: Reach = {
+const held: Exposure = {
   sandbox: 'bubblewrap',
   level: 'full',
   protectedPaths: true,
   network: 'off',
   keysHidden: true,
   undo: true,
-  beyond: [],
+  extraGrants: [],
 };
 const places = {
   held,
   network: { ...held, network: 'on' },
   unheld: { ...held, sandbox: 'none', level: 'none', undo: false },
-} as const satisfies Record<string, Reach>;
+} as const satisfies Record<string, Exposure>;
 const columns = [
   ['guarded', 'held'],
   ['auto', 'held'],
@@ -57,9 +57,9 @@ async function analysisOf({ command, shell }: Case): Promise<Analysis> {
 
 const verdicts = (analysis: Analysis): readonly Verdict[] =>
   columns.map(([base, place]) =>
-    decide(
+    decideCommand(
       { name: base, version: '', base },
-      { analysis, facts: null, reach: places[place], variables: [] },
+      { analysis, facts: null, exposure: places[place], variables: [] },
     ),
   );
 

@@ -13,8 +13,8 @@
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { DeniedIndex, matchText, type Match } from '../src/publish/index.ts';
-import { Passages } from '../src/publish/gate-sum.ts';
+import { DeniedIndex, matchDeniedText, type PassageMatch } from '../src/publish/denied-index.ts';
+import { PassageCollector } from '../src/publish/gate-passages.ts';
 import { forms } from '../test/support/publish-forms.ts';
 import { figuresOf } from './stats.ts';
 
@@ -113,7 +113,7 @@ function build(): DeniedIndex {
   for (const { path: name, bytes } of corpus.denied) made.put(name, bytes);
   const spent = process.cpuUsage(before).user / 1000;
   const ms = performance.now() - started;
-  for (const { path: name, bytes } of corpus.seen) made.see(name, bytes);
+  for (const { path: name, bytes } of corpus.seen) made.putVisible(name, bytes);
   const stats = made.stats();
   const mb = corpus.denied.reduce((sum, { bytes }) => sum + bytes.length, 0) / 1e6;
   const perByte = (stats.indexBytes / stats.deniedBytes).toFixed(2);
@@ -133,9 +133,9 @@ function build(): DeniedIndex {
 }
 
 /** The best score of one source, as the gate adds it up. */
-async function score(bytes: Uint8Array): Promise<readonly [number, Match | undefined]> {
-  const matches = await matchText(index, bytes, () => Promise.resolve());
-  const passages = new Passages();
+async function score(bytes: Uint8Array): Promise<readonly [number, PassageMatch | undefined]> {
+  const matches = await matchDeniedText(index, bytes, () => Promise.resolve());
+  const passages = new PassageCollector();
   const whole = {
     kind: 'part',
     name: 'file',
@@ -145,7 +145,7 @@ async function score(bytes: Uint8Array): Promise<readonly [number, Match | undef
     span: null,
   } as const;
   for (const match of matches) passages.add(match, { ...whole, bytes });
-  return [Math.max(0, ...passages.found().map((found) => found.score ?? 0)), matches[0]];
+  return [Math.max(0, ...passages.findings().map((found) => found.score ?? 0)), matches[0]];
 }
 
 /** Whether a file that counts as independent has lines in a row of a denied one: vendored code. */
@@ -211,7 +211,7 @@ function snippets(lines: number, count: number): string[][] {
   return found;
 }
 
-function best(matches: readonly Match[]): number {
+function best(matches: readonly PassageMatch[]): number {
   return Math.max(0, ...matches.map(({ novel }) => novel));
 }
 

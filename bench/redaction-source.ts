@@ -10,9 +10,9 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { openRedactor } from '../src/redaction/open.ts';
-import type { Redaction } from '../src/redaction/stream.ts';
-import { Tags } from '../src/redaction/tag.ts';
+import { openRedactor } from '../src/redaction/open-redactor.ts';
+import type { SecretReplacement } from '../src/redaction/stream-redactor.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
 
 const alteredMax = 0.003;
 const bytesMax = 2e6;
@@ -39,7 +39,7 @@ const roots =
         '/usr/share/perl',
         '/usr/include',
       ];
-const tags = new Tags(randomBytes(32));
+const tags = new RedactionTags(randomBytes(32));
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function filesOf(folder: string): string[] {
@@ -58,18 +58,18 @@ function spread(all: readonly string[], most: number): readonly string[] {
   return all.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
 }
 
-function redactionsOf(bytes: Uint8Array): Redaction[] {
-  const found: Redaction[] = [];
+function redactionsOf(bytes: Uint8Array): SecretReplacement[] {
+  const found: SecretReplacement[] = [];
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
-  const told = (redaction: Redaction): void => void found.push(redaction);
-  const stream = openRedactor({ options, prior: 'none', index: null, tags, told });
+  const told = (redaction: SecretReplacement): void => void found.push(redaction);
+  const stream = openRedactor({ options, prior: 'none', index: null, tags, onRedaction: told });
   stream.push(bytes);
   stream.end();
   return found;
 }
 
 /** The line around a span, with the span in `«»`. */
-function shown(bytes: Buffer, { from, to }: Redaction): string {
+function shown(bytes: Buffer, { from, to }: SecretReplacement): string {
   const start = Math.max(bytes.lastIndexOf(10, from) + 1, from - 60);
   const feed = bytes.indexOf(10, to);
   const end = Math.min(feed === -1 ? bytes.length : feed, to + 40);

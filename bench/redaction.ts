@@ -11,10 +11,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { RuleSet } from '../src/redaction/rules/ruleset.ts';
+import { SecretRuleSet } from '../src/redaction/rules/rule-set.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { openRedactor } from '../src/redaction/open.ts';
-import { Tags } from '../src/redaction/tag.ts';
+import { openRedactor } from '../src/redaction/open-redactor.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
 import { Place, startDaemon } from './daemon.ts';
 import { checkLines, type Check } from './report.ts';
 import { figuresOf, type Figures } from './stats.ts';
@@ -25,7 +25,7 @@ const MB = 1e6;
 const chunkBytes = 64 * 1024;
 const wanted = (values.quick ? 10 : 50) * MB;
 const checks: Check[] = [];
-const tags = new Tags(randomBytes(32));
+const tags = new RedactionTags(randomBytes(32));
 
 /** Ordinary logs: what commands of this machine print, with numbers that never repeat. */
 function logs(bytes: number): Buffer {
@@ -79,7 +79,7 @@ interface Speed {
 
 function through(input: Buffer, index: KnownIndex | null, size = chunkBytes): Speed {
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
-  const stream = openRedactor({ options, prior: 'none', index, tags, told: () => {} });
+  const stream = openRedactor({ options, prior: 'none', index, tags, onRedaction: () => {} });
   let worstMs = 0;
   const begun = process.cpuUsage();
   for (let at = 0; at < input.length; at += size) {
@@ -109,7 +109,7 @@ for (const count of [0, 1, 20, 100]) {
   }
 }
 
-const rules = RuleSet.shipped();
+const rules = SecretRuleSet.shipped();
 const text = input.toString('latin1');
 const begun = process.cpuUsage();
 let found = 0;

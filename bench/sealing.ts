@@ -14,10 +14,10 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { constants, zstdCompressSync } from 'node:zlib';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { Tags } from '../src/redaction/tag.ts';
-import { Channel } from '../src/redactor/channel.ts';
-import { newIdentity } from '../src/sealing/keys.ts';
-import { RawLogWriter } from '../src/sealing/writer.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
+import { RedactorChannel } from '../src/redactor/channel.ts';
+import { generateIdentity } from '../src/sealing/keys.ts';
+import { RawLogWriter } from '../src/sealing/raw-log-writer.ts';
 import { checkLines, type Check } from './report.ts';
 import { figuresOf } from './stats.ts';
 
@@ -25,7 +25,7 @@ const { values } = parseArgs({ options: { quick: { type: 'boolean', default: fal
 const MB = 1e6;
 const chunkBytes = 64 * 1024;
 const bytesMax = 1e12;
-const { recipient } = newIdentity();
+const { recipient } = generateIdentity();
 const root = mkdtempSync(path.join(tmpdir(), 'trl-bench-sealing-'));
 const checks: Check[] = [];
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -71,10 +71,10 @@ async function sealed(input: Buffer): Promise<void> {
   const failed = ({ why }: { why: string }): never => {
     throw new Error(why);
   };
-  const writer = new RawLogWriter(options, { failed, room: () => room() });
+  const writer = new RawLogWriter(options, { onFailure: failed, onRoom: () => room() });
   for (const chunk of chunksOf(input)) {
     writer.append('stdout', chunk);
-    if (!writer.behind) continue;
+    if (!writer.isBehind) continue;
     await new Promise<void>((resolve) => {
       room = resolve;
     });
@@ -94,14 +94,14 @@ const packed = (chunk: Buffer): Buffer =>
   zstdCompressSync(chunk, { params: { [constants.ZSTD_c_compressionLevel]: 1 } });
 
 async function redacted(input: Buffer, seals: boolean): Promise<void> {
-  const tags = new Tags(Buffer.alloc(32));
+  const tags = new RedactionTags(Buffer.alloc(32));
   const known = Array.from({ length: 20 }, (_, at) => {
     const value = randomBytes(24).toString('base64url');
     return { name: `S${at}`, value, tag: tags.of(value) };
   });
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
   const seal = seals ? { base: newPath(), recipients: [recipient], bytesMax } : null;
-  const channel = new Channel(
+  const channel = new RedactorChannel(
     { channel: 1, command: 'cat', known, interactive: false, reveal: [], seal },
     { index: new KnownIndex(known), tags, options },
     { give: () => {}, unsealed: () => {} },

@@ -7,7 +7,7 @@
  */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { redactionProfiles, type RedactionProfile } from '../src/redaction/finding.ts';
+import { redactionProfileNames, type RedactionProfile } from '../src/redaction/secret-finding.ts';
 import { readCorpus, type Corpus } from './secrets/corpus.ts';
 import { ours, secretlint } from './secrets/finders.ts';
 import { measure, sumOf, type Measured, type Share } from './secrets/measure.ts';
@@ -41,7 +41,7 @@ async function main(): Promise<number> {
       'no-speed': { type: 'boolean', default: false },
     },
   });
-  const profile = redactionProfiles.find((one) => one === values.profile);
+  const profile = redactionProfileNames.find((one) => one === values.profile);
   if (profile === undefined) throw new Error(`Unknown profile "${values.profile}"`);
   const root = path.dirname(import.meta.dirname);
   const corpus = readCorpus(values.corpus ?? path.join(root, 'test/fixtures/secrets'));

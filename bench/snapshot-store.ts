@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { SnapshotStore } from '../src/snapshot/store.ts';
-import { TreeIdentity } from '../src/snapshot/tree.ts';
+import { TreeIdentity } from '../src/snapshot/tree-identity.ts';
 
 const MiB = 2 ** 20;
 const root = mkdtempSync(path.join(tmpdir(), 'trl-bench-store-'));

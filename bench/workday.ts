@@ -14,7 +14,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { live } from './workday-live.ts';
 import { projects, type Project } from './workday-projects.ts';
 import { commands as small, project as smallSetup } from './workday-small.ts';
@@ -237,7 +237,7 @@ async function call(agent: Client, args: Record<string, unknown>) {
 
 /** The person: yes, for the session where that is offered; answers why it was asked. */
 async function answered(id: string): Promise<string> {
-  await using person = await connect({ socketPath: path.join(at('run'), 'trl.sock') });
+  await using person = await connectLocal({ socketPath: path.join(at('run'), 'trl.sock') });
   const { approvals } = await person.call('approval.list', {});
   const view = approvals.find(({ approval_id: one }) => one === id);
   if (view === undefined) return 'it is not there';

@@ -6,13 +6,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { ExecRecorder } from '../src/daemon/auditing/exec-recorder.ts';
-import { Grounds } from '../src/daemon/sessions/grounds.ts';
+import { ContextCache } from '../src/daemon/sessions/context-cache.ts';
 import { Runners } from '../src/daemon/runners.ts';
-import { Committing } from '../src/host/committing.ts';
+import { ChangeCommitter } from '../src/host/change-committer.ts';
 import { SessionWorkspace } from '../src/host/session-workspace.ts';
-import { Tree } from '../src/host/tree.ts';
+import { WorkspaceTree } from '../src/host/workspace-tree.ts';
 import { SnapshotStore } from '../src/snapshot/store.ts';
-import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../src/workspace/changes/overlay-diff.ts';
 import { figuresOf } from './stats.ts';
 
 const file = process.env['TRL_BENCH_TIMES'];
@@ -49,11 +49,11 @@ function rootOf(workspace: object): string {
   const parts: unknown = Reflect.get(workspace, 'parts');
   const tree: unknown =
     typeof parts === 'object' && parts !== null ? Reflect.get(parts, 'tree') : 0;
-  return tree instanceof Tree ? tree.root : '';
+  return tree instanceof WorkspaceTree ? tree.root : '';
 }
 
 if (isMainThread && file !== undefined) {
-  time(Grounds, 'of', 'ground');
+  time(ContextCache, 'of', 'ground');
   time(Runners, 'launch', 'launch');
   time(Runners, 'exited', 'run');
   time(SessionWorkspace, 'fresh', 'fresh');
@@ -61,10 +61,10 @@ if (isMainThread && file !== undefined) {
   time(SessionWorkspace, 'settle', 'settle');
   time(ExecRecorder, 'starting', 'start');
   time(ExecRecorder, 'ended', 'end');
-  time(UpperCapture, 'capture', 'capture');
-  time(UpperCapture, 'clearApplied', 'clear');
-  time(Committing, 'commit', 'commit');
-  time(Tree, 'exclusive', 'apply');
+  time(OverlayCapture, 'capture', 'capture');
+  time(OverlayCapture, 'clearApplied', 'clear');
+  time(ChangeCommitter, 'commit', 'commit');
+  time(WorkspaceTree, 'exclusive', 'apply');
   time(SnapshotStore, 'sync', 'sync');
   process.on('exit', () => {
     const all = [...times].map(([name, samples]) => [name, figuresOf(samples)]);

@@ -4,7 +4,7 @@
  */
 import { isMainThread } from 'node:worker_threads';
 import { ExecRecorder } from '../src/daemon/auditing/exec-recorder.ts';
-import { LateLog } from '../src/daemon/auditing/late-log.ts';
+import { LazyAuditLog } from '../src/daemon/auditing/lazy-audit-log.ts';
 
 if (isMainThread) {
   const nothing = (): void => {};
@@ -15,5 +15,5 @@ if (isMainThread) {
     starting: () => Promise.resolve(),
     ended: () => Promise.resolve(null),
   });
-  Object.assign(LateLog.prototype, { append: () => Promise.resolve([]) });
+  Object.assign(LazyAuditLog.prototype, { append: () => Promise.resolve([]) });
 }

@@ -19,7 +19,7 @@ const directories = {
   rustup: ['.rustup/toolchains'],
 } as const satisfies Record<CacheTool, readonly string[]>;
 
-export function sharedDirectoriesOf(tools: readonly CacheTool[]): string[] {
+export function cacheDirectoriesOf(tools: readonly CacheTool[]): string[] {
   return tools.flatMap((tool) => [...directories[tool]]);
 }
 

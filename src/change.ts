@@ -23,13 +23,13 @@ export type Entry =
       /** Lower-case hex; `null`: nobody read it, so it is not known. */
       readonly sha256: string | null;
     }
-  | { readonly type: 'directory'; readonly mode: number; readonly whole?: Whole }
+  | { readonly type: 'directory'; readonly mode: number; readonly whole?: DirectorySummary }
   /** `target` as bytes, like a path, but whatever the link says. */
   | { readonly type: 'symlink'; readonly target: string }
   | { readonly type: 'fifo' | 'socket' | 'device'; readonly mode: number };
 
 /** What is in a directory that came with thousands of entries, which are told as one. */
-export interface Whole {
+export interface DirectorySummary {
   readonly files: number;
   readonly directories: number;
   readonly links: number;

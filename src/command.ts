@@ -106,10 +106,10 @@ export interface Shell {
 }
 
 /** What carries from one command of a session to the next. */
-export type Carry = 'none' | 'cwd+env' | 'shell';
+export type StatePersistence = 'none' | 'cwd+env' | 'shell';
 
 /** One command as the caller put it, parsed and trusted in shape only. */
-export interface Request {
+export interface CommandRequest {
   readonly command: string;
   /** Default: `shell`. */
   readonly language?: Language;
@@ -188,7 +188,7 @@ export interface Plan {
   readonly env: Readonly<Record<string, string>>;
   /** Variables of this command only: they never carry. */
   readonly command_env: Readonly<Record<string, string>>;
-  readonly carry: Carry;
+  readonly carry: StatePersistence;
   /** Values that its output shows although they look like secrets, by digest; absent: none. */
   readonly reveal?: readonly string[];
   /** File mode mask; absent: 022. */
@@ -205,7 +205,7 @@ export type Box =
   | { readonly kind: 'none' }
   | {
       readonly kind: 'bubblewrap';
-      readonly holder: Holder;
+      readonly holder: SandboxNamespace;
       /** Arguments of the command's own bubblewrap, up to but without `--`. */
       readonly args: readonly string[];
       /** Seccomp program (`struct sock_filter[]`), base64. */
@@ -239,7 +239,7 @@ export interface Overlay {
 }
 
 /** The session's user, network and mount namespace, made once and kept as descriptors. */
-export interface Holder {
+export interface SandboxNamespace {
   /** SHA-256 of the rest: two holders of equal id are interchangeable within a session. */
   readonly id: string;
   /**
@@ -291,12 +291,12 @@ export type ApprovedPlan = {
   readonly digest: string;
   /** Canonical JSON of the plan with the box's digest in place of the box. */
   readonly canonical: string;
-  readonly box: SealedBox;
+  readonly box: CanonicalBox;
   readonly [approved]: true;
 };
 
 /** A box as text, under the SHA-256 (hex) of it. */
-export interface SealedBox {
+export interface CanonicalBox {
   readonly digest: string;
   readonly canonical: string;
 }

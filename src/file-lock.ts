@@ -14,7 +14,7 @@ const lockMs = 5_000;
  *
  * @throws TrlError `BACKEND_UNAVAILABLE` when somebody else holds the lock for 5 s; what `act` does
  */
-export function whileLocked<Answer>(file: string, act: () => Answer): Answer {
+export function withFileLock<Answer>(file: string, act: () => Answer): Answer {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   closeSync(openSync(`${file}.lock`, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600));
   const lock = new DatabaseSync(`${file}.lock`, { timeout: lockMs });

@@ -269,7 +269,7 @@ export type RuntimeBounds = Readonly<Record<RuntimeBoundName, number>>;
  * The last quarter is for callers that hold `few`. A token may hold half, all tokens together three
  * quarters; one session half of the commands.
  */
-export function shareOf(max: number): {
+export function fairShareOf(max: number): {
   readonly token: number;
   readonly tokens: number;
   readonly caller: number;
@@ -290,10 +290,14 @@ export function shareOf(max: number): {
  * Why `caller` may not hold one more, as the beginning of a sentence that the name of what is held
  * ends; `null`: it may. `holders`: the caller of each that is held.
  */
-export function shareTaken(holders: Iterable<string>, caller: string, max: number): string | null {
+export function fairShareRefusal(
+  holders: Iterable<string>,
+  caller: string,
+  max: number,
+): string | null {
   const all = [...holders];
   const own = all.filter((one) => one === caller).length;
-  const share = shareOf(max);
+  const share = fairShareOf(max);
   if (isOfToken(caller)) {
     if (own >= share.token) return `this token has its share of ${share.token} of ${max}`;
     if (all.filter(isOfToken).length >= share.tokens) {

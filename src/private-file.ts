@@ -27,7 +27,7 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY
  * @throws TrlError `AUTH_FAILED` when it is a link, larger than `bytesMax`, another's, open to
  *   others, or cannot be read
  */
-export function readPrivate(file: string, bytesMax: number): string | null {
+export function readPrivateFile(file: string, bytesMax: number): string | null {
   let fd: number;
   try {
     // Not blocking: a FIFO in its place would otherwise hold the reader.
@@ -51,7 +51,7 @@ export function readPrivate(file: string, bytesMax: number): string | null {
 }
 
 /** A new file (0600), whole and on disk when this returns. `file` must not exist. */
-export function createDurable(file: string, bytes: Uint8Array): void {
+export function createDurableFile(file: string, bytes: Uint8Array): void {
   const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     writeFileSync(fd, bytes);
@@ -68,12 +68,12 @@ export function createDurable(file: string, bytes: Uint8Array): void {
  * @throws TrlError `AUTH_FAILED` when the directory is another's, others may write to it, or the
  *   file cannot be written
  */
-export function writePrivate(file: string, text: string): void {
+export function writePrivateFile(file: string, text: string): void {
   const directory = path.dirname(file);
   const fresh = `${file}.${randomBytes(8).toString('hex')}`;
   try {
     makePrivateDirectory(directory);
-    createDurable(fresh, Buffer.from(text));
+    createDurableFile(fresh, Buffer.from(text));
     renameSync(fresh, file);
     const held = openSync(directory, O_RDONLY | O_DIRECTORY);
     fsyncSync(held);

@@ -10,11 +10,11 @@ const reserved: ReadonlySet<string> = new Set(
 );
 
 /** In single quotes, whatever it is. */
-export const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoteSingle = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** `word` in a form that every POSIX shell reads as exactly these characters. */
 export function quoteWord(word: string): string {
-  return plain.test(word) && !reserved.has(word) ? word : quote(word);
+  return plain.test(word) && !reserved.has(word) ? word : quoteSingle(word);
 }
 
 /** Shell text that runs exactly these words: nothing in them is expanded. */
@@ -25,7 +25,7 @@ export function quoteArgv(argv: readonly string[]): string {
 const tagsShown = 5;
 
 /** Values that are hidden, by the first digits of their tags. */
-export function revealText(digests: readonly string[]): string {
+export function describeReveal(digests: readonly string[]): string {
   const tags = digests.slice(0, tagsShown).map((digest) => `[HIDDEN:${digest.slice(0, 6)}…]`);
   const more = digests.length > tags.length ? ` and ${digests.length - tags.length} more` : '';
   return `what is hidden as ${tags.join(', ')}${more}`;

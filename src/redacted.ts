@@ -4,7 +4,7 @@
  * `known`: a value that a source holds, in whatever encoding. `format`: the form of one provider's
  * keys. `context`: what stands beside it says so. `score`: it looks drawn at random.
  */
-export type FindingKind = 'known' | 'format' | 'context' | 'score';
+export type RedactionFindingKind = 'known' | 'format' | 'context' | 'score';
 
 /** A secret whose value is known beforehand: in memory and on the way to a redactor only. */
 export interface KnownSecret {
@@ -23,7 +23,7 @@ export interface KnownValue extends KnownSecret {
 export interface RedactionEntry {
   /** What stands in its place: `[HIDDEN:8f2a1b]`. */
   readonly tag: string;
-  readonly kind: FindingKind;
+  readonly kind: RedactionFindingKind;
   /** Stable: `github-token`, `key-value`, `url-userinfo`, `known`. */
   readonly rule: string;
   /** How sure, from 0 to 1. */

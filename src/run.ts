@@ -5,85 +5,98 @@
  */
 import type { Approval } from './approval/approval.ts';
 import {
-  approve,
-  approveAsked,
-  approveLasting,
-  confirmLasting,
-  confirmSame,
-  Refused,
+  approveByPolicy,
+  approveByAnswer,
+  approveByRule,
+  confirmRuleUnchanged,
+  confirmSubjectUnchanged,
+  PolicyRefusal,
 } from './approval/approve.ts';
-import type { LastingRule } from './approval/lasting.ts';
-import type { Asked } from './approval/request.ts';
+import type { LastingRule } from './approval/lasting-rules.ts';
+import type { ApprovalSubject } from './approval/subject.ts';
 import type { ExecId, Exit, Plan, Verdict } from './command.ts';
-import { checkVariable, isWithheld } from './environment/base.ts';
+import { checkVariable, isWithheldVariable } from './environment/base.ts';
 import { isTrlError, TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
-import type { RequestedName } from './policy/decide.ts';
-import { isNamed, type Facts } from './policy/facts.ts';
-import { withoutFilters } from './policy/shell/harden.ts';
-import { lookUpNamed, question, type LookedUp } from './question.ts';
-import { scriptPlace, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
-import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from './world.ts';
-import { isBelow } from './workspace/inspect.ts';
-import { givenDirectory } from './workspace/roots.ts';
+import type { RequestedVariable } from './policy/decide.ts';
+import { isNameListed, type Facts } from './policy/facts.ts';
+import { withoutGitFilters } from './policy/shell/harden.ts';
+import {
+  lookUpCommandFacts,
+  createApprovalSubject,
+  type CommandLookup,
+} from './approval-subject.ts';
+import { scriptLocation, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
+import type {
+  ExecutionRequest,
+  AuthorizedExecution,
+  ExecutionContext,
+  ExecutionOutcome,
+  PendingApproval,
+  Authorization,
+  RunDependencies,
+} from './execution.ts';
+import { isBelow } from './workspace/inspect-path.ts';
+import { resolveGivenDirectory } from './workspace/roots.ts';
 
 export type {
-  Asking,
+  ExecutionRequest,
   AuditMark,
-  ChangeKeeper,
-  Decided,
-  Ground,
-  Outcome,
-  Question,
+  ChangeTracker,
+  AuthorizedExecution,
+  ExecutionContext,
+  ExecutionOutcome,
+  PendingApproval,
   Recorder,
-  Standing,
+  Authorization,
   ToolCommand,
   VariableSource,
-  World,
-} from './world.ts';
+  RunDependencies,
+} from './execution.ts';
 
 /**
  * Decides and plans; nothing runs yet.
  *
  * @throws TrlError `INVALID_PARAMS`, `WORKSPACE_ESCAPE`, `POLICY_DENIED`
  */
-export async function prepare(
-  world: World,
-  { ground, standing }: { readonly ground: Ground; readonly standing: Standing },
-  request: Asking,
+export async function authorize(
+  world: RunDependencies,
+  { ground, standing }: { readonly ground: ExecutionContext; readonly standing: Authorization },
+  request: ExecutionRequest,
   id: ExecId,
-): Promise<Decided | Question> {
+): Promise<AuthorizedExecution | PendingApproval> {
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
-  const given = await givenDirectory(ground, request);
-  const { judge, reach } = standing;
-  await world.turn();
+  const given = await resolveGivenDirectory(ground, request);
+  const { judge, exposure: reach } = standing;
+  await world.yieldToEventLoop();
   const isScript = request.language === 'python';
   const reading = isScript
-    ? await judge.readScript(request.command)
-    : judge.read(request.command, ground.shell.dialect);
+    ? await judge.parsePython(request.command)
+    : judge.parse(request.command, ground.shell.dialect);
   const { analysis } = reading;
   const scripts = scriptsDirectory([ground.workspace ?? '', ...ground.files.read.allow]);
   const at = isScript ? scripts : given;
-  const lookUp = (): Promise<LookedUp> => lookUpNamed(world, ground, { request, reading, at });
+  const lookUp = (): Promise<CommandLookup> =>
+    lookUpCommandFacts(world, ground, { request, reading, at });
   const variables = Object.keys(request.env);
   const requested = await requestedOf(world, { ground, standing, request });
   // A list rule stands on what was looked up; where the text or the sandbox decides, nothing is.
   let found = judge.needsFacts(reading) ? await lookUp() : null;
   const verdict = judge.decide(reading, {
     facts: found?.facts ?? null,
-    reach,
+    exposure: reach,
     variables,
     carried: standing.session.given,
     requested,
     reveal: request.reveal ?? [],
   });
-  if (verdict.decision === 'block') throw new Refused(verdict);
+  if (verdict.decision === 'block') throw new PolicyRefusal(verdict);
   // Read only now: what policy blocks makes no source do anything.
   const values = await world.variables.values(requested);
   const full = { ...request, cwd: given, env: { ...values, ...request.env } };
   const workspaceMode = request.workspaceMode ?? null;
-  const box = (await ground.changes?.boxFor(workspaceMode, id)) ?? ground.box;
-  const ruled = world.revealed(ground.place, standing.requester);
+  const box = (await ground.changeTracker?.boxFor(workspaceMode, id)) ?? ground.box;
+  const ruled = world.revealed(ground.workspaceIdentity, standing.requester);
   const reveal = [...new Set([...ruled, ...(request.reveal ?? [])])].toSorted();
   const shows = reveal.length === 0 ? {} : { reveal };
   const command = { ...planCommand(ground, full, id), box, ...shows };
@@ -92,10 +105,10 @@ export async function prepare(
     case 'allow': {
       const ready = verdict.runs === null ? plan : direct(plan, { verdict, analysis, found });
       const contents = found?.facts.contents ?? [];
-      const approved = approve(ready, verdict);
+      const approved = approveByPolicy(ready, verdict);
       const { requester, parent } = standing;
       const who = { requester, parent, tool: toolOf(request), approval: null };
-      return { approved, verdict, workspaceMode, ...who, contents, reach };
+      return { approved, verdict, workspaceMode, ...who, contents, exposure: reach };
     }
     case 'ask': {
       found ??= await lookUp();
@@ -104,13 +117,20 @@ export async function prepare(
       const starts = { ...plan, cwd };
       const asks = { tool, reveal: request.reveal ?? [] };
       const parts = { ground, standing, ...asks, plan: starts, macs, verdict };
-      const look = found.bound;
-      const again = async (): Promise<Asked> => question(world, parts, await look());
+      const look = found.bindFiles;
+      const again = async (): Promise<ApprovalSubject> =>
+        createApprovalSubject(world, parts, await look());
       // The directory of a script is another one each time it starts: its parent is what is asked.
       const ready = isScript ? plan : starts;
       const { parent } = standing;
-      const rest = { parent, tool: toolOf(request), workspaceMode, reach, again };
-      return { asked: await again(), verdict, plan: ready, ...rest };
+      const rest = {
+        parent,
+        tool: toolOf(request),
+        workspaceMode,
+        exposure: reach,
+        refreshSubject: again,
+      };
+      return { subject: await again(), verdict, plan: ready, ...rest };
     }
   }
 }
@@ -121,9 +141,13 @@ export async function prepare(
  * @throws TrlError `INVALID_PARAMS` for a name that is withheld, managed by a tool, or nobody's
  */
 async function requestedOf(
-  { variables }: World,
-  given: { readonly ground: Ground; readonly standing: Standing; readonly request: Asking },
-): Promise<readonly RequestedName[]> {
+  { variables }: RunDependencies,
+  given: {
+    readonly ground: ExecutionContext;
+    readonly standing: Authorization;
+    readonly request: ExecutionRequest;
+  },
+): Promise<readonly RequestedVariable[]> {
   const { ground, standing, request } = given;
   const { tool } = request;
   if (tool !== undefined) {
@@ -133,12 +157,12 @@ async function requestedOf(
   const names = namesAskedFor(ground, standing, request);
   for (const name of names) {
     const manager = variables.managedBy(name, ground.workspace);
-    if (manager !== null) throw managedError(name, manager);
+    if (manager !== null) throw managedVariableError(name, manager);
   }
   return variables.find(names);
 }
 
-export function managedError(name: string, tool: string): TrlError {
+export function managedVariableError(name: string, tool: string): TrlError {
   const shown = JSON.stringify(name);
   const way = `only the tool "${tool}" gets it; call that tool`;
   return new TrlError('INVALID_PARAMS', `Cannot pass on the variable ${shown}: ${way}`);
@@ -149,17 +173,21 @@ export function managedError(name: string, tool: string): TrlError {
  *
  * @throws TrlError `INVALID_PARAMS` for a name that is withheld
  */
-function namesAskedFor(ground: Ground, { session }: Standing, request: Asking): string[] {
+function namesAskedFor(
+  ground: ExecutionContext,
+  { session }: Authorization,
+  request: ExecutionRequest,
+): string[] {
   const names = [...new Set([...session.requested, ...(request.requested ?? [])])];
   const isThere = (name: string): boolean =>
     Object.hasOwn(request.env, name) ||
     (Object.hasOwn(ground.env, name) && !ground.inherited.has(name));
-  const held = names.find((name) => isWithheld(name, ground.withhold));
-  if (held !== undefined) throw withheldError(held);
+  const held = names.find((name) => isWithheldVariable(name, ground.withhold));
+  if (held !== undefined) throw withheldVariableError(held);
   return names.filter((name) => !isThere(name));
 }
 
-export function withheldError(name: string): TrlError {
+export function withheldVariableError(name: string): TrlError {
   const shown = JSON.stringify(name);
   const message = `Cannot pass on the variable ${shown}: it is withheld from every command`;
   return new TrlError('INVALID_PARAMS', `${message}; a value of your own goes by "env"`);
@@ -170,10 +198,13 @@ export function withheldError(name: string): TrlError {
  *
  * @throws TrlError `APPROVAL_REQUIRED` when the question is not the one that was answered
  */
-export function permitted(question: Question, approval: Approval): Decided {
-  const { asked, plan, again, ...rest } = question;
-  const approved = approveAsked(plan, question.verdict, { asked, approval });
-  const confirm = async (): Promise<void> => confirmSame(approval.asked, await again());
+export function authorizeByApproval(
+  question: PendingApproval,
+  approval: Approval,
+): AuthorizedExecution {
+  const { subject: asked, plan, refreshSubject: again, ...rest } = question;
+  const approved = approveByAnswer(plan, question.verdict, { asked, approval });
+  const confirm = async (): Promise<void> => confirmSubjectUnchanged(approval.asked, await again());
   const { requester, contents } = asked;
   return { ...rest, approved, approval, requester, contents, confirm };
 }
@@ -184,14 +215,14 @@ export function permitted(question: Question, approval: Approval): Decided {
  * @param find the rule by which a question is answered now, or `null`
  * @throws TrlError `APPROVAL_REQUIRED` when the rule is another question's
  */
-export function permittedBy(
-  question: Question,
+export function authorizeByRule(
+  question: PendingApproval,
   rule: LastingRule,
-  find: (asked: Asked) => LastingRule | null,
-): Decided {
-  const { asked, plan, again, verdict: before, ...rest } = question;
-  const { approved, verdict } = approveLasting(plan, before, { asked, rule });
-  const confirm = async (): Promise<void> => confirmLasting(rule, find(await again()));
+  find: (asked: ApprovalSubject) => LastingRule | null,
+): AuthorizedExecution {
+  const { subject: asked, plan, refreshSubject: again, verdict: before, ...rest } = question;
+  const { approved, verdict } = approveByRule(plan, before, { asked, rule });
+  const confirm = async (): Promise<void> => confirmRuleUnchanged(rule, find(await again()));
   const { requester, contents } = asked;
   return { ...rest, verdict, approved, approval: null, requester, contents, confirm };
 }
@@ -204,14 +235,14 @@ export function permittedBy(
  *   `AUDIT_UNAVAILABLE`, and `INVALID_PARAMS` when the working directory does not exist inside
  */
 export async function run(
-  world: World,
-  ground: Ground,
-  decided: Decided,
+  world: RunDependencies,
+  ground: ExecutionContext,
+  decided: AuthorizedExecution,
   started: () => void,
-): Promise<Outcome> {
+): Promise<ExecutionOutcome> {
   const { approved, workspaceMode } = decided;
   const { exec_id: id, command: text } = approved.plan;
-  const begun = ground.changes?.begin({ id, text, mode: workspaceMode });
+  const begun = ground.changeTracker?.begin({ id, text, mode: workspaceMode });
   const recorded = world.recorder.starting(decided);
   // Whoever waits hears of it; until then it is no unhandled rejection.
   recorded.catch(() => {});
@@ -225,15 +256,19 @@ export async function run(
   } catch (error) {
     await Promise.allSettled([recorded]);
     world.recorder.failed(id, error);
-    await ground.changes?.abandon(id);
+    await ground.changeTracker?.abandon(id);
     throw error;
   }
   started();
-  return finish(world, ground, id);
+  return finishRun(world, ground, id);
 }
 
 /** The second half: also for executions that an earlier daemon launched. */
-export async function finish(world: World, ground: Ground, id: ExecId): Promise<Outcome> {
+export async function finishRun(
+  world: RunDependencies,
+  ground: ExecutionContext,
+  id: ExecId,
+): Promise<ExecutionOutcome> {
   let exit: Exit;
   try {
     exit = await world.exited(id);
@@ -241,7 +276,7 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
     world.recorder.failed(id, error);
     // Lost is not undone: what it left behind is put back all the same.
     await ground.revert();
-    await ground.changes?.settle(id, true);
+    await ground.changeTracker?.settle(id, true);
     throw error;
   }
   const { reverted, recorded } = await settle(world, ground, exit);
@@ -258,12 +293,12 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
 }
 
 /** How it ended is recorded also where what it left behind could not be looked at. */
-async function settle(world: World, ground: Ground, exit: Exit) {
+async function settle(world: RunDependencies, ground: ExecutionContext, exit: Exit) {
   const { exec_id: id } = exit;
   let reverted: readonly string[] = [];
   try {
     reverted = await ground.revert();
-    return { reverted, recorded: (await ground.changes?.settle(id, false)) ?? null };
+    return { reverted, recorded: (await ground.changeTracker?.settle(id, false)) ?? null };
   } catch (error) {
     await world.recorder.ended(id, { exit, reverted, recorded: null }).catch((lost: unknown) => {
       throw afterwards(lost, exit);
@@ -282,7 +317,7 @@ function afterwards(error: unknown, { exec_id, exit_code, signal }: Exit): unkno
   return new TrlError(error.code, `${error.message}. ${ran}`, { cause: error, data });
 }
 
-function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
+function planCommand(ground: ExecutionContext, request: ExecutionRequest, id: ExecId): Plan {
   const { workspace } = ground;
   const isInWorkspace =
     workspace !== null && request.cwd !== null && isBelow(request.cwd, workspace);
@@ -297,7 +332,7 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
     cwd_fallback: ground.home,
     env: ground.env,
     command_env: request.env,
-    carry: ground.carry,
+    carry: ground.statePersistence,
     ...(ground.umask === undefined ? {} : { umask: ground.umask }),
     mode: request.mode,
     stdin: request.stdin,
@@ -307,14 +342,14 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
   };
 }
 
-const toolOf = ({ tool }: Asking): Decided['tool'] =>
+const toolOf = ({ tool }: ExecutionRequest): AuthorizedExecution['tool'] =>
   tool === undefined ? null : { name: tool.name, sha256: tool.sha256 };
 
 /** A script instead: in a directory of its own, told where the workspace is. */
-function planScript(ground: Ground, plan: Plan, scripts: string): Plan {
+function planScript(ground: ExecutionContext, plan: Plan, scripts: string): Plan {
   const { workspace } = ground;
   const told = workspace === null ? {} : { [workspaceVariable]: workspace };
-  const place = scriptPlace(plan.box, plan.exec_id, scripts);
+  const place = scriptLocation(plan.box, plan.exec_id, scripts);
   return { ...plan, ...place, language: 'python', env: { ...plan.env, ...told } };
 }
 
@@ -330,9 +365,9 @@ function direct(
   const { verdict, analysis, found } = given;
   const [program, ...rest] = verdict.runs ?? [];
   const recipe = analysis.allowed?.run ?? { argv: [], unset: [], set: {} };
-  const { unset, set } = withoutFilters(recipe, found?.facts.gitFilters ?? []);
+  const { unset, set } = withoutGitFilters(recipe, found?.facts.gitFilters ?? []);
   if (program === undefined) throw new TrlError('INTERNAL_ERROR', 'Cannot plan: nothing to start');
-  const kept = Object.entries(plan.env).filter(([name]) => !isNamed(name, unset));
+  const kept = Object.entries(plan.env).filter(([name]) => !isNameListed(name, unset));
   const cwd = found?.cwd ?? null;
   return { ...plan, argv: [program, ...rest], cwd, env: { ...Object.fromEntries(kept), ...set } };
 }

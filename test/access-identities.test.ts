@@ -110,9 +110,14 @@ test('a token counts from when it is made to when it is revoked, without a resta
   const other = tokens.create({ name: 'b', roles: ['agent'] });
   assert.equal(identities.callerOf(token), caller);
   const script = { ...caller, within: 'x-of-a-script' };
-  assert.ok(caller !== null && identities.stands(caller) && identities.stands(script));
+  assert.ok(
+    caller !== null && identities.isCredentialValid(caller) && identities.isCredentialValid(script),
+  );
   tokens.revoke('ci');
-  assert.ok(!identities.stands(caller) && !identities.stands(script), 'before anybody asks');
+  assert.ok(
+    !identities.isCredentialValid(caller) && !identities.isCredentialValid(script),
+    'before anybody asks',
+  );
   assert.equal(identities.callerOf(token), null);
   assert.equal(identities.refusalReason(token), 'revoked');
   assert.equal(identities.callerOf(other.token)?.actor, `token:b/${other.record.id}`);
@@ -247,7 +252,10 @@ test('a login is the person enrolled, by name, until they leave or it expires', 
   const ended = ends(identities);
   identities.endLogin(second.token);
   assert.equal(identities.callerOf(second.token), null);
-  assert.ok(!identities.stands(second.caller) && identities.stands(third?.caller ?? second.caller));
+  assert.ok(
+    !identities.isCredentialValid(second.caller) &&
+      identities.isCredentialValid(third?.caller ?? second.caller),
+  );
   // Whom only the uid proved has ended when a passphrase was set.
   assert.deepEqual(ended, [first.caller, second.caller]);
   assert.ok(identities.callerOf(third?.token ?? '') !== null, 'another login of them stands');

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Caller } from '../src/command.ts';
 import { Tokens } from '../src/identity/tokens.ts';
-import { methodNamed, methods } from '../src/api/methods.ts';
+import { findMethod, methods } from '../src/api/methods.ts';
 import { whyNoBox } from './support/box.ts';
 import type { Json } from './support/daemon.ts';
 import { onSocket, startInside, type Asker, type Inside } from './support/inside.ts';
@@ -172,7 +172,7 @@ test('no method of the wire is forgotten here, nor any parameter that names a th
   for (const [name, { params }] of Object.entries(methods)) {
     assert.ok(Object.hasOwn(attacks, name), `${name} has no attack`);
     const { shape } = params;
-    const row: Json = methods[methodNamed(name)].owns;
+    const row: Json = methods[findMethod(name)].owns;
     for (const id of ['session_id', 'exec_id', 'approval_id', 'workspace_id']) {
       if (!Object.hasOwn(shape, id)) continue;
       const isOwn = row.own?.includes(id) === true;
@@ -247,7 +247,7 @@ describe('another agent', { skip: whyNoBox }, () => {
   test('cannot write by frames to a command that it may only watch', async () => {
     const auditor: Caller = { ...callers.x, actor: 'token:auditor', roles: ['auditor'] };
     await assert.rejects(
-      inside.core.gate.admit('exec.write', { exec_id: theirs.running }, auditor),
+      inside.core.gate.authorizeParams('exec.write', { exec_id: theirs.running }, auditor),
       /"auditor" may not/,
     );
   });
@@ -287,7 +287,7 @@ describe('another agent', { skip: whyNoBox }, () => {
   test('does to its own what the same calls did not do to the other', async () => {
     for (const [name, params] of Object.entries(attacks)) {
       if (!Object.hasOwn(methods, name)) continue;
-      const row: Json = methods[methodNamed(name)].roles;
+      const row: Json = methods[findMethod(name)].roles;
       if (!Array.isArray(row) || !row.includes('agent') || name.startsWith('secrets.')) continue;
       for (const [at, one] of params(theirs).entries()) {
         const isAimed = JSON.stringify(one) !== JSON.stringify(params(absent)[at]);

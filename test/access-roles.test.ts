@@ -7,7 +7,7 @@ import { Enrolment } from '../src/approval/enrolment.ts';
 import type { Caller, Role } from '../src/command.ts';
 import { isTrlError } from '../src/errors.ts';
 import { Tokens } from '../src/identity/tokens.ts';
-import { methodNamed, methods } from '../src/api/methods.ts';
+import { findMethod, methods } from '../src/api/methods.ts';
 import { whyNoBox } from './support/box.ts';
 import type { Json } from './support/daemon.ts';
 import { onSocket, startInside, type Asker, type Inside } from './support/inside.ts';
@@ -100,7 +100,7 @@ function notPermitted(caller: Caller): string[] {
   const params = { session_id: `s-${'1'.repeat(32)}` };
   const isRefused = (method: string): boolean => {
     try {
-      inside.core.gate.permit(methodNamed(method), params, caller);
+      inside.core.gate.requireRole(findMethod(method), params, caller);
       return false;
     } catch (error) {
       assert.ok(isTrlError(error, 'PERMISSION_DENIED'), String(error));

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { callTool } from '../src/tools/index.ts';
 import { whyNoBox } from './support/box.ts';
 import type { Json } from './support/daemon.ts';
@@ -30,7 +30,7 @@ async function open(expires: string): Promise<Own> {
       return { TRL_POLICY: file };
     },
   });
-  return { daemon, client: await connect({ socketPath: daemon.socketPath }) };
+  return { daemon, client: await connectLocal({ socketPath: daemon.socketPath }) };
 }
 
 async function close(own: Own | undefined): Promise<void> {
@@ -113,7 +113,13 @@ describe('of a question that is over', { skip: whyNoBox, concurrency: 4 }, () =>
         signal: AbortSignal.timeout(60_000),
         progress: () => {},
         workspace: { root: daemon.root },
-        sessions: { session: given, likely: given, open: given, online: given, parked: new Map() },
+        sessions: {
+          session: given,
+          cachedSession: given,
+          newSession: given,
+          networkSession: given,
+          queuedExecutions: new Map(),
+        },
       };
       const call = { command: 'touch tool', session_id: own.id, background: true };
       const { approval } = await callTool(context, 'terminal', call);
@@ -158,7 +164,13 @@ describe('of a question that is over', { skip: whyNoBox, concurrency: 4 }, () =>
       signal: AbortSignal.timeout(60_000),
       progress: () => {},
       workspace: { root: daemon.root },
-      sessions: { session: given, likely: given, open: given, online: given, parked: new Map() },
+      sessions: {
+        session: given,
+        cachedSession: given,
+        newSession: given,
+        networkSession: given,
+        queuedExecutions: new Map(),
+      },
     };
     const call = { command: 'touch ran; exit 3', session_id: own.id, background: true };
     const { approval } = await callTool(context, 'terminal', call);

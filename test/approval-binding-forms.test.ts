@@ -15,8 +15,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, beforeEach, describe, test } from 'node:test';
 import { analyseShell } from '../src/policy/analyse.ts';
-import { bind, type Bound } from '../src/policy/binding/bind.ts';
-import { mentionsOf, withCarried } from '../src/policy/shell/mentions.ts';
+import { bindMentionedFiles, type BindingResult } from '../src/policy/binding/bind.ts';
+import { unanalysedTextMentions, withSessionVariables } from '../src/policy/shell/mentions.ts';
 
 const home = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'trl-forms-')));
 const root = path.join(home, 'work');
@@ -60,9 +60,9 @@ interface More {
   readonly env?: Readonly<Record<string, string>>;
   readonly carried?: readonly string[];
 }
-function look(command: string, { env = {}, carried = [] }: More = {}): Promise<Bound> {
-  const mentions = analyseShell(command, 'bash').mentions ?? mentionsOf(command);
-  return bind(withCarried(mentions, carried), {
+function look(command: string, { env = {}, carried = [] }: More = {}): Promise<BindingResult> {
+  const mentions = analyseShell(command, 'bash').mentions ?? unanalysedTextMentions(command);
+  return bindMentionedFiles(withSessionVariables(mentions, carried), {
     workspace: root,
     cwd: root,
     path: '/usr/bin:/bin',

@@ -16,10 +16,10 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Binding } from '../src/binding.ts';
 import { analyseShell } from '../src/policy/analyse.ts';
-import { bind, type Bound } from '../src/policy/binding/bind.ts';
-import { treeState } from '../src/policy/binding/tree.ts';
+import { bindMentionedFiles, type BindingResult } from '../src/policy/binding/bind.ts';
+import { readTreeState } from '../src/policy/binding/tree-state.ts';
 import { bindingText } from '../src/protocol/approval.ts';
-import { mentionsOf } from '../src/policy/shell/mentions.ts';
+import { unanalysedTextMentions } from '../src/policy/shell/mentions.ts';
 
 const scripts = ['y.sh', 'y2.sh', 'sub/y.sh', 'sub/deep/y.sh', 'bin/tool', 'my file.sh', 'a.sh'];
 const home = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'trl-binding-')));
@@ -41,9 +41,12 @@ function reset(): void {
   write('other.txt', 'x');
 }
 
-const look = (command: string, more: Partial<Parameters<typeof bind>[1]> = {}): Promise<Bound> => {
-  const mentions = analyseShell(command, 'bash').mentions ?? mentionsOf(command);
-  return bind(mentions, {
+const look = (
+  command: string,
+  more: Partial<Parameters<typeof bindMentionedFiles>[1]> = {},
+): Promise<BindingResult> => {
+  const mentions = analyseShell(command, 'bash').mentions ?? unanalysedTextMentions(command);
+  return bindMentionedFiles(mentions, {
     workspace: root,
     cwd: root,
     path: '/usr/bin:/bin',
@@ -350,7 +353,7 @@ test('a variable that makes programs load files binds what it names', async () =
 });
 
 test('a text that nobody read binds the state of the workspace', async () => {
-  const bound = await bind(mentionsOf('import helper'), {
+  const bound = await bindMentionedFiles(unanalysedTextMentions('import helper'), {
     workspace: root,
     cwd: root,
     path: '',
@@ -364,7 +367,7 @@ test('a text that nobody read binds the state of the workspace', async () => {
 });
 
 test('over a bound it is said that nothing more is bound', async () => {
-  assert.equal(await treeState(root, undefined, 3), null);
+  assert.equal(await readTreeState(root, undefined, 3), null);
   const many = Array.from({ length: 600 }, (_, at) => `many/f${at}.sh`);
   for (const name of many) write(name, '');
   const { binding } = await look('cat many/*.sh | sh');

@@ -6,18 +6,18 @@ import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { openKey } from '../src/approval/key.ts';
-import type { Asked } from '../src/approval/request.ts';
+import { openSecretKey } from '../src/approval/key.ts';
+import type { ApprovalSubject } from '../src/approval/subject.ts';
 import type { Caller, ExecId, Exit, Plan } from '../src/command.ts';
 import { Masking } from '../src/daemon/secrets/masking.ts';
-import { Tags } from '../src/redaction/tag.ts';
-import { Executions, stateOf, type ExecRecord } from '../src/daemon/execs/executions.ts';
-import { Parking } from '../src/daemon/approvals/parking.ts';
-import type { Session } from '../src/daemon/sessions/sessions.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
+import { Executions, execStateOf, type ExecRecord } from '../src/daemon/executions/executions.ts';
+import { ApprovalQueue } from '../src/daemon/approvals/approval-queue.ts';
+import type { LiveSession } from '../src/daemon/sessions/sessions.ts';
 import { TrlError } from '../src/errors.ts';
-import { permitted, type Asking, type Question } from '../src/run.ts';
+import { authorizeByApproval, type ExecutionRequest, type PendingApproval } from '../src/run.ts';
 import { newExecId } from '../src/session/record.ts';
-import { Store } from '../src/session/store.ts';
+import { StateStore } from '../src/session/store.ts';
 import { ask, asked, desk, no, yes, type Desk } from './support/approval.ts';
 
 const caller: Caller = {
@@ -27,7 +27,7 @@ const caller: Caller = {
   roles: ['agent'],
 };
 const { bounds } = asked();
-const request: Asking = {
+const request: ExecutionRequest = {
   command: 'make install',
   cwd: null,
   env: {},
@@ -37,7 +37,7 @@ const request: Asking = {
   mode: 'detached',
   execKey: null,
 };
-const session: Session = {
+const session: LiveSession = {
   record: {
     id: 's-1',
     name: null,
@@ -62,9 +62,9 @@ const session: Session = {
   },
   busy: null,
   starting: Promise.resolve(),
-  ground: null,
-  typed: [],
-  mayHold: false,
+  context: null,
+  typedSecrets: [],
+  mayHoldNamespaces: false,
 };
 
 const exitOf = (id: ExecId): Exit => ({
@@ -97,7 +97,7 @@ const exitOf = (id: ExecId): Exit => ({
   warm: false,
 });
 
-const planOf = (question: Asked, id: ExecId): Plan => ({
+const planOf = (question: ApprovalSubject, id: ExecId): Plan => ({
   exec_id: id,
   session_id: 's-1',
   command: question.command,
@@ -117,37 +117,37 @@ const planOf = (question: Asked, id: ExecId): Plan => ({
 
 /** Of a daemon that knows no secret. */
 const masking = (): Masking =>
-  new Masking(new Tags(new Uint8Array(32)), { version: 0, known: () => [] });
+  new Masking(new RedactionTags(new Uint8Array(32)), { version: 0, known: () => [] });
 
-const reach: Question['reach'] = {
+const reach: PendingApproval['exposure'] = {
   sandbox: 'none',
   level: 'none',
   protectedPaths: true,
   network: 'off',
   keysHidden: true,
   undo: true,
-  beyond: [],
+  extraGrants: [],
 };
 
 /** A daemon with everything but processes: what would start is noted. */
 class Rig {
-  readonly store = new Store(':memory:');
+  readonly store = new StateStore(':memory:');
   readonly ran: ExecId[] = [];
   readonly execs = new Executions(this.store, masking());
-  readonly parking: Parking;
+  readonly parking: ApprovalQueue;
   readonly desk: Desk;
   /** What the command is when it is looked at again. */
-  now: Partial<Asked> = {};
+  now: Partial<ApprovalSubject> = {};
   /** The same at the last look before the start. */
-  atStart: Partial<Asked> = {};
+  atStart: Partial<ApprovalSubject> = {};
 
   constructor(from: Desk = desk()) {
     this.desk = from;
-    this.parking = new Parking(from.approvals, this.execs, {
+    this.parking = new ApprovalQueue(from.approvals, this.execs, {
       prepare: async (_, { request: given }, id) => this.question(given, id),
-      permitted,
-      isThere: () => true,
-      turn: async () => ({ leave: () => {} }),
+      authorizeByApproval,
+      hasSession: () => true,
+      lockSession: async () => ({ release: () => {} }),
       run: async (_, decided, started) => {
         const { exec_id: id } = decided.approved.plan;
         await decided.confirm?.();
@@ -159,18 +159,18 @@ class Rig {
     });
   }
 
-  question(given: Asking, id: ExecId): Question {
+  question(given: ExecutionRequest, id: ExecId): PendingApproval {
     const found = asked({ command: given.command, ...this.now });
     const plan = planOf(found, id);
     return {
-      asked: found,
+      subject: found,
       verdict: ask,
       plan,
       parent: null,
       tool: null,
       workspaceMode: null,
-      reach,
-      again: () => Promise.resolve({ ...found, ...this.atStart }),
+      exposure: reach,
+      refreshSubject: () => Promise.resolve({ ...found, ...this.atStart }),
     };
   }
 
@@ -189,7 +189,7 @@ class Rig {
       lost: null,
     };
     const parts = { request: given, caller, record };
-    return this.parking.park(session, this.question(given, id), parts).record;
+    return this.parking.enqueue(session, this.question(given, id), parts).record;
   }
 
   /** The next daemon, with what was on disk; `record` as it was when the last one ended. */
@@ -199,12 +199,12 @@ class Rig {
       const { parked } = record;
       if (parked !== null) next.parking.restore(session, { ...record, parked });
     }
-    next.parking.forgetOrphans();
+    next.parking.cancelOrphans();
     return next;
   }
 
   stateOf(id: ExecId): string {
-    return stateOf(this.execs.get(id).record);
+    return execStateOf(this.execs.get(id).record);
   }
 
   get open(): number {
@@ -335,15 +335,15 @@ test('what was refused late is known as long as what was refused at once', async
 test('a key is whole or is not there; what is no key does not hold the start', () => {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
   try {
-    const key = openKey(home);
-    assert.deepEqual([key.length, openKey(home)], [32, key]);
+    const key = openSecretKey(home);
+    assert.deepEqual([key.length, openSecretKey(home)], [32, key]);
     assert.deepEqual(readdirSync(home), ['approvals.key']);
     rmSync(path.join(home, 'approvals.key'));
     writeFileSync(path.join(home, 'approvals.key'), '', { mode: 0o600 });
-    assert.throws(() => openKey(home), TrlError);
+    assert.throws(() => openSecretKey(home), TrlError);
     rmSync(path.join(home, 'approvals.key'));
     execFileSync('mkfifo', ['-m', '600', path.join(home, 'approvals.key')]);
-    assert.throws(() => openKey(home), TrlError);
+    assert.throws(() => openSecretKey(home), TrlError);
   } finally {
     rmSync(home, { recursive: true });
   }

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { Enrolment, enrolmentPlaces } from '../src/approval/enrolment.ts';
-import { openKey } from '../src/approval/key.ts';
+import { Enrolment, enrolmentFiles } from '../src/approval/enrolment.ts';
+import { openSecretKey } from '../src/approval/key.ts';
 import { TrlError } from '../src/errors.ts';
 
 const phrase = 'correct horse battery';
@@ -33,7 +33,7 @@ interface Place extends Disposable {
 
 function place(): Place {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-enrol-'));
-  const files = enrolmentPlaces({}, home);
+  const files = enrolmentFiles({}, home);
   const made: Place = {
     home,
     file: files.file,
@@ -193,7 +193,7 @@ test('nothing is written where others may write', async () => {
 test('attempts that cannot be read count as wrong ones', async () => {
   using at = place();
   await at.open().enrol('ada', phrase, null);
-  const { attemptsFile } = enrolmentPlaces({}, at.home);
+  const { attemptsFile } = enrolmentFiles({}, at.home);
   writeFileSync(attemptsFile, 'no JSON');
   await assert.rejects(at.open().verify(phrase), code('QUOTA_EXCEEDED'));
   at.time += 1_000;
@@ -202,15 +202,15 @@ test('attempts that cannot be read count as wrong ones', async () => {
 
 test('the key of approvals is made once, private, and refused when it is open to others', () => {
   using at = place();
-  const key = openKey(at.home);
+  const key = openSecretKey(at.home);
   assert.equal(key.length, 32);
-  assert.deepEqual(openKey(at.home), key);
-  assert.notDeepEqual(openKey(null), openKey(null));
+  assert.deepEqual(openSecretKey(at.home), key);
+  assert.notDeepEqual(openSecretKey(null), openSecretKey(null));
   const file = path.join(at.home, 'approvals.key');
   assert.equal(statSync(file).mode & 0o777, 0o600);
   chmodSync(file, 0o644);
-  assert.throws(() => openKey(at.home), code('BACKEND_UNAVAILABLE', 'open to others'));
+  assert.throws(() => openSecretKey(at.home), code('BACKEND_UNAVAILABLE', 'open to others'));
   rmSync(file);
   symlinkSync('/etc/hostname', file);
-  assert.throws(() => openKey(at.home), code('BACKEND_UNAVAILABLE'));
+  assert.throws(() => openSecretKey(at.home), code('BACKEND_UNAVAILABLE'));
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Approval } from '../src/approval/approval.ts';
-import { askedDigest } from '../src/approval/request.ts';
+import { subjectDigest } from '../src/approval/subject.ts';
 import type { ApprovalId, ApprovalState, ExecId } from '../src/command.ts';
 import { TrlError } from '../src/errors.ts';
 import { ask, asked, desk, no, yes } from './support/approval.ts';
@@ -106,7 +106,7 @@ function play(steps: readonly Step[]): ReadonlyMap<ApprovalId, number> {
         const exec: ExecId = `x-${(execs += 1)}`;
         const question = asked({ command: each.command, session: each.session });
         const pending = now.approvals.list({ state: 'pending' });
-        const known = pending.find(({ digest }) => digest === askedDigest(question));
+        const known = pending.find(({ digest }) => digest === subjectDigest(question));
         const { id } = now.approvals.ask(question, ask, exec);
         assert.ok(known === undefined || known.id === id, 'equal questions coalesce');
         break;

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { askedInput } from '../src/daemon/approvals/asked-input.ts';
+import { approvalInputView } from '../src/daemon/approvals/approval-input.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
 import { cornerOf, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
@@ -300,6 +300,6 @@ test('values are not kept: after a restart the caller brings them again', { skip
 test('a secret is found in input that is no text, letters beyond ASCII and all', () => {
   const bytes = Buffer.concat([Buffer.from('echo Gänseblümchen-9\n'), Buffer.from([0xff, 0xc3])]);
   const stdin = { kind: 'bytes', base64: bytes.toString('base64') } as const;
-  const shown = askedInput(stdin, (text) => text.replaceAll('Gänseblümchen-9', '[HIDDEN]'));
+  const shown = approvalInputView(stdin, (text) => text.replaceAll('Gänseblümchen-9', '[HIDDEN]'));
   assert.equal(shown?.text, 'echo [HIDDEN]\n\\xff\\xc3');
 });

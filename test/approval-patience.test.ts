@@ -1,20 +1,20 @@
 // An agent that keeps being refused is slowed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Patience } from '../src/approval/patience.ts';
+import { RefusalBackoff } from '../src/approval/refusal-backoff.ts';
 
 /** Waits in seconds of refusals that come at once after the answer before. */
-function waits(count: number, patience: Patience, clock: { ms: number }): number[] {
+function waits(count: number, patience: RefusalBackoff, clock: { ms: number }): number[] {
   return Array.from({ length: count }, () => {
-    const waitMs = patience.refused('s-1');
+    const waitMs = patience.recordRefusal('s-1');
     clock.ms += waitMs;
     return waitMs / 1_000;
   });
 }
 
-function made(): { patience: Patience; clock: { ms: number } } {
+function made(): { patience: RefusalBackoff; clock: { ms: number } } {
   const clock = { ms: 1_000_000 };
-  return { patience: new Patience(() => clock.ms), clock };
+  return { patience: new RefusalBackoff(() => clock.ms), clock };
 }
 
 test('after three refusals within a minute answers take 1, 2, 4 … 15 seconds', () => {
@@ -41,7 +41,7 @@ test('so does a minute without a refusal, counted from the last answer', () => {
 test('a refusal now and then is answered at once', () => {
   const { patience, clock } = made();
   for (let count = 0; count < 20; count += 1) {
-    assert.equal(patience.refused('s-1'), 0);
+    assert.equal(patience.recordRefusal('s-1'), 0);
     clock.ms += 25_000;
   }
 });
@@ -49,7 +49,7 @@ test('a refusal now and then is answered at once', () => {
 test('sessions do not wait for each other, and no number of them grows without end', () => {
   const { patience, clock } = made();
   waits(5, patience, clock);
-  assert.equal(patience.refused('s-2'), 0);
-  for (let at = 0; at < 10_000; at += 1) patience.refused(`s-other-${at}`);
-  assert.equal(patience.refused('s-1'), 0);
+  assert.equal(patience.recordRefusal('s-2'), 0);
+  for (let at = 0; at < 10_000; at += 1) patience.recordRefusal(`s-other-${at}`);
+  assert.equal(patience.recordRefusal('s-1'), 0);
 });

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { changesBetween } from '../src/approval/changes.ts';
+import { diffSubjects } from '../src/approval/subject-diff.ts';
 import { macOf } from '../src/approval/key.ts';
-import { confirmSame } from '../src/approval/approve.ts';
-import { askedDigest } from '../src/approval/request.ts';
-import type { Asked } from '../src/approval/request.ts';
+import { confirmSubjectUnchanged } from '../src/approval/approve.ts';
+import { subjectDigest } from '../src/approval/subject.ts';
+import type { ApprovalSubject } from '../src/approval/subject.ts';
 import { asked } from './support/approval.ts';
 
 const script = {
@@ -17,7 +17,7 @@ const script = {
   sha256: 'a'.repeat(64),
 } as const;
 const node = { role: 'executable', name: 'node', path: '/usr/bin/node', sha256: 'b'.repeat(64) };
-const base: Asked = {
+const base: ApprovalSubject = {
   ...asked(),
   env: [
     { name: 'FOO', mac: '11' },
@@ -26,7 +26,7 @@ const base: Asked = {
   contents: [script, { ...node, role: 'executable' }],
 };
 
-const differences: readonly (readonly [string, Partial<Asked>])[] = [
+const differences: readonly (readonly [string, Partial<ApprovalSubject>])[] = [
   ['the command is another text', { command: 'make deploy' }],
   ['what is started in place of a shell is something else', { argv: ['/usr/bin/git', 'log'] }],
   ['the shell is /bin/sh instead of /bin/bash', { shell: { path: '/bin/sh', dialect: 'posix' } }],
@@ -90,17 +90,17 @@ for (const [at, [text, change]] of differences.entries()) {
   test(`told: ${text} (${at})`, () => {
     const now = { ...base, ...change };
     assert.deepEqual(
-      changesBetween(base, now).map((each) => each.text),
+      diffSubjects(base, now).map((each) => each.text),
       [text],
     );
-    assert.notEqual(askedDigest(base), askedDigest(now));
+    assert.notEqual(subjectDigest(base), subjectDigest(now));
   });
 }
 
 test('what changed at the last look before the start is refused, and named', () => {
-  confirmSame(base, { ...base, contents: base.contents.toReversed() });
+  confirmSubjectUnchanged(base, { ...base, contents: base.contents.toReversed() });
   const now = { ...base, contents: [{ ...script, sha256: null }, ...base.contents.slice(1)] };
-  assert.throws(() => confirmSame(base, now), {
+  assert.throws(() => confirmSubjectUnchanged(base, now), {
     code: 'APPROVAL_EXPIRED',
     message: /the script scripts\/x\.sh changed just before the start/,
   });
@@ -108,13 +108,13 @@ test('what changed at the last look before the start is refused, and named', () 
 
 test('the order in which parts were gathered is no change', () => {
   const now = { ...base, env: base.env.toReversed(), contents: base.contents.toReversed() };
-  assert.equal(askedDigest(now), askedDigest(base));
-  assert.deepEqual(changesBetween(base, now), []);
+  assert.equal(subjectDigest(now), subjectDigest(base));
+  assert.deepEqual(diffSubjects(base, now), []);
 });
 
 test('differences are told exactly when the digests differ', () => {
   const word = fc.constantFrom('a', 'b', 'c');
-  const any: fc.Arbitrary<Asked> = fc
+  const any: fc.Arbitrary<ApprovalSubject> = fc
     .record({
       command: word,
       cwd: word.map((name) => `/${name}`),
@@ -134,8 +134,8 @@ test('differences are told exactly when the digests differ', () => {
     .map((parts) => ({ ...base, ...parts }));
   fc.assert(
     fc.property(any, any, (before, now) => {
-      const isSame = askedDigest(before) === askedDigest(now);
-      assert.equal(changesBetween(before, now).length === 0, isSame);
+      const isSame = subjectDigest(before) === subjectDigest(now);
+      assert.equal(diffSubjects(before, now).length === 0, isSame);
     }),
   );
 });
@@ -146,7 +146,7 @@ test("a variable's value is bound, and neither it nor its hash is told", () => {
   const mac = macOf(key, 'TOKEN', value);
   const held = { ...base, env: [{ name: 'TOKEN', mac }] };
   const other = { ...base, env: [{ name: 'TOKEN', mac: macOf(key, 'TOKEN', 'else') }] };
-  const told = changesBetween(held, other).map(({ text }) => text);
+  const told = diffSubjects(held, other).map(({ text }) => text);
   assert.deepEqual(told, ['the variable TOKEN changed']);
   assert.ok(!JSON.stringify(held).includes(value));
   assert.notEqual(mac, macOf(key, 'OTHER', value));

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Enrolment, enrolmentPlaces } from '../src/approval/enrolment.ts';
+import { Enrolment, enrolmentFiles } from '../src/approval/enrolment.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon, Json, RawClient } from './support/daemon.ts';
@@ -25,7 +25,7 @@ before(async () => {
   if (skip !== false) return;
   daemon = await startRuntime({ env: { TRL_POLICY: 'auto' } });
   env = { ...surroundings(daemon.home), TRL_SOCKET_PATH: daemon.socketPath };
-  const places = enrolmentPlaces(env, daemon.home);
+  const places = enrolmentFiles(env, daemon.home);
   await new Enrolment(places).enrol(userInfo().username, phrase, null);
   const params = { working_dir: daemon.root, sandbox: 'none' };
   outside = await openSession(daemon.socketPath, params);

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Approval } from '../src/approval/approval.ts';
-import type { Decision } from '../src/approval/approvals.ts';
-import { askedDigest } from '../src/approval/request.ts';
-import type { Asked } from '../src/approval/request.ts';
+import type { ApprovalDecision } from '../src/approval/registry.ts';
+import { subjectDigest } from '../src/approval/subject.ts';
+import type { ApprovalSubject } from '../src/approval/subject.ts';
 import { TrlError } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
 import { ask, asked, desk, Disk, no, person, yes } from './support/approval.ts';
@@ -135,9 +135,9 @@ test('for the session: equal plans of it run, others and other sessions do not',
   const approval = approvals.ask(asked(), ask, 'x-1');
   approvals.decide(approval.id, yes(approval, { scope: 'session' }));
   approvals.claim(approval.id, asked());
-  const grant = (parts: Partial<Asked>, at = first.restart()): boolean => {
+  const grant = (parts: Partial<ApprovalSubject>, at = first.restart()): boolean => {
     const question = asked(parts);
-    return at.approvals.sessionGrant(question.session, askedDigest(question)) !== null;
+    return at.approvals.sessionGrant(question.session, subjectDigest(question)) !== null;
   };
   assert.equal(grant({}), true);
   assert.equal(grant({ command: 'make' }), false);
@@ -189,7 +189,7 @@ test('an answer is taken once, with the digest that was seen', () => {
 });
 
 test('who asked does not decide, and the uid alone only where policy says so', () => {
-  const decide = (same: boolean, by: Decision['by']): void => {
+  const decide = (same: boolean, by: ApprovalDecision['by']): void => {
     const { approvals } = desk(new Disk(), 0, same);
     const approval = approvals.ask(asked(), ask, 'x-1');
     approvals.decide(approval.id, yes(approval, { by }));

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Approval } from '../src/approval/approval.ts';
-import { approve, approveAsked, approveLasting } from '../src/approval/approve.ts';
-import type { LastingRule, RuleSubject } from '../src/approval/lasting.ts';
-import type { Asked } from '../src/approval/request.ts';
+import { approveByPolicy, approveByAnswer, approveByRule } from '../src/approval/approve.ts';
+import type { LastingRule, RuleSubject } from '../src/approval/lasting-rules.ts';
+import type { ApprovalSubject } from '../src/approval/subject.ts';
 import type { Plan, Verdict } from '../src/command.ts';
 import { limits } from '../src/limits.ts';
-import { boundsOf } from '../src/session/bounds.ts';
+import { resolveBounds } from '../src/session/bounds.ts';
 import { ask, asked, desk, no, yes } from './support/approval.ts';
 
 const plan: Plan = {
@@ -24,7 +24,7 @@ const plan: Plan = {
   mode: 'foreground',
   stdin: { kind: 'closed' },
   pty: null,
-  bounds: boundsOf({}, 'foreground'),
+  bounds: resolveBounds({}, 'foreground'),
   box: { kind: 'none' },
 };
 const block: Verdict = { ...ask, decision: 'block' };
@@ -32,7 +32,7 @@ const required = { code: 'APPROVAL_REQUIRED' };
 const denied = { code: 'POLICY_DENIED' };
 
 /** A question that a person said yes to, and that is used up by this start. */
-function used(question: Asked = asked()): Approval {
+function used(question: ApprovalSubject = asked()): Approval {
   const { approvals } = desk();
   const { id } = approvals.ask(question, ask, 'x-1');
   approvals.decide(id, yes(approvals.get(id)));
@@ -42,16 +42,16 @@ function used(question: Asked = asked()): Approval {
 }
 
 test('nothing starts but what is allowed', () => {
-  assert.equal(approve(plan, { ...ask, decision: 'allow' }).plan, plan);
-  assert.throws(() => approve(plan, ask), required);
-  assert.throws(() => approve(plan, block), denied);
+  assert.equal(approveByPolicy(plan, { ...ask, decision: 'allow' }).plan, plan);
+  assert.throws(() => approveByPolicy(plan, ask), required);
+  assert.throws(() => approveByPolicy(plan, block), denied);
 });
 
 test('a yes is for this command of this session, as it was asked', () => {
   const approval = used();
-  assert.equal(approveAsked(plan, ask, { asked: asked(), approval }).plan, plan);
-  const refused = (of: Plan, question: Asked): void => {
-    assert.throws(() => approveAsked(of, ask, { asked: question, approval }), required);
+  assert.equal(approveByAnswer(plan, ask, { asked: asked(), approval }).plan, plan);
+  const refused = (of: Plan, question: ApprovalSubject): void => {
+    assert.throws(() => approveByAnswer(of, ask, { asked: question, approval }), required);
   };
   refused({ ...plan, command: 'make uninstall' }, asked());
   refused({ ...plan, session_id: 's-2' }, asked());
@@ -59,14 +59,14 @@ test('a yes is for this command of this session, as it was asked', () => {
   refused(plan, asked({ reveal: ['0'.repeat(32)] }));
   const other = asked({ command: 'make uninstall' });
   refused({ ...plan, command: other.command }, other);
-  assert.throws(() => approveAsked(plan, block, { asked: asked(), approval }), denied);
+  assert.throws(() => approveByAnswer(plan, block, { asked: asked(), approval }), denied);
 });
 
 test('a question that nobody said yes to starts nothing', () => {
   const { approvals } = desk();
   const approval = approvals.ask(asked(), ask, 'x-1');
   const refused = (one: Approval): void => {
-    assert.throws(() => approveAsked(plan, ask, { asked: asked(), approval: one }), required);
+    assert.throws(() => approveByAnswer(plan, ask, { asked: asked(), approval: one }), required);
   };
   refused(approval);
   // A yes for once counts when it is used up, and only then.
@@ -85,9 +85,9 @@ test('a yes for the session ends by itself', () => {
     return approvals.get(id);
   };
   const of = (at: number) => ({ asked: asked(), approval: grant(at) });
-  assert.equal(approveAsked(plan, ask, of(Date.now())).plan, plan);
+  assert.equal(approveByAnswer(plan, ask, of(Date.now())).plan, plan);
   const before = Date.now() - limits.approvalGrantMs.default;
-  assert.throws(() => approveAsked(plan, ask, of(before)), required);
+  assert.throws(() => approveByAnswer(plan, ask, of(before)), required);
 });
 
 test('a rule answers the question that it is about, and no other', () => {
@@ -95,20 +95,20 @@ test('a rule answers the question that it is about, and no other', () => {
   const of: RuleSubject = { reveal: ['1'.repeat(32)], workspace, requester: 'uid:1' };
   const rule: LastingRule = { id: 'r-1', created_at: '2026-01-01', by: 'approver:ada', of };
   const given = { asked: asked({ rule: of }), rule };
-  const { approved, verdict } = approveLasting(plan, ask, given);
+  const { approved, verdict } = approveByRule(plan, ask, given);
   assert.deepEqual([approved.plan, verdict.decision], [plan, 'allow']);
   assert.deepEqual(
     verdict.rules.map(({ id }) => id),
     ['answer.r-1'],
   );
-  const refused = (one: Plan, question: Asked): void => {
-    assert.throws(() => approveLasting(one, ask, { asked: question, rule }), required);
+  const refused = (one: Plan, question: ApprovalSubject): void => {
+    assert.throws(() => approveByRule(one, ask, { asked: question, rule }), required);
   };
   refused({ ...plan, command: 'make uninstall' }, given.asked);
   refused({ ...plan, session_id: 's-2' }, given.asked);
   refused(plan, asked());
   refused(plan, asked({ rule: { ...of, requester: 'uid:2' } }));
   refused(plan, asked({ rule: { ...of, reveal: ['2'.repeat(32)] } }));
-  assert.throws(() => approveLasting(plan, block, given), denied);
-  assert.throws(() => approveLasting(plan, { ...ask, decision: 'allow' }, given), required);
+  assert.throws(() => approveByRule(plan, block, given), denied);
+  assert.throws(() => approveByRule(plan, { ...ask, decision: 'allow' }, given), required);
 });

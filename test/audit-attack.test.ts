@@ -14,10 +14,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { AuditEvent } from '../src/audit/event.ts';
-import { openAuditLog, type OpenLogOptions } from '../src/audit/logs.ts';
-import { readEvents } from '../src/audit/read.ts';
+import { openAuditLog, type OpenLogOptions } from '../src/audit/open-log.ts';
+import { readEvents } from '../src/audit/read-events.ts';
 import { Auditing } from '../src/daemon/auditing/auditing.ts';
-import { LateLog } from '../src/daemon/auditing/late-log.ts';
+import { LazyAuditLog } from '../src/daemon/auditing/lazy-audit-log.ts';
 import { isTrlError } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
 import { newExecId } from '../src/session/record.ts';
@@ -178,7 +178,7 @@ test('a command that another runtime took over is not told as lost', async (t) =
   await first.close();
   await second.append([{ ...over, kind: 'exec.ended' }]);
   await second.close();
-  const third = new LateLog(directory);
+  const third = new LazyAuditLog(directory);
   const found = await third.unended();
   await third.close();
   assert.deepEqual(

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { eventOfLine } from '../src/audit/line.ts';
+import { parseEventLine } from '../src/audit/line-format.ts';
 import { startRuntime, type Daemon } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
 import { openSession } from './support/session.ts';
@@ -43,7 +43,7 @@ const eventsOf = (daemon: Daemon) => {
   const log = path.join(stateOf(daemon), 'trl/audit/logs/0/0000000000000000.jsonl');
   return readFileSync(log, 'utf8')
     .split('\n')
-    .flatMap((line) => eventOfLine(line)?.event ?? []);
+    .flatMap((line) => parseEventLine(line)?.event ?? []);
 };
 
 test('a full disk: nothing runs unrecorded, and work resumes', { skip: noMount() }, async () => {

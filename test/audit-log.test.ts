@@ -8,14 +8,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { AuditEvent } from '../src/audit/event.ts';
-import { eventOfLine, noteOfLine } from '../src/audit/line.ts';
-import { leafHash, Tree } from '../src/audit/merkle.ts';
-import { openAuditKey } from '../src/audit/key.ts';
-import { logDirectories, openAuditLog } from '../src/audit/logs.ts';
+import { parseEventLine, parseHeadLine } from '../src/audit/line-format.ts';
+import { leafHash, MerkleTree } from '../src/audit/merkle.ts';
+import { openAuditKey } from '../src/audit/audit-key.ts';
+import { listLogDirectories, openAuditLog } from '../src/audit/open-log.ts';
 import type { LogState } from '../src/audit/log.ts';
-import { openHead } from '../src/audit/note.ts';
-import { readLog } from '../src/audit/read.ts';
-import { segmentsOf } from '../src/audit/segments.ts';
+import { verifyHeadNote } from '../src/audit/signed-note.ts';
+import { readLogEvents } from '../src/audit/read-events.ts';
+import { listSegments } from '../src/audit/segments.ts';
 import { isTrlError } from '../src/errors.ts';
 
 function event(n: number, extra = ''): AuditEvent {
@@ -35,18 +35,18 @@ async function withDirectory(use: (directory: string) => Promise<void>): Promise
 function contents(directory: string, number = 0): (number | string)[] {
   const key = openAuditKey(directory);
   const found: (number | string)[] = [];
-  const tree = new Tree();
-  for (const { file } of segmentsOf(path.join(directory, 'logs', String(number)))) {
+  const tree = new MerkleTree();
+  for (const { file } of listSegments(path.join(directory, 'logs', String(number)))) {
     for (const line of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
-      const note = noteOfLine(line);
+      const note = parseHeadLine(line);
       if (note === null) {
-        const stored = eventOfLine(line);
+        const stored = parseEventLine(line);
         assert.equal(stored?.seq, tree.size);
         tree.append(leafHash(line));
         const { kind, data } = stored?.event ?? event(0);
         found.push(kind.startsWith('log.') ? kind : Number(data['n']));
       } else {
-        const head = openHead(note, key.publicKey);
+        const head = verifyHeadNote(note, key.publicKey);
         assert.deepEqual([head?.size, head?.root], [tree.size, tree.root()]);
       }
     }
@@ -68,7 +68,7 @@ test('events lie in the order of their appends, and each position says where', a
     );
     const one = await log.append([event(60)]);
     assert.deepEqual([one[0]?.seq, one[0]?.log, log.size], [61, log.id, 62]);
-    assert.equal(openHead(log.head() ?? '', openAuditKey(directory).publicKey)?.size, 62);
+    assert.equal(verifyHeadNote(log.head() ?? '', openAuditKey(directory).publicKey)?.size, 62);
     await log.close();
     assert.deepEqual(contents(directory), ['log.opened', ...Array(61).keys()]);
   });
@@ -88,7 +88,7 @@ test('segments end at the edge of a group, and the next runtime goes on', async 
     }
     const round = ['log.opened', 0, 1, 2];
     assert.deepEqual(contents(directory), Array.from({ length: 6 }, () => round).flat());
-    assert.ok(segmentsOf(path.join(directory, 'logs', '0')).length > 3);
+    assert.ok(listSegments(path.join(directory, 'logs', '0')).length > 3);
   });
 });
 
@@ -126,7 +126,7 @@ test('an end that one write left unfinished is set aside and recorded', async ()
       await log.append([event(0)]);
       await log.close();
       const folder = path.join(directory, 'logs', '0');
-      const file = segmentsOf(folder)[0]?.file ?? '';
+      const file = listSegments(folder)[0]?.file ?? '';
       assert.ok(size > 0);
       appendFileSync(file, torn);
       const again = await openAuditLog({ directory });
@@ -139,7 +139,7 @@ test('an end that one write left unfinished is set aside and recorded', async ()
       const repaired = readFileSync(file, 'utf8')
         .split('\n')
         .find((one) => /repaired/.test(one));
-      assert.deepEqual(eventOfLine(repaired ?? '')?.event.data, {
+      assert.deepEqual(parseEventLine(repaired ?? '')?.event.data, {
         bytes: Buffer.byteLength(torn),
         file: `torn/${kept}`,
         seq: 2,
@@ -155,7 +155,7 @@ async function oneLog(): Promise<{ readonly size: number; readonly lines: readon
     const log = await openAuditLog({ directory });
     await log.append([event(0)]);
     await log.close();
-    const file = segmentsOf(path.join(directory, 'logs', '0'))[0]?.file ?? '';
+    const file = listSegments(path.join(directory, 'logs', '0'))[0]?.file ?? '';
     lines = readFileSync(file, 'utf8').split('\n');
   });
   return { size: lines.length, lines };
@@ -166,7 +166,7 @@ test('a log with a changed event is left as evidence, and the next one tells', a
     const log = await openAuditLog({ directory });
     for (let n = 0; n < 5; n += 1) await log.append([event(n)]);
     await log.close();
-    const file = segmentsOf(path.join(directory, 'logs', '0'))[0]?.file ?? '';
+    const file = listSegments(path.join(directory, 'logs', '0'))[0]?.file ?? '';
     const damaged = readFileSync(file, 'utf8').replace('"n":4', '"n":5');
     writeFileSync(file, damaged);
     const next = await openAuditLog({ directory });
@@ -175,10 +175,10 @@ test('a log with a changed event is left as evidence, and the next one tells', a
     assert.equal(readFileSync(file, 'utf8'), damaged);
     assert.deepEqual(contents(directory, 1), ['log.opened', 9]);
     const opened = readFileSync(
-      segmentsOf(path.join(directory, 'logs', '1'))[0]?.file ?? '',
+      listSegments(path.join(directory, 'logs', '1'))[0]?.file ?? '',
       'utf8',
     );
-    const told = eventOfLine(opened.split('\n')[1] ?? '')?.event.data['follows'];
+    const told = parseEventLine(opened.split('\n')[1] ?? '')?.event.data['follows'];
     assert.match(
       JSON.stringify(told),
       new RegExp(`"log":"${log.id}".*not those that its last head`),
@@ -208,7 +208,7 @@ test('a log that is deleted, replaced or cut refuses, and then the next one tell
       await log.append([event(0)]);
       await log.append([event(1)]);
       const [before, id] = [log.head(), log.id];
-      attack(segmentsOf(path.join(directory, 'logs', '0'))[0]?.file ?? '');
+      attack(listSegments(path.join(directory, 'logs', '0'))[0]?.file ?? '');
       await assert.rejects(log.append([event(2)]), (error) =>
         isTrlError(error, 'AUDIT_UNAVAILABLE'),
       );
@@ -220,8 +220,8 @@ test('a log that is deleted, replaced or cut refuses, and then the next one tell
       );
       await log.close();
       assert.deepEqual(contents(directory, 1), ['log.opened', 'log.interrupted', 3]);
-      const file = segmentsOf(path.join(directory, 'logs', '1'))[0]?.file ?? '';
-      const opened = eventOfLine(readFileSync(file, 'utf8').split('\n')[1] ?? '')?.event.data;
+      const file = listSegments(path.join(directory, 'logs', '1'))[0]?.file ?? '';
+      const opened = parseEventLine(readFileSync(file, 'utf8').split('\n')[1] ?? '')?.event.data;
       const follows = Object(opened?.['follows']);
       assert.deepEqual([follows.log, follows.head], [id, before]);
     });
@@ -247,8 +247,8 @@ test('a directory that is away refuses, and work resumes when it is back', async
     assert.deepEqual(log.state(), { kind: 'ok' });
     await log.close();
     assert.deepEqual(contents(directory), ['log.opened', 0, 'log.interrupted', 3]);
-    const text = readFileSync(segmentsOf(path.join(logs, '0'))[0]?.file ?? '', 'utf8');
-    const told = eventOfLine(text.split('\n').find((one) => one.includes('log.int')) ?? '');
+    const text = readFileSync(listSegments(path.join(logs, '0'))[0]?.file ?? '', 'utf8');
+    const told = parseEventLine(text.split('\n').find((one) => one.includes('log.int')) ?? '');
     assert.equal(told?.event.data['refused'], 6);
   });
 });
@@ -290,8 +290,8 @@ test('an event that cannot be told as it is keeps no other from being told', asy
   await log.append([failed({ half: 'a\ud800b' }), failed({ fine: true })]);
   await log.append([failed({ much: 'x'.repeat(5 * 1024 * 1024) })]);
   await log.close();
-  const [place = ''] = logDirectories(directory);
-  const told = [...readLog(place, { kinds: ['exec.failed'] }, 'oldest')].map(
+  const [place = ''] = listLogDirectories(directory);
+  const told = [...readLogEvents(place, { kinds: ['exec.failed'] }, 'oldest')].map(
     ({ event: { data } }) => data,
   );
   assert.deepEqual(told[0], { half: 'a\ufffdb' });

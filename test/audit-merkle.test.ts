@@ -5,9 +5,14 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { consistencyProof, emptyRoot, inclusionProof, isConsistent } from '../src/audit/merkle.ts';
+import {
+  buildConsistencyProof,
+  emptyRoot,
+  buildInclusionProof,
+  isConsistent,
+} from '../src/audit/merkle.ts';
 import { isIncluded, leafHash, storedHashCount, storedHashIndex } from '../src/audit/merkle.ts';
-import { Tree, treeAt } from '../src/audit/merkle.ts';
+import { MerkleTree, readMerkleTreeAt } from '../src/audit/merkle.ts';
 
 const leaves = [
   '',
@@ -34,7 +39,7 @@ const roots = [
 
 /** What gets known of a tree over these, in its order, and the root after each. */
 function built(lines: readonly string[]): { readonly stored: Buffer[]; readonly roots: Buffer[] } {
-  const tree = new Tree();
+  const tree = new MerkleTree();
   const stored: Buffer[] = [];
   const all = [tree.root()];
   for (const line of lines) {
@@ -75,23 +80,23 @@ test('roots and proofs are those of the published vectors', async () => {
   assert.equal(emptyRoot().toString('hex'), roots[0]);
   const read = reader(made.stored);
   const hex = (proof: readonly Buffer[]): string[] => proof.map((one) => one.toString('hex'));
-  assert.deepEqual(hex(await inclusionProof(0, 8, read)), [
+  assert.deepEqual(hex(await buildInclusionProof(0, 8, read)), [
     '96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7',
     '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
     '6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4',
   ]);
-  assert.deepEqual(hex(await inclusionProof(5, 8, read)), [
+  assert.deepEqual(hex(await buildInclusionProof(5, 8, read)), [
     'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
     'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
     'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
   ]);
-  assert.deepEqual(hex(await inclusionProof(2, 3, read)), [roots[2]]);
-  assert.deepEqual(hex(await consistencyProof(6, 8, read)), [
+  assert.deepEqual(hex(await buildInclusionProof(2, 3, read)), [roots[2]]);
+  assert.deepEqual(hex(await buildConsistencyProof(6, 8, read)), [
     '0ebc5d3437fbe2db158b9f126a1d118e308181031d0a949f8dededebc558ef6a',
     'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
     'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
   ]);
-  assert.deepEqual(hex(await consistencyProof(2, 5, read)), [
+  assert.deepEqual(hex(await buildConsistencyProof(2, 5, read)), [
     '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
     'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
   ]);
@@ -104,9 +109,9 @@ test('every proof of small trees holds, and for nothing else', async () => {
   for (let size = 1; size <= lines.length; size += 1) {
     const root = made.roots[size] ?? emptyRoot();
     assert.deepEqual(root, rootOf(lines.slice(0, size)));
-    assert.deepEqual((await treeAt(size, read)).root(), root);
+    assert.deepEqual((await readMerkleTreeAt(size, read)).root(), root);
     for (let seq = 0; seq < size; seq += 1) {
-      const proof = await inclusionProof(seq, size, read);
+      const proof = await buildInclusionProof(seq, size, read);
       const leaf = leafHash(lines[seq] ?? '');
       const good = { leaf, seq, size, root, proof };
       assert.ok(isIncluded(good));
@@ -118,7 +123,7 @@ test('every proof of small trees holds, and for nothing else', async () => {
       if (proof.length > 0) assert.ok(!isIncluded({ ...good, proof: proof.slice(1) }));
     }
     for (let old = 0; old <= size; old += 1) {
-      const proof = await consistencyProof(old, size, read);
+      const proof = await buildConsistencyProof(old, size, read);
       const older = { size: old, root: made.roots[old] ?? emptyRoot() };
       const good = { older, newer: { size, root }, proof };
       assert.ok(isConsistent(good), `${old} of ${size}`);
@@ -140,12 +145,12 @@ test('proofs hold in trees of any size', async () => {
     const root = all[newer] ?? emptyRoot();
     const seq = older - 1;
     const leaf = leafHash(lines[seq] ?? '');
-    const proof = await inclusionProof(seq, newer, read);
+    const proof = await buildInclusionProof(seq, newer, read);
     assert.ok(isIncluded({ leaf, seq, size: newer, root, proof }));
     const consistency = {
       older: { size: older, root: all[older] ?? emptyRoot() },
       newer: { size: newer, root },
-      proof: await consistencyProof(older, newer, read),
+      proof: await buildConsistencyProof(older, newer, read),
     };
     assert.ok(isConsistent(consistency));
     assert.deepEqual(read(storedHashIndex(0, seq)), leaf);

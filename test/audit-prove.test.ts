@@ -3,12 +3,17 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { exportLog, verifyExport } from '../src/audit/export.ts';
-import { openAuditKey } from '../src/audit/key.ts';
-import { openAuditLog } from '../src/audit/logs.ts';
-import { checkHeads, checkProof, proveEvent, proveHeads } from '../src/audit/prove.ts';
-import { directoryOfLog, eventAt, readEvents, type EventFilter } from '../src/audit/read.ts';
-import type { Order } from '../src/audit/search.ts';
+import { exportLogLines, verifyExport } from '../src/audit/export.ts';
+import { openAuditKey } from '../src/audit/audit-key.ts';
+import { openAuditLog } from '../src/audit/open-log.ts';
+import { checkHeadsProof, checkEventProof, proveEvent, proveHeads } from '../src/audit/prove.ts';
+import {
+  findLogDirectory,
+  readEventAt,
+  readEvents,
+  type EventFilter,
+} from '../src/audit/read-events.ts';
+import type { EventOrder } from '../src/audit/line-search.ts';
 import { auditEvent, logAt, sameKey, segmentFiles } from './support/audit-log.ts';
 import { withAudit, writeLog } from './support/audit-log.ts';
 
@@ -24,11 +29,11 @@ test('each event has a proof that holds without the log, and for no other event'
         const proof = await proveEvent(options, seq);
         assert.ok(proof !== null);
         const wire: unknown = JSON.parse(JSON.stringify(proof));
-        const report = checkProof(wire, publicKey);
+        const report = checkEventProof(wire, publicKey);
         assert.deepEqual([report.isGood, report.head?.size], [true, 20]);
         assert.equal(report.event?.data['n'] ?? 'opened', seq === 0 ? 'opened' : seq - 1);
-        assert.ok(checkProof(wire).isGood);
-        assert.ok(!checkProof(wire, stranger).isGood);
+        assert.ok(checkEventProof(wire).isGood);
+        assert.ok(!checkEventProof(wire, stranger).isGood);
         for (const bad of [
           { seq: seq + 1 },
           { event: proof.event.replace('agent:', 'user:').replace('null', '"x"') },
@@ -41,13 +46,13 @@ test('each event has a proof that holds without the log, and for no other event'
           { version: 2 },
         ]) {
           const key = 'public_key' in bad ? undefined : publicKey;
-          assert.ok(!checkProof({ ...proof, ...bad }, key).isGood, JSON.stringify(bad));
+          assert.ok(!checkEventProof({ ...proof, ...bad }, key).isGood, JSON.stringify(bad));
         }
       }
     }
     assert.equal(await proveEvent(options, 20), null);
-    assert.ok(!checkProof(null).isGood);
-    assert.ok(!checkProof([]).isGood);
+    assert.ok(!checkEventProof(null).isGood);
+    assert.ok(!checkEventProof([]).isGood);
   });
 });
 
@@ -59,10 +64,10 @@ test('the newest head goes on from each earlier one, and from no other', async (
     const options = { directory: logAt(directory), publicKey };
     for (const head of heads) {
       const proof = await proveHeads(options, head);
-      assert.ok(checkHeads(proof, publicKey).isGood);
-      assert.ok(!checkHeads({ ...proof, older: foreign }).isGood);
+      assert.ok(checkHeadsProof(proof, publicKey).isGood);
+      assert.ok(!checkHeadsProof({ ...proof, older: foreign }).isGood);
       const [last] = heads.slice(-1);
-      if (head !== last) assert.ok(!checkHeads({ ...proof, older: proof?.newer }).isGood);
+      if (head !== last) assert.ok(!checkHeadsProof({ ...proof, older: proof?.newer }).isGood);
     }
     assert.equal(await proveHeads(options, foreign), null);
   });
@@ -73,11 +78,11 @@ test('an export is checked by itself, to the byte', async () => {
     const heads = await writeLog(directory, { segmentBytes: 2500 });
     const { publicKey } = openAuditKey(directory);
     const file = `${directory}.jsonl`;
-    const text = [...exportLog(logAt(directory), publicKey)].join('');
+    const text = [...exportLogLines(logAt(directory), publicKey)].join('');
     const elsewhere = `${directory}.elsewhere`;
     sameKey(directory, elsewhere);
     await writeLog(elsewhere, { events: 7 });
-    writeFileSync(file, text + [...exportLog(logAt(elsewhere), publicKey)].join(''));
+    writeFileSync(file, text + [...exportLogLines(logAt(elsewhere), publicKey)].join(''));
     const two = await verifyExport({ file, publicKey, heads });
     assert.deepEqual(
       [two.isGood, ...two.logs.map(({ events }) => events)],
@@ -119,7 +124,7 @@ test('events of several logs come in the order of their time, and as asked for',
       const exec = { exec: `x-${n % 4}`, kind } as const;
       await (n % 3 === 0 ? two : one).append([{ ...auditEvent(n, `text ${n}`), ...exec }]);
     }
-    const found = (filter: EventFilter, order: Order = 'oldest'): unknown[] =>
+    const found = (filter: EventFilter, order: EventOrder = 'oldest'): unknown[] =>
       [...readEvents(directory, filter, order)].map(({ event }) => event.data['n'] ?? 'opened');
     const all = Array.from({ length: 40 }, (_, n) => n + 1);
     assert.deepEqual(found({}), ['opened', 'opened', ...all]);
@@ -138,9 +143,9 @@ test('events of several logs come in the order of their time, and as asked for',
     // What has no head was not answered for.
     writeFileSync(segmentFiles(directory).at(-1) ?? '', '{"event":{', { flag: 'a' });
     assert.equal(found({}).length, 42);
-    const at = directoryOfLog(directory, one.id) ?? '';
-    assert.equal(eventAt(at, 3)?.event.data['n'], 4);
-    assert.equal(eventAt(at, 900), null);
+    const at = findLogDirectory(directory, one.id) ?? '';
+    assert.equal(readEventAt(at, 3)?.event.data['n'], 4);
+    assert.equal(readEventAt(at, 900), null);
     const [newest] = readEvents(directory);
     const text = readFileSync(segmentFiles(directory).at(-1) ?? '', 'utf8');
     assert.ok(text.includes(`${newest?.line}\n`));

@@ -7,10 +7,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { exportLog } from '../src/audit/export.ts';
-import { openAuditKey } from '../src/audit/key.ts';
-import { readEvents } from '../src/audit/read.ts';
-import { linesWith } from '../src/audit/search.ts';
+import { exportLogLines } from '../src/audit/export.ts';
+import { openAuditKey } from '../src/audit/audit-key.ts';
+import { readEvents } from '../src/audit/read-events.ts';
+import { findLinesWith } from '../src/audit/line-search.ts';
 import { logAt, segmentFiles, withAudit, writeLog } from './support/audit-log.ts';
 
 const [red, blue, digit] = [Buffer.from('"red"'), Buffer.from('"blue"'), Buffer.from('"1"')];
@@ -58,7 +58,7 @@ function found(
 ): string[] {
   const fd = openSync(file, 'r');
   try {
-    return linesWith(fd, length, marks, order)
+    return findLinesWith(fd, length, marks, order)
       .map((bytes) => bytes.toString())
       .toArray();
   } finally {
@@ -72,14 +72,14 @@ test('a group that was not written to its end is neither read nor exported', asy
     const [file = ''] = segmentFiles(directory).toReversed();
     const { publicKey } = openAuditKey(directory);
     const events = [...readEvents(directory)];
-    const exported = [...exportLog(logAt(directory), publicKey)];
+    const exported = [...exportLogLines(logAt(directory), publicKey)];
     const [last] = events;
     assert.ok(last);
     for (const torn of [`${last.line}\n`, last.line, `${last.line}\n{"head":"trl`]) {
       appendFileSync(file, torn);
       assert.deepEqual([...readEvents(directory)], events);
       assert.deepEqual([...readEvents(directory, {}, 'oldest')], events.toReversed());
-      assert.deepEqual([...exportLog(logAt(directory), publicKey)], exported);
+      assert.deepEqual([...exportLogLines(logAt(directory), publicKey)], exported);
     }
   });
 });

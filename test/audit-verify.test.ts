@@ -6,9 +6,9 @@ import { closeSync, mkdirSync, openSync, readdirSync, truncateSync, writeSync } 
 import path from 'node:path';
 import { test } from 'node:test';
 import { setImmediate, setTimeout as wait } from 'node:timers/promises';
-import { openAuditKey } from '../src/audit/key.ts';
-import { headLine } from '../src/audit/line.ts';
-import { openAuditLog } from '../src/audit/logs.ts';
+import { openAuditKey } from '../src/audit/audit-key.ts';
+import { serializeHeadLine } from '../src/audit/line-format.ts';
+import { openAuditLog } from '../src/audit/open-log.ts';
 import { verifyLog, verifyLogs, type LogReport } from '../src/audit/verify.ts';
 import {
   auditEvent,
@@ -24,7 +24,7 @@ const publicKeys = new Map<string, KeyObject>();
 async function check(directory: string, heads: readonly string[] = []): Promise<LogReport> {
   const publicKey = publicKeys.get(directory) ?? openAuditKey(directory).publicKey;
   publicKeys.set(directory, publicKey);
-  return await verifyLog({ directory: logAt(directory), publicKey, heads, patienceMs: 0 });
+  return await verifyLog({ directory: logAt(directory), publicKey, heads, headWaitMs: 0 });
 }
 
 const kindsOf = ({ findings }: LogReport): string[] => findings.map(({ kind }) => kind);
@@ -203,10 +203,10 @@ test('a head that is old, by another key or of another log is found at the end',
     const [file = ''] = segmentFiles(directory);
     const good = readFileSync(file, 'utf8');
     const lines = good.split('\n').slice(0, -2);
-    for (const head of heads.filter((one) => !good.endsWith(`${headLine(one)}\n`))) {
-      writeFileSync(file, `${[...lines, headLine(head)].join('\n')}\n`);
+    for (const head of heads.filter((one) => !good.endsWith(`${serializeHeadLine(one)}\n`))) {
+      writeFileSync(file, `${[...lines, serializeHeadLine(head)].join('\n')}\n`);
       assert.ok(!(await check(directory)).isGood);
-      writeFileSync(file, `${good}${headLine(head)}\n`);
+      writeFileSync(file, `${good}${serializeHeadLine(head)}\n`);
       assert.ok(!(await check(directory)).isGood);
     }
     const { publicKey } = openAuditKey(`${directory}.stranger`);

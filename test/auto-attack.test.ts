@@ -8,8 +8,8 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client as McpClient } from '@modelcontextprotocol/client';
 import type { Client } from '../src/client/index.ts';
-import { KeptTrees } from '../src/host/kept-trees.ts';
-import { connect } from '../src/local/index.ts';
+import { RemovedDirectories } from '../src/host/removed-directories.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { SnapshotStore } from '../src/snapshot/store.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
@@ -43,7 +43,7 @@ before(async () => {
       return {};
     },
   });
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
   writeFileSync(bank.within('ledger'), 'of the bank\n');
   for (const { within } of [shop, bank]) {
     const agent = mcpClient('2025-11-25', nobody());
@@ -157,10 +157,10 @@ test('who is asked about a command whose input stays open reads that more can co
 test('what commands made and remove takes no room from what people made', () => {
   const directory = path.join(daemon.home, 'removed');
   mkdirSync(directory);
-  const trees = new KeptTrees(directory, { has: () => true });
+  const trees = new RemovedDirectories(directory, { has: () => true });
   const GiB = 2 ** 30;
   const keep = (name: string, bytes: number, isMade: boolean): string | null => {
-    const at = trees.placeFor(directory, bytes, [name], isMade);
+    const at = trees.findSlot(directory, bytes, [name], isMade);
     if (at !== null) mkdirSync(path.join(directory, at.path));
     return at === null ? null : path.join(directory, at.path);
   };

@@ -2,29 +2,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { boundsOf } from '../src/session/bounds.ts';
+import { resolveBounds } from '../src/session/bounds.ts';
 import { isTrlError } from '../src/errors.ts';
 
 const hour = 3_600_000;
 
 test('the usual run time is that of how a command runs', () => {
-  assert.equal(boundsOf({}, 'foreground').timeoutMs, 60_000);
-  assert.equal(boundsOf({}, 'terminal').timeoutMs, 12 * hour);
-  assert.equal(boundsOf({}, 'detached').timeoutMs, null);
+  assert.equal(resolveBounds({}, 'foreground').timeoutMs, 60_000);
+  assert.equal(resolveBounds({}, 'terminal').timeoutMs, 12 * hour);
+  assert.equal(resolveBounds({}, 'detached').timeoutMs, null);
   for (const mode of ['foreground', 'terminal', 'detached'] as const) {
-    assert.equal(boundsOf({ timeout_ms: 5 }, mode).timeoutMs, 5, mode);
+    assert.equal(resolveBounds({ timeout_ms: 5 }, mode).timeoutMs, 5, mode);
   }
 });
 
 test('the run time that policy permits bounds commands at a terminal, too', () => {
   const maxima = { timeoutMs: hour };
-  assert.equal(boundsOf({}, 'foreground', maxima).timeoutMs, 60_000);
-  assert.equal(boundsOf({}, 'terminal', maxima).timeoutMs, hour);
-  assert.equal(boundsOf({}, 'detached', maxima).timeoutMs, null);
+  assert.equal(resolveBounds({}, 'foreground', maxima).timeoutMs, 60_000);
+  assert.equal(resolveBounds({}, 'terminal', maxima).timeoutMs, hour);
+  assert.equal(resolveBounds({}, 'detached', maxima).timeoutMs, null);
   for (const mode of ['foreground', 'terminal'] as const) {
-    const refused = (): unknown => boundsOf({ timeout_ms: hour + 1 }, mode, maxima);
+    const refused = (): unknown => resolveBounds({ timeout_ms: hour + 1 }, mode, maxima);
     assert.throws(refused, (error) => isTrlError(error, 'POLICY_DENIED'), mode);
-    const beyond = (): unknown => boundsOf({ timeout_ms: 200 * 24 * hour }, mode);
+    const beyond = (): unknown => resolveBounds({ timeout_ms: 200 * 24 * hour }, mode);
     assert.throws(beyond, (error) => isTrlError(error, 'INVALID_PARAMS'), mode);
   }
 });

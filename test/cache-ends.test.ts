@@ -6,9 +6,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { CacheUse } from '../src/host/cache-use.ts';
-import { Caches } from '../src/host/caches.ts';
-import { cacheOf } from '../src/session/cache.ts';
+import { CacheLocks } from '../src/host/cache-locks.ts';
+import { LocalHomeCaches } from '../src/host/home-caches.ts';
+import { sessionCacheId } from '../src/session/cache.ts';
 import type { SessionRecord } from '../src/session/record.ts';
 
 const hour = 3_600_000;
@@ -34,13 +34,13 @@ const record: SessionRecord = {
   assurance: null,
   policy: null,
 };
-const id = cacheOf(record) ?? '';
+const id = sessionCacheId(record) ?? '';
 
 interface Opened {
   readonly directory: string;
   readonly home: string;
   readonly token: string;
-  readonly caches: Caches;
+  readonly caches: LocalHomeCaches;
   readonly sessions: SessionRecord[];
   readonly running: Set<string>;
 }
@@ -54,7 +54,13 @@ function open(context: TestContext, bytesMax = 1024 ** 3): Opened {
 /** As another runtime of the user opens them. */
 function again(directory: string, bytesMax = 1024 ** 3): Opened {
   const names = ['.cache', '.cargo'];
-  const caches = new Caches({ directory, home: '/home/user', names, bytesMax, log: () => {} });
+  const caches = new LocalHomeCaches({
+    directory,
+    home: '/home/user',
+    names,
+    bytesMax,
+    log: () => {},
+  });
   const sessions: SessionRecord[] = [];
   const running = new Set<string>();
   caches.attach({ all: () => sessions, running: (one) => (running.has(one) ? ['x-1'] : []) });
@@ -137,7 +143,7 @@ test('the word of a runtime that was killed does not last', async (context) => {
   const directory = mkdtempSync(path.join(tmpdir(), 'trl-ends-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   mkdirSync(path.join(directory, id));
-  const module = JSON.stringify(new URL('../src/host/cache-use.ts', import.meta.url));
+  const module = JSON.stringify(new URL('../src/host/cache-locks.ts', import.meta.url));
   const script =
     `import { CacheUse } from ${module}; const [, directory, id] = process.argv; ` +
     'new CacheUse(directory).hold(id); console.log(1); setInterval(() => {}, 1e6)';
@@ -145,15 +151,15 @@ test('the word of a runtime that was killed does not last', async (context) => {
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   context.after(() => child.kill('SIGKILL'));
   await once(child.stdout, 'data');
-  const use = new CacheUse(directory);
+  const use = new CacheLocks(directory);
   assert.equal(
-    use.alone(id, () => 1),
+    use.runExclusive(id, () => 1),
     null,
   );
   child.kill('SIGKILL');
   await once(child, 'exit');
   assert.equal(
-    use.alone(id, () => 1),
+    use.runExclusive(id, () => 1),
     1,
   );
 });

@@ -4,10 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Capture } from '../src/workspace/changes/captured.ts';
+import type { CaptureResult } from '../src/workspace/changes/capture.ts';
 import { IndexCapture } from '../src/workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
-import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../src/workspace/changes/overlay-diff.ts';
 import { battery, treeScript } from './support/changes-battery.ts';
 import { differences, MemoryContents, noOverlay, picture, Stage, Yard } from './support/changes.ts';
 import { isFull } from './support/form.ts';
@@ -25,7 +25,7 @@ test('every operation on an overlay is told exactly', { skip: noOverlay() }, asy
   using attributes = new LayerAttributes();
   const contents = new MemoryContents();
   const idShift = { uid: 0, gid: 0 };
-  const capturing = new UpperCapture({
+  const capturing = new OverlayCapture({
     root,
     upper,
     idShift,
@@ -91,7 +91,7 @@ test('every operation on the real tree is told exactly by two scans', async (t) 
   }
 });
 
-function metadataOnly(capture: Capture): string[] {
+function metadataOnly(capture: CaptureResult): string[] {
   return capture.changes
     .filter(({ kind }) => kind === 'metadata-only')
     .map((change) => change.path);

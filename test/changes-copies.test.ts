@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Copy } from '../src/workspace/changes/copies.ts';
+import type { LayerCopy } from '../src/workspace/changes/layer-copies.ts';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
-import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../src/workspace/changes/overlay-diff.ts';
 import { MemoryContents, Yard } from './support/changes.ts';
 
 const staging = '.trl-view-0123456789abcdef';
@@ -24,12 +24,12 @@ async function swept(text: string): Promise<Swept> {
   using attributes = new LayerAttributes();
   const contents = new MemoryContents();
   const ids = { idShift: { uid: 0, gid: 0 }, isMasked: () => false };
-  const layer = new UpperCapture({ root, upper, contents, attributes, ...ids });
+  const layer = new OverlayCapture({ root, upper, contents, attributes, ...ids });
   contents.put(Buffer.from('as it was told\n'));
   const [sha256, size] = [contents.put(Buffer.from('what you saved\n')), 15];
-  const copy: Copy = { entry: { ...entry, size, sha256 }, key: '' };
+  const copy: LayerCopy = { entry: { ...entry, size, sha256 }, key: '' };
   writeFileSync(file, text);
-  const isHalf = await layer.sweep(staging, [copy]);
+  const isHalf = await layer.removeStaging(staging, [copy]);
   return { isHalf, left: existsSync(file) ? readFileSync(file, 'utf8') : null };
 }
 

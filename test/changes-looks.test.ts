@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { mock, test } from 'node:test';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
-import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../src/workspace/changes/overlay-diff.ts';
 import { MemoryContents, noOverlay, Yard } from './support/changes.ts';
 
 const files = 500;
@@ -19,7 +19,7 @@ test('a new file is looked at once and opened once', { skip: noOverlay() }, asyn
   using attributes = new LayerAttributes();
   const contents = new MemoryContents();
   const ids = { idShift: { uid: 0, gid: 0 }, isMasked: () => false };
-  const capturing = new UpperCapture({ root, upper, contents, attributes, ...ids });
+  const capturing = new OverlayCapture({ root, upper, contents, attributes, ...ids });
   mkdirSync(path.join(upper, 'new/in'), { recursive: true });
   for (let n = 0; n < files; n += 1) writeFileSync(path.join(upper, `new/in/${n}`), `${n}`);
   const looks = mock.method(fs, 'lstatSync');

@@ -15,10 +15,10 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Captured, UpperOptions } from '../src/workspace/changes/captured.ts';
+import type { CapturedChange, OverlayCaptureOptions } from '../src/workspace/changes/capture.ts';
 import { openSource } from '../src/workspace/changes/entries.ts';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
-import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../src/workspace/changes/overlay-diff.ts';
 import { hash, MemoryContents, noOverlay, picture, Stage, Yard } from './support/changes.ts';
 import { told } from './support/changes-told.ts';
 
@@ -44,10 +44,10 @@ class Scene implements AsyncDisposable {
     return stage;
   }
 
-  capturing(more: Partial<UpperOptions> = {}): UpperCapture {
+  capturing(more: Partial<OverlayCaptureOptions> = {}): OverlayCapture {
     const { root, upper, contents, attributes } = this;
     const isMasked = (): boolean => false;
-    return new UpperCapture({
+    return new OverlayCapture({
       root,
       upper,
       contents,
@@ -65,7 +65,7 @@ class Scene implements AsyncDisposable {
   }
 }
 
-const by = (changes: readonly Captured[]): ReadonlyMap<string, Captured> =>
+const by = (changes: readonly CapturedChange[]): ReadonlyMap<string, CapturedChange> =>
   new Map(changes.map((change) => [change.path, change]));
 
 test('what somebody else did to a path meanwhile is seen beside the change', { skip }, async () => {
@@ -387,7 +387,7 @@ test('what was applied and deleted in the same moment is deleted', { skip }, asy
     bigint: true,
   });
   const key = `${ino}:${mode}:${size}:${mtimeNs}:${ctimeNs}`;
-  capturing.leftAt = (name) => (name === 'ours' ? key : null);
+  capturing.appliedKeyAt = (name) => (name === 'ours' ? key : null);
   const { changes } = await capturing.capture();
   assert.deepEqual(
     changes.map(({ path: name, kind }) => `${kind} ${name}`),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
-import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../src/workspace/changes/overlay-diff.ts';
 import { MemoryContents, noOverlay, Stage, Yard } from './support/changes.ts';
 import { eventually } from './support/processes.ts';
 
@@ -18,7 +18,7 @@ test('what is gone while it is being replaced is told as replaced', { skip }, as
   using attributes = new LayerAttributes();
   const contents = new MemoryContents();
   const ids = { idShift: { uid: 0, gid: 0 }, isMasked: () => false };
-  const capturing = new UpperCapture({ root, upper, contents, attributes, ...ids });
+  const capturing = new OverlayCapture({ root, upper, contents, attributes, ...ids });
   await stage.run('printf 2 > known');
   await capturing.capture();
   await stage.run('rm known fresh');

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { visible } from '../src/cli/visible.ts';
+import { escapeHiddenText } from '../src/cli/escape-text.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
@@ -17,7 +17,7 @@ const phrase = 'correct horse battery';
 
 test('characters that hide or reorder text are shown by number', () => {
   const hidden = '\u202e\u200b\u00ad\u{e0041}\u2028\ufe0f\u3164\u00a0\u2800\r\x1b\x9b\ufeff';
-  const shown = visible(`a${hidden}b é 漢 \u{1F600}`);
+  const shown = escapeHiddenText(`a${hidden}b é 漢 \u{1F600}`);
   assert.equal(
     shown,
     'a\\u{202E}\\u{200B}\\u{AD}\\u{E0041}\\u{2028}\\u{FE0F}\\u{3164}\\u{A0}\\u{2800}' +
@@ -138,7 +138,7 @@ test('a person sees the whole command and all it binds, then it runs once', { sk
     .split('\n')
     .filter((line) => /^ {2}[│┆] /.test(line));
   const shown = bars.map((line) => line.slice(4)).join('');
-  assert.ok(shown.includes(visible(command).replaceAll('\\u{A}', '')), cli.shown());
+  assert.ok(shown.includes(escapeHiddenText(command).replaceAll('\\u{A}', '')), cli.shown());
   assert.ok(
     cli
       .shown()

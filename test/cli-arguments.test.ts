@@ -7,10 +7,10 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { parseArgs } from '../src/cli/args.ts';
 import { commandText } from '../src/cli/command-text.ts';
-import { helpOf } from '../src/cli/help.ts';
+import { verbHelp } from '../src/cli/help.ts';
 import { quoteArgv } from '../src/quote.ts';
 import { parseCount, parseDuration, parseSize, showDuration } from '../src/cli/units.ts';
-import { plain } from '../src/cli/show.ts';
+import { escapeControls } from '../src/cli/print.ts';
 import { verbs } from '../src/cli/verbs.ts';
 import { isTrlError } from '../src/errors.ts';
 import { temporary } from './support/box.ts';
@@ -115,20 +115,20 @@ test('durations, sizes and counts are read as people write them', () => {
 });
 
 test('text of others cannot steer the terminal', () => {
-  const text = plain('a\x1b[2J\u009b6n\u202eb\nc é🙂');
+  const text = escapeControls('a\x1b[2J\u009b6n\u202eb\nc é🙂');
   assert.equal(text, String.raw`a\u001b[2J\u009b6n\u202eb\u000ac é🙂`);
 });
 
 test('every verb explains itself', () => {
   for (const [name, verb] of verbs) {
-    const help = helpOf(name, verb);
+    const help = verbHelp(name, verb);
     assert.ok(help.startsWith(`${verb.about}\n\nUsage: trl ${name}`), help);
     assert.ok(Math.max(...help.split('\n').map((line) => line.length)) <= 100, name);
   }
   for (const name of ['run', 'session list', 'mcp install']) {
     const { status, stdout, stderr } = cli(...name.split(' '), '--help');
     const verb = verbs.get(name);
-    assert.deepEqual([status, stderr, stdout], [0, '', verb && helpOf(name, verb)], name);
+    assert.deepEqual([status, stderr, stdout], [0, '', verb && verbHelp(name, verb)], name);
   }
 });
 

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { showVerdict } from '../src/cli/policy-view.ts';
+import { formatVerdict } from '../src/cli/verdict-text.ts';
 import type { DecidingRule } from '../src/command.ts';
 import { policyJsonSchema } from '../src/policy/files/schema.ts';
 
@@ -215,7 +215,7 @@ const rule: DecidingRule = {
   instead: null,
 };
 const shown = (command: string, rules: readonly DecidingRule[]): string[] =>
-  showVerdict(command, {
+  formatVerdict(command, {
     decision: 'block',
     rules,
     policy: { name: 'p', version: '0123456789abcdef' },

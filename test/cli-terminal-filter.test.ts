@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { Level } from '../src/cli/control-sequences.ts';
+import type { TerminalAccessLevel } from '../src/cli/control-sequences.ts';
 import { TerminalFilter } from '../src/cli/terminal-filter.ts';
 import { heldBytes } from './support/cost.ts';
 
 const esc = '\x1b';
 
-function filter(chunks: readonly Uint8Array[], level: Level = 'display'): Buffer {
+function filter(chunks: readonly Uint8Array[], level: TerminalAccessLevel = 'display'): Buffer {
   const one = new TerminalFilter(level);
   return Buffer.concat([...chunks.map((chunk) => one.push(chunk)), one.end()]);
 }
 
-const filterText = (text: string, level: Level = 'display'): string =>
+const filterText = (text: string, level: TerminalAccessLevel = 'display'): string =>
   filter([Buffer.from(text)], level).toString();
 
 /** Pieces of sequences, and whole ones, so that random joins are often nearly right. */
@@ -38,7 +38,7 @@ const bytes = fc.oneof(
     .map((parts) => Buffer.concat(parts)),
 );
 const runs = { numRuns: 2_000 };
-const levels = ['text', 'display', 'interactive'] as const satisfies readonly Level[];
+const levels = ['text', 'display', 'interactive'] as const satisfies readonly TerminalAccessLevel[];
 
 /** All that may ever reach a terminal, written down a second time and as one expression. */
 const allowed = new RegExp(

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { connect as connectAnywhere, isTrlError } from '../src/client/index.ts';
+import { connectByUrl as connectAnywhere, isTrlError } from '../src/client/index.ts';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { conform } from './support/conformance.ts';
 import { startHttp } from './support/http.ts';
 import type { HttpDaemon } from './support/http.ts';
@@ -27,8 +27,8 @@ test('the client does what every client must', { concurrency: true }, async (t) 
   };
   const { socketPath, origin: url } = daemon;
   await Promise.all([
-    over('over the socket, in frames', () => connect({ socketPath }), ['secrets', 'approver']),
-    over('over the socket, in lines', () => connect({ socketPath, frames: 'json' }), [
+    over('over the socket, in frames', () => connectLocal({ socketPath }), ['secrets', 'approver']),
+    over('over the socket, in lines', () => connectLocal({ socketPath, frames: 'json' }), [
       'secrets',
       'approver',
       'connection',

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { isTrlError } from '../src/client/index.ts';
 import type { Client, FeedEvent } from '../src/client/index.ts';
 import type { Caller } from '../src/command.ts';
-import { insideClient } from '../src/daemon/door/inside.ts';
+import { createInProcessClient } from '../src/daemon/transport/in-process-client.ts';
 import { whyNoBox } from './support/box.ts';
 import { onSocket, startInside } from './support/inside.ts';
 import type { Inside } from './support/inside.ts';
@@ -24,7 +24,7 @@ const agent = (name: string): Caller => ({
   roles: ['agent'],
 });
 const open = (caller: Caller): Promise<Client> =>
-  insideClient({ runtime: inside.core, caller, version: '0.0.0', log: () => {} });
+  createInProcessClient({ runtime: inside.core, caller, version: '0.0.0', log: () => {} });
 
 test('it runs, streams and is refused as any client', { skip, timeout }, async () => {
   await using client = await open(onSocket);

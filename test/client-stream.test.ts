@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
 import { isTrlError } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import type { Client, ExecStream, Session } from '../src/client/index.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
@@ -24,7 +24,7 @@ async function open(
   frames: 'json' | 'bin' = 'bin',
   socketPath = daemon.socketPath,
 ): Promise<AsyncDisposable & { client: Client; session: Session }> {
-  const client = await connect({ socketPath, frames });
+  const client = await connectLocal({ socketPath, frames });
   const session = await client.createSession({ working_dir: daemon.root, sandbox: 'none' });
   return {
     client,
@@ -240,7 +240,7 @@ test('a detached command is followed and read by offset', async () => {
 
 test('a socket where nothing listens is BACKEND_UNAVAILABLE at once', async () => {
   const socketPath = path.join(daemon.home, 'none.sock');
-  const error = await connect({ socketPath }).catch((found: unknown) => found);
+  const error = await connectLocal({ socketPath }).catch((found: unknown) => found);
   assert.ok(isTrlError(error, 'BACKEND_UNAVAILABLE'));
   assert.match(error.message, /none\.sock": nothing listens there; start it: trl serve$/);
 });

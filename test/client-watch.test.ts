@@ -9,12 +9,12 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { isTrlError } from '../src/client/index.ts';
 import type { Client, ErrorCode, FeedEvent } from '../src/client/index.ts';
-import { Latest } from '../src/client/latest.ts';
+import { LatestValueBuffer } from '../src/client/latest-value-buffer.ts';
 import type { Caller, ExecId } from '../src/command.ts';
-import { FeedWatch } from '../src/daemon/door/feed.ts';
-import { Writer } from '../src/daemon/door/writer.ts';
-import { Leases } from '../src/daemon/execs/leases.ts';
-import { connect } from '../src/local/index.ts';
+import { FeedWatch } from '../src/daemon/transport/feed-watch.ts';
+import { ConnectionWriter } from '../src/daemon/transport/connection-writer.ts';
+import { Leases } from '../src/daemon/executions/leases.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
@@ -26,7 +26,7 @@ let daemon: Daemon;
 let client: Client;
 before(async () => {
   daemon = await startRuntime();
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
 });
 after(async () => {
   await client.close();
@@ -200,7 +200,7 @@ test('a reader that is slower than what changes gets the last state of each thin
       },
     },
   };
-  const options = { runtime, caller: {}, writer: new Writer(slow), signal: gone.signal };
+  const options = { runtime, caller: {}, writer: new ConnectionWriter(slow), signal: gone.signal };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all of them that it uses
   const watch = new FeedWatch(options as unknown as ConstructorParameters<typeof FeedWatch>[0]);
   watch.announce().start();
@@ -230,7 +230,7 @@ test('a client that reads late gets the last value of each key, in order of chan
   const change = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat());
   await fc.assert(
     fc.asyncProperty(fc.array(change, { maxLength: 50 }), async (changes) => {
-      const latest = new Latest<string>();
+      const latest = new LatestValueBuffer<string>();
       for (const [key, value] of changes) latest.put(key, `${key}${value}`);
       latest.fail(new Error('over'));
       const got: string[] = [];
@@ -245,7 +245,7 @@ test('a client that reads late gets the last value of each key, in order of chan
     }),
     { numRuns: 50 },
   );
-  const behind = new Latest<number>();
+  const behind = new LatestValueBuffer<number>();
   for (let at = 0; at <= 65_536; at += 1) behind.put(String(at), at);
   const all = async (): Promise<void> => {
     for await (const _ of behind) continue;

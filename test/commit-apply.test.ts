@@ -14,7 +14,7 @@ import {
 import path from 'node:path';
 import { test } from 'node:test';
 import { applyChanges } from '../src/workspace/commit/apply.ts';
-import { AtomicRenames } from '../src/workspace/commit/renames.ts';
+import { AtomicRenames } from '../src/workspace/commit/atomic-renames.ts';
 import {
   apply,
   itemsBetween,

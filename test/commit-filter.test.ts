@@ -2,8 +2,8 @@
 // day's work, in a copy of a real project; then what the filter holds of the difference.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { HeldReason } from '../src/workspace/commit/held.ts';
-import { protectedNames } from '../src/workspace/names.ts';
+import type { HeldReason } from '../src/workspace/commit/commit-filter.ts';
+import { unlayeredProtectedNames } from '../src/workspace/unlayered-protected-names.ts';
 import {
   apply,
   itemsBetween,
@@ -277,10 +277,10 @@ for (const [script, policy] of work) {
 test('every name that a session without a layer protects is held at any depth', async () => {
   using trees = makeTrees('mkdir -p deep/er');
   const script = `mkdir -p "deep/er/$(dirname "$N")"; echo x >"deep/er/$N"`;
-  trees.run(protectedNames.map((name) => script.replaceAll('$N', name)).join('\n'));
+  trees.run(unlayeredProtectedNames.map((name) => script.replaceAll('$N', name)).join('\n'));
   const found = await judge(trees, itemsBetween(trees.real, trees.session));
   assert.deepEqual(
-    protectedNames.filter((name) => !found.has(`deep/er/${name}`)),
+    unlayeredProtectedNames.filter((name) => !found.has(`deep/er/${name}`)),
     [],
   );
 });

@@ -5,8 +5,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { isPlainEdit, isPlainModules } from '../src/workspace/commit/plain-edit.ts';
-import { plainPartOf } from '../src/workspace/commit/plain-part.ts';
+import {
+  isHarmlessConfigEdit,
+  isHarmlessModulesEdit,
+} from '../src/workspace/commit/harmless-edit.ts';
+import { harmlessPartOf } from '../src/workspace/commit/harmless-part.ts';
 import { isSameRepository } from '../src/workspace/commit/remote-address.ts';
 
 const dir = mkdtempSync(path.join(tmpdir(), 'trl-config-'));
@@ -25,7 +28,7 @@ run(`git init -q -b main; git config user.name n; git config user.email e@x
 const edits = (script: string): boolean => {
   run(`cp was .git/config; ${script}`);
   const [was, is] = [path.join(dir, 'was'), config].map((name) => readFileSync(name, 'latin1'));
-  return isPlainEdit(was ?? '', is ?? '', path.join(dir, '.git'));
+  return isHarmlessConfigEdit(was ?? '', is ?? '', path.join(dir, '.git'));
 };
 
 const up = 'git remote add up https://evil.org/b.git';
@@ -76,7 +79,7 @@ test('a remote that waits for its address is not one that gets any', () => {
   run('cp was .git/config; git config branch.other.remote ghost; cp .git/config was2');
   run('git remote add ghost https://evil.org/a');
   const [was, is] = [path.join(dir, 'was2'), config].map((name) => readFileSync(name, 'latin1'));
-  assert.equal(isPlainEdit(was ?? '', is ?? '', dir), false);
+  assert.equal(isHarmlessConfigEdit(was ?? '', is ?? '', dir), false);
 });
 
 test('everyday edits come', () => {
@@ -111,7 +114,7 @@ test('of an edit that is held, what is plain comes', () => {
   const was = readFileSync(path.join(dir, 'was'), 'latin1');
   const partOf = (script: string): string | null => {
     run(`cp was .git/config; ${script}`);
-    return plainPartOf(was, readFileSync(config, 'latin1'), path.join(dir, '.git'));
+    return harmlessPartOf(was, readFileSync(config, 'latin1'), path.join(dir, '.git'));
   };
   const same = [
     ['git config user.name Q; git config core.fsmonitor ./x', 'git config user.name Q'],
@@ -138,7 +141,7 @@ test('of an edit that is held, what is plain comes', () => {
     assert.notEqual(part, null, mixed);
     writeFileSync(config, part ?? '', 'latin1');
     run('git config --list --local | sort | diff wanted -');
-    assert.equal(isPlainEdit(was, part ?? '', dir), true);
+    assert.equal(isHarmlessConfigEdit(was, part ?? '', dir), true);
   }
   const none = [
     'git config core.fsmonitor x',
@@ -167,7 +170,7 @@ test('submodules come and go, and run nothing', () => {
   ].map(lines);
   const all = [...bad, '[alias] x = "!y"', 'x'];
   assert.deepEqual(
-    all.filter((one) => isPlainModules(was, one)),
+    all.filter((one) => isHarmlessModulesEdit(was, one)),
     [],
   );
   const good = [
@@ -177,7 +180,7 @@ test('submodules come and go, and run nothing', () => {
     `${was}[submodule "y"] path = y\nurl=../y`,
   ];
   assert.deepEqual(
-    good.filter((one) => !isPlainModules(was, one)),
+    good.filter((one) => !isHarmlessModulesEdit(was, one)),
     [],
   );
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apply, itemsBetween, judge, judgeWith, makeTrees, shell } from './support/commit.ts';
 import { evil, testHeld, type Row } from './support/held.ts';
-import { walk } from '../src/workspace/walk.ts';
+import { walkTree } from '../src/workspace/walk.ts';
 
 const init = 'export GIT_TEMPLATE_DIR=; git init -q -b main .; mkdir -p .git/hooks src tools';
 const links: readonly Row[] = [
@@ -206,7 +206,7 @@ testHeld([...links, ...inGit, ...configured]);
 
 test('held: what the host sets while the session is open', async () => {
   using trees = makeTrees(init);
-  const { gitDirectories } = await walk(trees.real, { matches: null, entriesMax: 1e5 });
+  const { gitDirectories } = await walkTree(trees.real, { matches: null, entriesMax: 1e5 });
   trees.run(`${evil('tools/pre-commit')}; ${evil('src/env')}; ${evil('late/h/post-checkout')}`);
   const items = itemsBetween(trees.real, trees.session);
   assert.deepEqual([...(await judgeWith(trees, items, { gitDirectories }))], []);

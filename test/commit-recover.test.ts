@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { ItemResult } from '../src/workspace/commit/item.ts';
+import type { ItemResult } from '../src/workspace/commit/commit-item.ts';
 import { ManifestWriter } from '../src/workspace/commit/manifest.ts';
-import { recover } from '../src/workspace/commit/recover.ts';
-import { AtomicRenames } from '../src/workspace/commit/renames.ts';
+import { recoverCommit } from '../src/workspace/commit/recover.ts';
+import { AtomicRenames } from '../src/workspace/commit/atomic-renames.ts';
 import { killOnce } from './support/commit-kills.ts';
 import {
   itemsBetween,
@@ -29,7 +29,11 @@ async function after(interrupt: (trees: Trees) => void): Promise<[ItemResult | u
   interrupt(trees);
   const tree = { root: trees.real, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   using renames = new AtomicRenames();
-  const [result] = await recover({ intent: { id, tree, items }, contents: noContents, renames });
+  const [result] = await recoverCommit({
+    intent: { id, tree, items },
+    contents: noContents,
+    renames,
+  });
   assert.deepEqual(
     leftovers(trees.real).filter((name) => name.includes('-0badf00d-0') && !name.includes('kept')),
     [],
@@ -49,7 +53,11 @@ async function afterStaged(
   interrupt(trees, `${staging}/${temporary}`);
   const tree = { root: trees.real, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   using renames = new AtomicRenames(undefined, { staging });
-  const [result] = await recover({ intent: { id, tree, items }, contents: noContents, renames });
+  const [result] = await recoverCommit({
+    intent: { id, tree, items },
+    contents: noContents,
+    renames,
+  });
   return [result, shell('cat a; ls -A', trees.real), readdirSync(staging)];
 }
 
@@ -122,7 +130,11 @@ test('a new file that has both names keeps one', async () => {
   linkSync(`${trees.real}/a`, `${trees.real}/${temporary}`);
   const tree = { root: trees.real, uid: 0, gid: 0 };
   using renames = new AtomicRenames();
-  const [result] = await recover({ intent: { id, tree, items }, contents: noContents, renames });
+  const [result] = await recoverCommit({
+    intent: { id, tree, items },
+    contents: noContents,
+    renames,
+  });
   assert.equal(result?.state, 'applied');
   assert.equal(shell('ls -A', trees.real), 'a\n');
   assert.equal(readFileSync(`${trees.real}/a`, 'utf8'), 'new\n');
@@ -143,7 +155,7 @@ test('a directory that is moved whole is moved, was moved, or stays', async () =
     interrupt(trees);
     const tree = { root: trees.real, uid: 0, gid: 0 };
     using renames = new AtomicRenames();
-    const [result] = await recover({ intent: { id, tree, items }, contents: kept, renames });
+    const [result] = await recoverCommit({ intent: { id, tree, items }, contents: kept, renames });
     return [result?.state, shell('ls real session; cat */t/a', trees.base)];
   };
   const moved = ['applied', 'real:\nt\n\nsession:\n1\n'];
@@ -172,7 +184,7 @@ test('a directory that is moved away whole goes, is gone, or stays as it was cha
     interrupt(trees);
     const tree = { root: trees.real, uid: 0, gid: 0 };
     using renames = new AtomicRenames();
-    const [result] = await recover({ intent: { id, tree, items }, contents: kept, renames });
+    const [result] = await recoverCommit({ intent: { id, tree, items }, contents: kept, renames });
     return [result?.state, shell('ls real away; cat */*/a', trees.base)];
   };
   const kept = new KeptContents();

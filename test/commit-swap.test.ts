@@ -25,17 +25,17 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import type { Entry } from '../src/change.ts';
 import { openSource } from '../src/workspace/changes/entries.ts';
-import { emptyDirectory } from '../src/workspace/changes/empty.ts';
+import { emptyDirectory } from '../src/workspace/changes/empty-directory.ts';
 import { applyChanges } from '../src/workspace/commit/apply.ts';
-import type { CommitItem, Tree } from '../src/workspace/commit/item.ts';
-import { TreeLook } from '../src/workspace/commit/look.ts';
-import { recover } from '../src/workspace/commit/recover.ts';
-import { AtomicRenames } from '../src/workspace/commit/renames.ts';
+import type { CommitItem, CommitTree } from '../src/workspace/commit/commit-item.ts';
+import { TreeLookup } from '../src/workspace/commit/tree-lookup.ts';
+import { recoverCommit } from '../src/workspace/commit/recover.ts';
+import { AtomicRenames } from '../src/workspace/commit/atomic-renames.ts';
 import { planUndo } from '../src/workspace/commit/undo.ts';
 import { readUpTo } from '../src/workspace/descriptor.ts';
 import { openGuard } from '../src/workspace/guard.ts';
-import { OpenDirectory } from '../src/workspace/projection/directory.ts';
-import type { WorkspaceFacts } from '../src/workspace/protect.ts';
+import { OpenDirectory } from '../src/workspace/projection/open-directory.ts';
+import type { WorkspaceFacts } from '../src/workspace/workspace-survey.ts';
 import { statKey } from '../src/workspace/stat.ts';
 import { interpose } from './support/interpose.ts';
 import { standingAt } from './support/commit.ts';
@@ -73,7 +73,7 @@ const file: Entry = { type: 'file', mode: 0o577, size: bytes.length, mtimeMs: 10
 const directory: Entry = { type: 'directory', mode: 0o577 };
 const link: Entry = { type: 'symlink', target: 'elsewhere' };
 const contents = { has: () => true, read: () => Promise.resolve(bytes), put: () => '' };
-const tree: Tree = isRoot
+const tree: CommitTree = isRoot
   ? { root, uid: 65_534, gid: 65_534 }
   : { root, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 const id = '0badcafe';
@@ -134,7 +134,7 @@ async function undoOne(item: CommitItem): Promise<string> {
 }
 
 async function recoverOne(item: CommitItem): Promise<string> {
-  await recover({ intent: { id, tree, items: [item] }, contents, renames });
+  await recoverCommit({ intent: { id, tree, items: [item] }, contents, renames });
   return '';
 }
 
@@ -183,7 +183,7 @@ async function readOne(): Promise<string> {
 }
 
 async function lookOne(): Promise<string> {
-  using look = new TreeLook({ root, written: () => null, contents });
+  using look = new TreeLookup({ root, written: () => null, contents });
   look.real(name);
   return (await look.text(name, 'real', 100)) ?? '';
 }

@@ -1,7 +1,11 @@
 // Undo takes back what commands did and nothing else, also beside somebody who writes all the time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CommitItem, ItemResult, Undoable } from '../src/workspace/commit/item.ts';
+import type {
+  CommitItem,
+  ItemResult,
+  UndoableChange,
+} from '../src/workspace/commit/commit-item.ts';
 import { planUndo } from '../src/workspace/commit/undo.ts';
 import { history } from './support/commit-histories.ts';
 import {
@@ -18,7 +22,7 @@ import {
 class Session {
   readonly trees: Trees;
   readonly kept = new KeptContents();
-  readonly records: Undoable[][] = [];
+  readonly records: UndoableChange[][] = [];
 
   constructor(trees: Trees) {
     this.trees = trees;
@@ -57,7 +61,7 @@ class Session {
   }
 }
 
-function recordOf(items: readonly CommitItem[], results: readonly ItemResult[]): Undoable[] {
+function recordOf(items: readonly CommitItem[], results: readonly ItemResult[]): UndoableChange[] {
   return results.flatMap((result, at) => {
     const item = items[at];
     assert.equal(result.state, 'applied', JSON.stringify(result));
@@ -115,7 +119,7 @@ test('what is not kept is said, and the rest is undone', async () => {
   const session = new Session(trees);
   await session.run('echo 2 >a; echo 2 >m');
   const [record = []] = session.records;
-  const without = record.map((one): Undoable =>
+  const without = record.map((one): UndoableChange =>
     one.path === 'a' && one.before?.type === 'file'
       ? { ...one, before: { ...one.before, sha256: null } }
       : one,

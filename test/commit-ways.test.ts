@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Change, Entry } from '../src/change.ts';
-import { outcomeIn } from '../src/host/ways.ts';
-import type { GitPlace } from '../src/workspace/git-sync/places.ts';
+import { outcomeWithGit } from '../src/host/dispositions.ts';
+import type { GitFileLocation } from '../src/workspace/git-sync/git-file-locator.ts';
 
 const directory: Entry = { type: 'directory', mode: 0o755 };
 const file: Entry = { type: 'file', mode: 0o644, size: 1, mtimeMs: 1, sha256: 'aa' };
 
-const placeOf = (kind: GitPlace['kind']): GitPlace => {
+const placeOf = (kind: GitFileLocation['kind']): GitFileLocation => {
   return { common: '.git', git: '.git', kind, name: '' };
 };
 const places = new Map([
@@ -32,9 +32,9 @@ function metAnother(path: string, after: Entry): string {
   const reason = after.type === 'directory' ? 'no-directory' : 'changed-meanwhile';
   const result = { path, state: 'conflict', reason, detail: null, keptAt: null } as const;
   const item = { path, base: null, baseKey: null, after, source: null, sourceKey: null };
-  const how = { isBehind: () => false, isLost: false, overlapping: [], places, busy: new Set('') };
+  const how = { isStale: () => false, isLost: false, overlapping: [], places, busy: new Set('') };
   const origin = { mode: 'direct', exec: `x-${'0'.repeat(32)}`, ...how } as const;
-  const told = outcomeIn(change, { result, item, isMerged: false }, origin);
+  const told = outcomeWithGit(change, { result, item, isMerged: false }, origin);
   return [told.state, told.reason, told.keptAs ?? 'not kept'].join(' ');
 }
 

@@ -5,12 +5,12 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { defaultConfiguration, keyNames } from '../src/configuration/configuration.ts';
+import { defaultConfiguration, configurationKeys } from '../src/configuration/configuration.ts';
 import type { Configuration } from '../src/configuration/configuration.ts';
-import { loadConfiguration, type Asked } from '../src/configuration/load.ts';
+import { loadConfiguration, type LoadConfigurationOptions } from '../src/configuration/load.ts';
 import { ConfigurationError, readConfiguration } from '../src/configuration/read.ts';
 import { isTrlError } from '../src/errors.ts';
-import { newIdentity } from '../src/sealing/keys.ts';
+import { generateIdentity } from '../src/sealing/keys.ts';
 
 const home = mkdtempSync(path.join(tmpdir(), 'trl-configuration-'));
 after(() => rmSync(home, { recursive: true, force: true }));
@@ -23,7 +23,7 @@ function fileOf(name: string, text: string): string {
 }
 
 const absent = path.join(home, 'absent.yaml');
-const load = (asked: Partial<Asked>): Promise<Configuration> =>
+const load = (asked: Partial<LoadConfigurationOptions>): Promise<Configuration> =>
   loadConfiguration({ env: {}, version: '9', userFile: absent, systemFile: absent, ...asked });
 
 const read = (text: string, file = '/home/u/.config/trl/config.yaml') =>
@@ -40,8 +40,8 @@ test('without a file, a variable and a flag everything is as it ships', async ()
 });
 
 /** Public half of a key pair that is nobody's. */
-const auditor = newIdentity().recipient;
-const secretKey = newIdentity().identity;
+const auditor = generateIdentity().recipient;
+const secretKey = generateIdentity().identity;
 const mistyped = (text: string): string => text.slice(0, -1) + (text.endsWith('q') ? 'p' : 'q');
 
 /** The system's file must be root's, and only root can make one. */
@@ -55,24 +55,25 @@ test(
     const systemFile = fileOf('system.yaml', mode('legacy'));
     const userFile = fileOf('user.yaml', mode('scoped'));
     const config = fileOf('chosen.yaml', mode('legacy'));
-    const rows: readonly (readonly [string, Partial<Asked>, string, string])[] = [
-      ['system', { systemFile }, 'legacy', `${systemFile}:2:13`],
-      ['user', { systemFile, userFile }, 'scoped', `${userFile}:2:13`],
-      ['file', { systemFile, userFile, flags: { config } }, 'legacy', `${config}:2:13`],
-      ['TRL_CONFIG', { userFile, env: { TRL_CONFIG: config } }, 'legacy', `${config}:2:13`],
+    const rows: readonly (readonly [string, Partial<LoadConfigurationOptions>, string, string])[] =
       [
-        'variable',
-        { flags: { config }, env: { TRL_ENV_MODE: 'scoped' } },
-        'scoped',
-        'TRL_ENV_MODE',
-      ],
-      [
-        'flag',
-        { flags: { config, envMode: 'legacy' }, env: { TRL_ENV_MODE: 'scoped' } },
-        'legacy',
-        '--env-mode',
-      ],
-    ];
+        ['system', { systemFile }, 'legacy', `${systemFile}:2:13`],
+        ['user', { systemFile, userFile }, 'scoped', `${userFile}:2:13`],
+        ['file', { systemFile, userFile, flags: { config } }, 'legacy', `${config}:2:13`],
+        ['TRL_CONFIG', { userFile, env: { TRL_CONFIG: config } }, 'legacy', `${config}:2:13`],
+        [
+          'variable',
+          { flags: { config }, env: { TRL_ENV_MODE: 'scoped' } },
+          'scoped',
+          'TRL_ENV_MODE',
+        ],
+        [
+          'flag',
+          { flags: { config, envMode: 'legacy' }, env: { TRL_ENV_MODE: 'scoped' } },
+          'legacy',
+          '--env-mode',
+        ],
+      ];
     for (const [name, asked, wanted, origin] of rows) {
       const { envMode, settings } = await load(asked);
       assert.equal(envMode, wanted, name);
@@ -116,7 +117,7 @@ test(
   async () => {
     const says = (required: boolean, recipient: string): string =>
       `audit: {required: ${required}, recipients: [${recipient}]}\n`;
-    const other = newIdentity().recipient;
+    const other = generateIdentity().recipient;
     const required = fileOf('required-system.yaml', says(true, auditor));
     const lax = fileOf('lax.yaml', says(false, other));
     const rows = [
@@ -244,7 +245,7 @@ test('a file that cannot be used stops the start', async () => {
   chmodSync(wide, 0o666);
   const dangling = path.join(home, 'dangling.yaml');
   symlinkSync(path.join(home, 'nowhere'), dangling);
-  const rows: readonly (readonly [Partial<Asked>, RegExp])[] = [
+  const rows: readonly (readonly [Partial<LoadConfigurationOptions>, RegExp])[] = [
     [{ userFile: wide }, /others may write it/],
     [{ userFile: dangling }, /there is no such file/],
     [{ userFile: home }, /not a regular file/],
@@ -327,5 +328,8 @@ test('the user’s file lies in $XDG_CONFIG_HOME/trl', async () => {
 test('the example of docs/environment.md says every key that there is', () => {
   const document = path.join(path.dirname(import.meta.dirname), 'docs/environment.md');
   const [, example = ''] = /```yaml\n([^]*?)```/.exec(readFileSync(document, 'utf8')) ?? [];
-  assert.deepEqual(Object.keys(read(example)).toSorted(), Object.keys(keyNames).toSorted());
+  assert.deepEqual(
+    Object.keys(read(example)).toSorted(),
+    Object.keys(configurationKeys).toSorted(),
+  );
 });

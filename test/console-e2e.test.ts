@@ -5,7 +5,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { Browser, consoleLink, noBrowser } from './support/browser.ts';
 import type { Watched } from './support/browser.ts';
 import { whyNoBox } from './support/box.ts';
@@ -28,7 +28,7 @@ before(async () => {
     startRuntime({ env: { TRL_POLICY: 'guarded' } }),
     Browser.start(),
   ]);
-  agent = await connect({ socketPath: daemon.socketPath });
+  agent = await connectLocal({ socketPath: daemon.socketPath });
   person = await browser.page();
 });
 after(async () => {

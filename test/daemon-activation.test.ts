@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { connect, daemonCommand } from '../src/local/index.ts';
+import { connectLocal, daemonCommand } from '../src/local/index.ts';
 import { surroundings } from './support/daemon.ts';
 
 const base = mkdtempSync(path.join(tmpdir(), 'trl-fd3-'));
@@ -67,7 +67,7 @@ test('who connects before the daemon runs is answered; the file stays', { skip }
   const child = start('a', { socket: socketPath });
   if (child.stdout !== null) await once(child.stdout, 'data');
   child.stdout?.resume();
-  const client = await connect({ socketPath });
+  const client = await connectLocal({ socketPath });
   const session = await client.createSession();
   const seen = await session.run('env');
   assert.doesNotMatch(seen.stdout, /LISTEN_/);

@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { mcpClients, placeOf, snippetOf } from '../src/cli/mcp-clients.ts';
+import { mcpClients, locateMcpConfig, mcpConfigSnippet } from '../src/cli/mcp-clients.ts';
 import { verbs } from '../src/cli/verbs.ts';
 import { readConfiguration } from '../src/configuration/read.ts';
-import { readTool } from '../src/configuration/tool-file.ts';
+import { readToolFile } from '../src/configuration/tool-file.ts';
 import { errorTable } from '../src/errors.ts';
 import { readPolicyFile } from '../src/policy/files/read.ts';
-import { shapes } from '../src/api/shapes.ts';
+import { documentSchemas } from '../src/api/document-schemas.ts';
 import { blocks, blocksIn, documents, nameOf, read, root } from './support/documents.ts';
 import { programs } from './support/documents-programs.ts';
 
@@ -96,7 +96,7 @@ test('every file that is shown as YAML is one that the runtime reads', () => {
     if (language !== 'yaml') continue;
     if (policies.has(file)) readPolicyFile(text, { ...origin, file });
     else if (configurations.has(file)) readConfiguration(text, { ...origin, file });
-    else if (file === 'docs/tools.md') readTool(text, { file, version: '9.9.9' });
+    else if (file === 'docs/tools.md') readToolFile(text, { file, version: '9.9.9' });
     else assert.fail(`${at}: nothing reads it`);
   }
 });
@@ -120,15 +120,15 @@ function entryOf(name: string | undefined): string {
   const around = { env: {}, home: '/h', project: '/p', platform: 'linux' } as const;
   const client = mcpClients.find((one) => one === name);
   assert.ok(client !== undefined, name);
-  const place = placeOf(client, 'project', around);
+  const place = locateMcpConfig(client, 'project', around);
   assert.ok(place !== null, name);
-  return snippetOf(place, 'trl', { command: 'trl', args: ['mcp'] });
+  return mcpConfigSnippet(place, 'trl', { command: 'trl', args: ['mcp'] });
 }
 
 test('the parts of a receipt that are shown have the fields of the wire', () => {
   const [part] = blocksIn('docs/redaction.md', 'json');
   const { redactions } = JSON.parse(`{${part?.text}}`);
-  assert.equal(shapes.Redactions.safeParse(redactions).error, undefined);
+  assert.equal(documentSchemas.Redactions.safeParse(redactions).error, undefined);
   const [mark, header] = blocksIn('docs/raw-logs.md', 'json');
   const { raw_log: rawLog } = JSON.parse(`{${mark?.text}}`);
   const program = readFileSync(path.join(root, 'src/command.ts'), 'utf8');

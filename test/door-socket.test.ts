@@ -8,8 +8,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { connect } from '../src/local/index.ts';
-import { locateSocket } from '../src/protocol/locate.ts';
+import { connectLocal } from '../src/local/index.ts';
+import { locateSocket } from '../src/protocol/socket-location.ts';
 import { newSession, raw, shareRuntime, startRuntime, surroundings } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
 
@@ -175,7 +175,7 @@ test('in a directory of all users only an own socket is trusted, and no link', a
   const own = path.join(directory, 'trl.sock');
   await using daemon = await startRuntime({ home, socketPath: own });
   const version = async (socketPath: string): Promise<string> => {
-    await using client = await connect({ socketPath });
+    await using client = await connectLocal({ socketPath });
     return typeof (await client.ping()).version;
   };
   assert.equal(await version(own), 'string', 'as clients of the first protocol have it');

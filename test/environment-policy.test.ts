@@ -4,31 +4,36 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { PolicyProfile } from '../src/command.ts';
-import type { Reach, RequestedName } from '../src/policy/decide.ts';
+import type { Exposure, RequestedVariable } from '../src/policy/decide.ts';
 import { readPolicy } from '../src/policy/files/load.ts';
-import { PolicyError } from '../src/policy/files/problem.ts';
-import { judgeFor } from '../src/policy/judge.ts';
-import { decisions, joinLayers, type Layer, type Policy } from '../src/policy/policy.ts';
-import { profilePolicy } from '../src/policy/profiles.ts';
+import { PolicyError } from '../src/policy/files/policy-error.ts';
+import { createPolicyJudge } from '../src/policy/judge.ts';
+import {
+  policyDecisions,
+  joinPolicyLayers,
+  type PolicyLayer,
+  type Policy,
+} from '../src/policy/policy.ts';
+import { policyFromProfile } from '../src/policy/profiles.ts';
 
-const held: Reach = {
+const held: Exposure = {
   sandbox: 'bubblewrap',
   level: 'full',
   protectedPaths: true,
   network: 'off',
   keysHidden: true,
   undo: true,
-  beyond: [],
+  extraGrants: [],
 };
-const online: Reach = { ...held, network: 'on' };
-const bare: Reach = { ...held, sandbox: 'none', level: 'none' };
+const online: Exposure = { ...held, network: 'on' };
+const bare: Exposure = { ...held, sandbox: 'none', level: 'none' };
 
-const secret = (name: string): RequestedName => ({ name, isSecret: true });
-const plain = (name: string): RequestedName => ({ name, isSecret: false });
+const secret = (name: string): RequestedVariable => ({ name, isSecret: true });
+const plain = (name: string): RequestedVariable => ({ name, isSecret: false });
 
 interface Case {
-  readonly reach?: Reach;
-  readonly requested?: readonly RequestedName[];
+  readonly reach?: Exposure;
+  readonly requested?: readonly RequestedVariable[];
   readonly variables?: readonly string[];
   readonly carried?: readonly string[];
   readonly command?: string;
@@ -38,9 +43,9 @@ function verdictOf(
   policy: Policy,
   { reach = held, requested = [], variables = [], carried = [], command }: Case,
 ) {
-  const judge = judgeFor(policy, null, null);
-  const reading = judge.read(command ?? 'true', 'bash');
-  return judge.decide(reading, { facts: null, reach, variables, carried, requested });
+  const judge = createPolicyJudge(policy, null, null);
+  const reading = judge.parse(command ?? 'true', 'bash');
+  return judge.decide(reading, { facts: null, exposure: reach, variables, carried, requested });
 }
 
 /** The rules about variables, as text; the decision first. */
@@ -59,7 +64,11 @@ const profiles: readonly (readonly [PolicyProfile, Case, string])[] = [
     { requested: [secret('A')], reach: { ...held, level: 'root-uid' } },
     'ask secret.grant=ask',
   ],
-  ['auto', { requested: [secret('A')], reach: { ...held, beyond: ['x'] } }, 'ask secret.grant=ask'],
+  [
+    'auto',
+    { requested: [secret('A')], reach: { ...held, extraGrants: ['x'] } },
+    'ask secret.grant=ask',
+  ],
   ['auto', { requested: [plain('A')] }, 'allow environment.grant=allow'],
   ['auto', { variables: ['A'] }, 'allow'],
   ['auto', { variables: ['LD_PRELOAD'] }, 'ask environment.injection=ask'],
@@ -89,7 +98,7 @@ const profiles: readonly (readonly [PolicyProfile, Case, string])[] = [
 for (const [profile, one, wanted] of profiles) {
   test(`${profile}: ${JSON.stringify(one)} → ${wanted}`, () => {
     const { command = 'pwd' } = one;
-    assert.equal(said(profilePolicy(profile), { ...one, command }), wanted);
+    assert.equal(said(policyFromProfile(profile), { ...one, command }), wanted);
   });
 }
 
@@ -179,7 +188,7 @@ const shows: readonly (readonly [string, string])[] = [
 ];
 
 test('auto lets a command show a secret that it was granted, where it is held', () => {
-  const auto = profilePolicy('auto');
+  const auto = policyFromProfile('auto');
   for (const [command, name] of shows) {
     const grant = { command, requested: [secret(name)] };
     assert.equal(verdictOf(auto, grant).decision, 'allow', command);
@@ -202,7 +211,7 @@ test('auto lets a command show a secret that it was granted, where it is held', 
     { command, requested: [secret('OTHER_TOKEN')] },
     { command, requested: [secret(name)], reach: bare },
     { command, requested: [secret(name)], reach: { ...held, level: 'root-uid' } },
-    { command, requested: [secret(name)], reach: { ...held, beyond: ['x'] } },
+    { command, requested: [secret(name)], reach: { ...held, extraGrants: ['x'] } },
     { command: `${command}; echo "$B_TOKEN"`, requested: [secret(name)] },
     { command: `echo "$${name}" "$B_TOKEN"`, requested: [secret(name)] },
     { command: `echo "$${name}$B_TOKEN"`, requested: [secret(name)] },
@@ -217,7 +226,7 @@ test('auto lets a command show a secret that it was granted, where it is held', 
   const all = { command: `echo "$${name}"; env`, requested: [secret(name)] };
   assert.equal(verdictOf(auto, all).decision, 'allow');
   for (const profile of ['guarded', 'locked'] as const) {
-    const verdict = verdictOf(profilePolicy(profile), { command, requested: [secret(name)] });
+    const verdict = verdictOf(policyFromProfile(profile), { command, requested: [secret(name)] });
     assert.equal(verdict.decision, 'block', profile);
   }
 });
@@ -228,20 +237,24 @@ test('the strictest layer wins: what one allows, another one still asks or block
     ...layer,
     base: null,
   }));
-  const joined = joinLayers('j', [...allow, ...block], [{ network: 'off' }], 'k');
+  const joined = joinPolicyLayers('j', [...allow, ...block], [{ network: 'off' }], 'k');
   const one = { requested: [secret('A')], command: 'pwd' };
   assert.equal(said(joined, one), 'block secret.grant=block');
-  const judge = judgeFor(joinLayers('j', allow, [{ network: 'off' }], 'k'), null, 'locked');
-  const reading = judge.read('pwd', 'bash');
-  const known = { facts: null, reach: held, variables: [], requested: [secret('A')] };
+  const judge = createPolicyJudge(
+    joinPolicyLayers('j', allow, [{ network: 'off' }], 'k'),
+    null,
+    'locked',
+  );
+  const reading = judge.parse('pwd', 'bash');
+  const known = { facts: null, exposure: held, variables: [], requested: [secret('A')] };
   assert.equal(judge.decide(reading, known).decision, 'block');
 });
 
 test('what passes auto as its caller says so is asked about what no rule allows it to get', () => {
   const decided = (text: string, atLeast: 'auto' | null, requested = [secret('A')]): string => {
-    const judge = judgeFor(fileOf(text), null, atLeast);
-    const known = { facts: null, reach: held, variables: [], requested };
-    return judge.decide(judge.read('make', 'bash'), known).decision;
+    const judge = createPolicyJudge(fileOf(text), null, atLeast);
+    const known = { facts: null, exposure: held, variables: [], requested };
+    return judge.decide(judge.parse('make', 'bash'), known).decision;
   };
   for (const [text, own, asked] of [
     ['base: auto', 'allow', 'ask'],
@@ -258,14 +271,14 @@ test('what passes auto as its caller says so is asked about what no rule allows 
 });
 
 test('a rule names the variable', () => {
-  const { rules } = verdictOf(profilePolicy('guarded'), {
+  const { rules } = verdictOf(policyFromProfile('guarded'), {
     requested: [secret('MY_TOKEN'), plain('MY_PLAIN')],
     variables: ['LD_AUDIT'],
   });
   const reasons = rules.map(({ reason }) => reason).join('\n');
   for (const name of ['MY_TOKEN', 'MY_PLAIN', 'LD_AUDIT']) assert.match(reasons, RegExp(name));
   const three = { requested: ['A', 'B', 'C'].map(secret) };
-  const found = verdictOf(profilePolicy('locked'), three).rules.filter(
+  const found = verdictOf(policyFromProfile('locked'), three).rules.filter(
     ({ id }) => id === 'secret.grant',
   );
   assert.deepEqual(
@@ -315,7 +328,7 @@ test('another layer never makes a verdict milder, nor does another variable', ()
       base: fc.constantFrom<PolicyProfile | null>('trusted', 'auto', 'guarded', 'locked', null),
       grants: fc.record({ secrets: rules, environment: rules }),
     })
-    .map(({ base, grants }): Layer => ({
+    .map(({ base, grants }): PolicyLayer => ({
       name: 'l',
       kind: 'user',
       base,
@@ -325,9 +338,9 @@ test('another layer never makes a verdict milder, nor does another variable', ()
     }));
   const requested = fc.array(fc.record({ name, isSecret: fc.boolean() }), { maxLength: 3 });
   const reach = fc.constantFrom(held, online, bare);
-  const strictness = (layers: readonly Layer[], one: Case): number => {
-    const policy = joinLayers('p', layers, [{ network: 'on' }], 'k');
-    return decisions.indexOf(verdictOf(policy, { ...one, command: 'pwd' }).decision);
+  const strictness = (layers: readonly PolicyLayer[], one: Case): number => {
+    const policy = joinPolicyLayers('p', layers, [{ network: 'on' }], 'k');
+    return policyDecisions.indexOf(verdictOf(policy, { ...one, command: 'pwd' }).decision);
   };
   fc.assert(
     fc.property(layer, layer, requested, fc.array(name, { maxLength: 2 }), reach, (...drawn) => {

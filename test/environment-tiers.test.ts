@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { inherited, legacyWarning, toolManaged, withheldOf } from '../src/environment/tiers.ts';
+import {
+  inheritedVariables,
+  legacyWarning,
+  toolManagedNames,
+  withheldNames,
+} from '../src/environment/tiers.ts';
 import { usedVariables } from '../src/environment/usage.ts';
 
 const host = {
@@ -27,7 +32,7 @@ const host = {
 };
 
 test('legacy inherits all but what is withheld, injects or is the shell’s own', () => {
-  assert.deepEqual(inherited(host, ['CORP_*']), {
+  assert.deepEqual(inheritedVariables(host, ['CORP_*']), {
     PATH: '/usr/bin',
     AWS_PROFILE: 'p',
     MY_TOKEN: 't',
@@ -36,18 +41,18 @@ test('legacy inherits all but what is withheld, injects or is the shell’s own'
 
 test('a tool gets what it declares and no more', () => {
   const names = [...Object.keys(host), 'BROWSERBASE_KEY', 'BROWSERBASE_ID', 'XBROWSERBASE_'];
-  assert.deepEqual(toolManaged(['BROWSERBASE_*', 'MY_TOKEN'], names), [
+  assert.deepEqual(toolManagedNames(['BROWSERBASE_*', 'MY_TOKEN'], names), [
     'BROWSERBASE_ID',
     'BROWSERBASE_KEY',
     'MY_TOKEN',
   ]);
   for (const pattern of ['*', '', 'A B', 'TRL_*', 'DATABASE_URL', 'LD_*', 'BASH_*', 'CORP_*']) {
-    assert.deepEqual(toolManaged([pattern], names, ['CORP_*']), [], pattern);
+    assert.deepEqual(toolManagedNames([pattern], names, ['CORP_*']), [], pattern);
   }
 });
 
 test('what the runtime withholds is told by name', () => {
-  assert.deepEqual(withheldOf(Object.keys(host), ['CORP_*']), [
+  assert.deepEqual(withheldNames(Object.keys(host), ['CORP_*']), [
     'CORP_A',
     'DATABASE_URL',
     'DATABASE_URL_RO',

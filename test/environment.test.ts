@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { baseEnvironment, checkVariable, isBaseName, isWithheld } from '../src/environment/base.ts';
+import {
+  baseEnvironment,
+  checkVariable,
+  isBaseVariableName,
+  isWithheldVariable,
+} from '../src/environment/base.ts';
 import { isTrlError } from '../src/errors.ts';
-import { isInjectionName } from '../src/names.ts';
+import { isInjectionName } from '../src/variable-names.ts';
 
 const input = {
   path: '/usr/bin:/bin',
@@ -16,8 +21,10 @@ const input = {
 
 test('what each command has of its own is a base name, and nothing else is', () => {
   const own = Object.keys(baseEnvironment({ ...input, env: {} }));
-  for (const name of own) assert.ok(isBaseName(name), name);
-  for (const name of ['TZ', 'LC_ALL', 'API_KEY', 'toString']) assert.ok(!isBaseName(name), name);
+  for (const name of own) assert.ok(isBaseVariableName(name), name);
+  for (const name of ['TZ', 'LC_ALL', 'API_KEY', 'toString']) {
+    assert.ok(!isBaseVariableName(name), name);
+  }
 });
 
 test('a command gets exactly the variables of the base level', () => {
@@ -99,14 +106,14 @@ test('the runtime’s own variables and known credentials are withheld', () => {
     'DATABASE_URL_RO',
   ];
   assert.deepEqual(
-    names.filter((name) => !isWithheld(name)),
+    names.filter((name) => !isWithheldVariable(name)),
     [],
   );
   assert.deepEqual(
-    ['PATH', 'MY_DATABASE_URL', 'HERMES'].filter((name) => isWithheld(name)),
+    ['PATH', 'MY_DATABASE_URL', 'HERMES'].filter((name) => isWithheldVariable(name)),
     [],
   );
-  assert.equal(isWithheld('CORP_TOKEN', ['CORP_*']), true);
+  assert.equal(isWithheldVariable('CORP_TOKEN', ['CORP_*']), true);
 });
 
 test('loader, shell and interpreter hooks do not carry, ordinary variables do', () => {

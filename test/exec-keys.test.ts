@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { undelivered } from '../src/daemon/http/mcp.ts';
+import { undeliveredCalls } from '../src/daemon/http/mcp.ts';
 import { UsedKeys } from '../src/daemon/used-keys.ts';
 import { limits } from '../src/limits.ts';
 import { OpenCalls } from '../src/mcp/call-keys.ts';
-import { Store } from '../src/session/store.ts';
-import { connect } from '../src/local/index.ts';
+import { StateStore } from '../src/session/store.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, type Json, type RawClient } from './support/daemon.ts';
 import { ask, data, startHttp, type Answer, type HttpDaemon } from './support/http.ts';
@@ -198,7 +198,8 @@ test('neither does a call by MCP that has a key', { skip }, async () => {
 
 test('nor one that has none: what was not delivered is known after a restart', () => {
   using state = new TemporaryState();
-  const called = (): OpenCalls => new OpenCalls(undelivered({ keys: state.open(), actor: 'a' }));
+  const called = (): OpenCalls =>
+    new OpenCalls(undeliveredCalls({ keys: state.open(), actor: 'a' }));
   const { key } = called().enter(7, 'digest');
   const later = called();
   const again = later.enter(7, 'digest');
@@ -227,11 +228,11 @@ test('as many keys are held as the bounds say, the oldest of a scope leaves', ()
 /** The records of a runtime that ends and comes again. */
 class TemporaryState implements Disposable {
   readonly #directory = mkdtempSync(path.join(tmpdir(), 'trl-keys-'));
-  #store: Store | null = null;
+  #store: StateStore | null = null;
 
   open(): UsedKeys {
     this.#store?.close();
-    this.#store = new Store(path.join(this.#directory, 'state.db'));
+    this.#store = new StateStore(path.join(this.#directory, 'state.db'));
     return new UsedKeys(this.#store);
   }
 
@@ -242,7 +243,7 @@ class TemporaryState implements Disposable {
 }
 
 async function approve(id: `a-${string}`): Promise<void> {
-  await using runtime = await connect({ socketPath: daemon.socketPath });
+  await using runtime = await connectLocal({ socketPath: daemon.socketPath });
   const { approval_id, digest } = await runtime.approval(id);
   await runtime.decide({ approval_id, decision: 'approve', digest: digest.slice(0, 8) });
 }

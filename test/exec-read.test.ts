@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { LineSearch } from '../src/daemon/execs/searching.ts';
-import { connect } from '../src/local/index.ts';
+import { LineSearch } from '../src/daemon/executions/line-search.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { callTool } from '../src/tools/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, type Daemon, type Json } from './support/daemon.ts';
@@ -103,14 +103,20 @@ describe('of a megabyte of output', { skip: whyNoBox }, () => {
     assert.equal(textOf(await read({ grep: 'needle' })), 'the needle\n');
     const few = await read({ grep: '99999', max: 10 });
     assert.equal(textOf(few), '299999\n');
-    await using client = await connect({ socketPath: daemon.socketPath });
+    await using client = await connectLocal({ socketPath: daemon.socketPath });
     const never = (): Promise<never> => Promise.reject(new Error('no session is asked for'));
     const context = {
       client,
       signal: AbortSignal.timeout(240_000),
       progress: () => {},
       workspace: { root: daemon.root },
-      sessions: { session: never, likely: never, open: never, online: never, parked: new Map() },
+      sessions: {
+        session: never,
+        cachedSession: never,
+        newSession: never,
+        networkSession: never,
+        queuedExecutions: new Map(),
+      },
     };
     const tool = await callTool(context, 'terminal_output', { exec_id: id, tail: 1 });
     assert.equal(tool.data['output'], '299999\n');

@@ -8,8 +8,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import type { CommitItem } from '../src/workspace/commit/item.ts';
-import type { GitPlan } from '../src/workspace/git-sync/plan.ts';
+import type { CommitItem } from '../src/workspace/commit/commit-item.ts';
+import type { GitPlan } from '../src/workspace/git-sync/git-plan.ts';
 import { isSound, onHost, repository, subjects } from './support/git-sync.ts';
 
 const root = mkdtempSync(path.join(tmpdir(), 'trl-git-kill-'));

@@ -8,10 +8,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { duplexPair } from 'node:stream';
 import { after, before, test } from 'node:test';
-import { clientOver, connect, isTrlError, streamChannel } from '../src/client/index.ts';
+import { clientOver, connectByUrl, isTrlError, streamChannel } from '../src/client/index.ts';
 import type { Client } from '../src/client/index.ts';
 import { EventBuffer } from '../src/client/event-buffer.ts';
-import { proxyOf } from '../src/local/proxy.ts';
+import { findProxyVariable } from '../src/local/proxy.ts';
 
 const clients = path.join(path.dirname(import.meta.dirname), 'clients/python');
 const probe = spawnSync('python3', ['-c', 'import sys; print(sys.version_info >= (3, 9))'], {
@@ -225,10 +225,10 @@ test('an answer of a wrong shape ends what waits for it', async () => {
 
 test('a token leaves in clear text to this machine alone, and goes nowhere else', async () => {
   for (const bad of ['http://192.0.2.1:1', 'http://127.0.0.1.example.com', 'http://localhost.x']) {
-    await assert.rejects(connect({ url: bad, token }), /clear text.*use https/);
+    await assert.rejects(connectByUrl({ url: bad, token }), /clear text.*use https/);
   }
   strays = 0;
-  await assert.rejects(connect({ url: `${url}/first-redirect`, token }), isTrlError);
+  await assert.rejects(connectByUrl({ url: `${url}/first-redirect`, token }), isTrlError);
   assert.equal(strays, 0);
 });
 
@@ -247,7 +247,7 @@ test('a source that heeds no hold is cut off, and what it sent before is read', 
 test('no proxy of the environment is shown a token', () => {
   const on = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://p:1' };
   const of = (env: Record<string, string>, to = 'http://127.0.0.1:7', flags: string[] = []) =>
-    proxyOf(to, { env, flags });
+    findProxyVariable(to, { env, flags });
   assert.equal(of(on), 'HTTP_PROXY');
   assert.equal(of({ http_proxy: 'p', NODE_OPTIONS: '-r x --use-env-proxy' }), 'http_proxy');
   assert.equal(of({ http_proxy: 'p' }, 'http://[::1]:7', ['--use-env-proxy']), 'http_proxy');

@@ -11,11 +11,11 @@ import { duplexPair } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import { Followers } from '../src/daemon/http/followers.ts';
-import { openHttp } from '../src/daemon/http/server.ts';
-import type { HttpDoor } from '../src/daemon/http/server.ts';
-import { Sockets } from '../src/daemon/http/sockets.ts';
-import { readPair } from '../src/daemon/http/tls.ts';
+import { OutputFollowers } from '../src/daemon/http/followers.ts';
+import { openHttpTransport } from '../src/daemon/http/server.ts';
+import type { HttpTransport } from '../src/daemon/http/server.ts';
+import { WebSockets } from '../src/daemon/http/websockets.ts';
+import { readTlsPair } from '../src/daemon/http/tls.ts';
 import type { Json } from './support/daemon.ts';
 import { sendRaw, statuses } from './support/http.ts';
 import { startInside } from './support/inside.ts';
@@ -23,14 +23,14 @@ import type { Inside } from './support/inside.ts';
 
 const token = 'attack-0123456789abcdef0123456789abcdef';
 let inside: Inside;
-let door: HttpDoor;
+let door: HttpTransport;
 let port: number;
 let session: string;
 
 before(async () => {
   inside = await startInside({ TRL_AUTH_TOKEN: token, TRL_POLICY: 'trusted' });
   const settings = { host: '127.0.0.1', port: 0, tls: null, names: [], origins: [] };
-  door = await openHttp({
+  door = await openHttpTransport({
     runtime: inside.core,
     version: '0.0.0',
     log: () => {},
@@ -139,8 +139,8 @@ test('who reads no refusals of a WebSocket is not listened to', async (t) => {
   const caller = inside.identities.callerOf(token);
   assert.ok(caller !== null);
   const says = { log: () => {}, masking: inside.core.masking };
-  const parts = { runtime: inside.core, version: '0.0.0', says };
-  const sockets = new Sockets(parts);
+  const parts = { runtime: inside.core, version: '0.0.0', replyContext: says };
+  const sockets = new WebSockets(parts);
   const sends = t.mock.method(WebSocket.prototype, 'send');
   const [found] = (await inside.core.execs.list(caller, null)).filter(
     (one) => one.exec_id === exec,
@@ -148,7 +148,10 @@ test('who reads no refusals of a WebSocket is not listened to', async (t) => {
   assert.ok(found !== undefined);
   const pace = { take: () => {}, ready: () => Promise.resolve() };
   const upgrade = { request, socket: far, head: Buffer.alloc(0), caller, pace };
-  const over = sockets.exec(upgrade, new Followers(parts), { execId: found.exec_id, from: 0 });
+  const over = sockets.exec(upgrade, new OutputFollowers(parts), {
+    execId: found.exec_id,
+    from: 0,
+  });
   // A text message of two bytes, with a mask of nothing.
   const wrong = Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x7b, 0x7d]);
   near.write(Buffer.concat(Array.from({ length: 1_800 }, () => wrong)));
@@ -185,5 +188,5 @@ test('a key that is no file is refused, and waited for by nobody', () => {
   const cert = path.join(inside.home, 'cert.pem');
   writeFileSync(cert, 'x');
   execFileSync('mkfifo', ['-m', '600', key]);
-  assert.throws(() => readPair({ cert, key }), /is no file of at most/);
+  assert.throws(() => readTlsPair({ cert, key }), /is no file of at most/);
 });

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { Told } from '../src/daemon/auditing/auditing.ts';
-import { Repeats } from '../src/daemon/auditing/repeats.ts';
-import { limits, shareOf, shareTaken } from '../src/limits.ts';
+import type { AuditRecord } from '../src/daemon/auditing/auditing.ts';
+import { RepeatedRecords } from '../src/daemon/auditing/repeated-records.ts';
+import { limits, fairShareOf, fairShareRefusal } from '../src/limits.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, type Json } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
@@ -62,16 +62,16 @@ test('calls that are denied over and over are told once, then by their count', a
 test('of what is told together nothing is lost, and few are told', async () => {
   const kinds = fc.array(fc.tuple(fc.nat(60), fc.nat(2)), { maxLength: 400 });
   const property = fc.asyncProperty(kinds, async (calls) => {
-    const told: Told[] = [];
+    const told: AuditRecord[] = [];
     const log = {
-      note: (one: Told): void => void told.push(one),
-      tell: async (all: readonly Told[]): Promise<void> => void told.push(...all),
+      note: (one: AuditRecord): void => void told.push(one),
+      append: async (all: readonly AuditRecord[]): Promise<void> => void told.push(...all),
     };
     {
-      using repeats = new Repeats(log);
+      using repeats = new RepeatedRecords(log);
       for (const [kind, actor] of calls) {
         const data = { method: `m${kind}`, code: 'PERMISSION_DENIED', message: 'no' };
-        await repeats.tell({ kind: 'call.refused', actor: `a${actor}`, data });
+        await repeats.record({ kind: 'call.refused', actor: `a${actor}`, data });
       }
     }
     for (const actor of ['a0', 'a1', 'a2']) {
@@ -132,21 +132,24 @@ function webSocket(target: string, own: string): WebSocket {
 
 test('one token never takes all there is, nor do all of them', async () => {
   const sixteen = { token: 8, tokens: 12, caller: 12, session: 8, few: 1 };
-  assert.deepEqual(shareOf(16), sixteen);
-  assert.deepEqual(shareOf(1), { token: 1, tokens: 1, caller: 1, session: 1, few: 1 });
+  assert.deepEqual(fairShareOf(16), sixteen);
+  assert.deepEqual(fairShareOf(1), { token: 1, tokens: 1, caller: 1, session: 1, few: 1 });
   const holders = (own: number, others: number): string[] => [
     ...Array.from({ length: own }, () => 'token:a'),
     ...Array.from({ length: others }, () => 'token:b'),
     'uid:0',
   ];
   assert.match(
-    shareTaken(holders(8, 0), 'token:a', 16) ?? '',
+    fairShareRefusal(holders(8, 0), 'token:a', 16) ?? '',
     /this token has its share of 8 of 16/,
   );
-  assert.match(shareTaken(holders(6, 6), 'token:a', 16) ?? '', /all tokens .* 12 of 16/);
-  assert.equal(shareTaken(holders(7, 3), 'token:a', 16), null);
-  assert.match(shareTaken(holders(7, 4), 'token:a', 16) ?? '', /the last 4 of 16 are for callers/);
-  assert.equal(shareTaken(holders(8, 7), 'client x', 16), null);
+  assert.match(fairShareRefusal(holders(6, 6), 'token:a', 16) ?? '', /all tokens .* 12 of 16/);
+  assert.equal(fairShareRefusal(holders(7, 3), 'token:a', 16), null);
+  assert.match(
+    fairShareRefusal(holders(7, 4), 'token:a', 16) ?? '',
+    /the last 4 of 16 are for callers/,
+  );
+  assert.equal(fairShareRefusal(holders(8, 7), 'client x', 16), null);
 });
 
 test('the commands of one token leave room for others', { skip: whyNoBox }, async () => {

@@ -8,7 +8,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { readPair } from '../src/daemon/http/tls.ts';
+import { readTlsPair } from '../src/daemon/http/tls.ts';
 import { raw, startRuntime, surroundings } from './support/daemon.ts';
 import { ask, mainToken, startHttp } from './support/http.ts';
 import type { HttpDaemon } from './support/http.ts';
@@ -79,10 +79,10 @@ test('it does not start without a token, and with a key that others may read', (
   assert.match(missing.stderr, /cannot be read/);
   // A key of another kind, which TLS itself takes beside the certificate.
   chmodSync(key, 0o600);
-  readPair({ cert, key });
+  readTlsPair({ cert, key });
   const other = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
   writeFileSync(key, other);
-  assert.throws(() => readPair({ cert, key }), /are no pair: the key is of another certificate/);
+  assert.throws(() => readTlsPair({ cert, key }), /are no pair: the key is of another certificate/);
 });
 
 test('a login opens a door for people alone, good once for whoever has the link', async () => {

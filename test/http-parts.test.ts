@@ -8,17 +8,17 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { readHttpFlags } from '../src/daemon/http/address.ts';
 import { Connections } from '../src/daemon/http/connections.ts';
-import { Kept } from '../src/daemon/http/kept.ts';
-import { Table } from '../src/daemon/http/match.ts';
-import { cut, pageOf } from '../src/daemon/http/pages.ts';
-import { Rates } from '../src/daemon/http/rates.ts';
-import { Refusals } from '../src/daemon/http/refusals.ts';
-import { Ring } from '../src/daemon/http/ring.ts';
-import type { Piece } from '../src/daemon/http/ring.ts';
+import { IdempotencyCache } from '../src/daemon/http/idempotency-cache.ts';
+import { RouteTable } from '../src/daemon/http/route-table.ts';
+import { cutAnswerPage, parsePageRequest } from '../src/daemon/http/pages.ts';
+import { RateLimiter } from '../src/daemon/http/rate-limiter.ts';
+import { RefusalLog } from '../src/daemon/http/refusal-log.ts';
+import { ChunkRing } from '../src/daemon/http/chunk-ring.ts';
+import type { EncodedChunk } from '../src/daemon/http/chunk-ring.ts';
 import { routes } from '../src/daemon/http/routes.ts';
-import { traceOf } from '../src/daemon/http/trace.ts';
-import { Unsent } from '../src/daemon/http/unsent.ts';
-import { Slots } from '../src/daemon/execs/slots.ts';
+import { parseTraceparent } from '../src/daemon/http/trace.ts';
+import { UnsentBudget } from '../src/daemon/http/unsent-budget.ts';
+import { Semaphore } from '../src/daemon/executions/semaphore.ts';
 import type { TrlError } from '../src/errors.ts';
 
 const token = 'x'.repeat(32);
@@ -55,7 +55,7 @@ test('HTTP opens only with a token, where others cannot listen in', () => {
 
 test('a bucket gives its burst, and then what comes back', () => {
   let now = 0;
-  const rates = new Rates({ burst: 3, perSecond: 2 }, () => now);
+  const rates = new RateLimiter({ burst: 3, perSecond: 2 }, () => now);
   const takes = (): boolean => rates.take('a').isAllowed;
   assert.deepEqual([takes(), takes(), takes(), takes()], [true, true, true, false]);
   assert.equal(rates.take('b').isAllowed, true);
@@ -66,49 +66,49 @@ test('a bucket gives its burst, and then what comes back', () => {
 
 test('a key gives its answer again, as long as it was one', async () => {
   let now = 0;
-  const kept = new Kept(() => now);
+  const kept = new IdempotencyCache(() => now);
   let calls = 0;
   const act = async () => {
     calls += 1;
     return { status: 201, body: `${calls}`, headers: {} };
   };
-  const keyed = { actor: 'a', place: 'POST /x', key: 'k', params: { value: 1, other: 2 } };
-  assert.equal((await kept.once(keyed, act)).body, '1');
+  const keyed = { actor: 'a', target: 'POST /x', key: 'k', params: { value: 1, other: 2 } };
+  assert.equal((await kept.answerOnce(keyed, act)).body, '1');
   const sorted = { ...keyed, params: { other: 2, value: 1 } };
-  assert.equal((await kept.once(sorted, act)).body, '1');
+  assert.equal((await kept.answerOnce(sorted, act)).body, '1');
   await assert.rejects(
-    kept.once({ ...keyed, params: { value: 2 } }, act),
+    kept.answerOnce({ ...keyed, params: { value: 2 } }, act),
     (error: TrlError) => error.code === 'IDEMPOTENCY_CONFLICT',
   );
-  assert.equal((await kept.once({ ...keyed, actor: 'b' }, act)).body, '2');
+  assert.equal((await kept.answerOnce({ ...keyed, actor: 'b' }, act)).body, '2');
   now = 86_400_001;
-  assert.equal((await kept.once(keyed, act)).body, '3');
+  assert.equal((await kept.answerOnce(keyed, act)).body, '3');
   const fails = () => Promise.reject(new Error('no'));
-  await assert.rejects(kept.once({ ...keyed, key: 'f' }, fails));
-  assert.equal((await kept.once({ ...keyed, key: 'f' }, act)).body, '4');
+  await assert.rejects(kept.answerOnce({ ...keyed, key: 'f' }, fails));
+  assert.equal((await kept.answerOnce({ ...keyed, key: 'f' }, act)).body, '4');
 });
 
 test('answers that are kept are bounded in number and in bytes', async () => {
-  const kept = new Kept();
+  const kept = new IdempotencyCache();
   const big = 'x'.repeat(1_000_000);
   let calls = 0;
   const act = async () => {
     calls += 1;
     return { status: 200, body: big, headers: {} };
   };
-  const asked = (key: string) => ({ actor: 'a', place: 'p', key, params: {} });
-  for (let at = 0; at < 40; at += 1) await kept.once(asked(`k${at}`), act);
-  await kept.once(asked('k39'), act);
+  const asked = (key: string) => ({ actor: 'a', target: 'p', key, params: {} });
+  for (let at = 0; at < 40; at += 1) await kept.answerOnce(asked(`k${at}`), act);
+  await kept.answerOnce(asked('k39'), act);
   assert.equal(calls, 40);
-  await kept.once(asked('k0'), act);
+  await kept.answerOnce(asked('k0'), act);
   assert.equal(calls, 41);
 });
 
 test('who keeps much takes nothing from others, also by answers that are slow', async () => {
-  const kept = new Kept();
+  const kept = new IdempotencyCache();
   const calls = new Map<string, number>();
   const once = (actor: string, key: string, body: () => Promise<string>) =>
-    kept.once({ actor, place: 'p', key, params: {} }, async () => {
+    kept.answerOnce({ actor, target: 'p', key, params: {} }, async () => {
       calls.set(`${actor} ${key}`, (calls.get(`${actor} ${key}`) ?? 0) + 1);
       return { status: 200, body: await body(), headers: {} };
     });
@@ -140,7 +140,7 @@ test('pages are the list, whatever their size', () => {
       const found: unknown[] = [];
       let cursor: string | undefined;
       do {
-        const page = cut(paging, pageOf(paging, limit, cursor), { all });
+        const page = cutAnswerPage(paging, parsePageRequest(paging, limit, cursor), { all });
         found.push(...JSON.parse(JSON.stringify(page.answer)).all);
         cursor = page.next ?? undefined;
       } while (cursor !== undefined);
@@ -152,8 +152,10 @@ test('pages are the list, whatever their size', () => {
 test('what leaves a list between two pages hides nothing of the rest', () => {
   const paging = { items: 'all', key: 'id', by: 'whole', usual: 2, max: 50 } as const;
   const all = ['a', 'b', 'c', 'd'].map((id) => ({ id }));
-  const { next } = cut(paging, pageOf(paging, undefined, undefined), { all });
-  const later = cut(paging, pageOf(paging, undefined, next), { all: all.slice(1) });
+  const { next } = cutAnswerPage(paging, parsePageRequest(paging, undefined, undefined), { all });
+  const later = cutAnswerPage(paging, parsePageRequest(paging, undefined, next), {
+    all: all.slice(1),
+  });
   assert.deepEqual(JSON.parse(JSON.stringify(later.answer)).all, [{ id: 'c' }, { id: 'd' }]);
 });
 
@@ -162,7 +164,7 @@ const paths = fc
   .map((parts) => `/${parts.join('/')}`);
 
 test('no path matches two rows, and none that a row does not have', () => {
-  const table = new Table(routes);
+  const table = new RouteTable(routes);
   for (const { method, path } of routes) {
     const filled = path.replaceAll(/\{\w+\}/g, 'x-1');
     assert.equal(table.find(method, filled)?.row.path, path);
@@ -181,17 +183,17 @@ test('no path matches two rows, and none that a row does not have', () => {
 
 test('a trace goes on only in the form that it has', () => {
   const right = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  assert.equal(traceOf(right).isGiven, true);
+  assert.equal(parseTraceparent(right).isGiven, true);
   for (const wrong of [right.toUpperCase(), `${right}-x`, `${right} `, right.slice(1), '']) {
-    assert.equal(traceOf(wrong).isGiven, false, wrong);
+    assert.equal(parseTraceparent(wrong).isGiven, false, wrong);
   }
-  assert.equal(traceOf(`cc${right.slice(2)}-more`).isGiven, true);
+  assert.equal(parseTraceparent(`cc${right.slice(2)}-more`).isGiven, true);
 });
 
 test('refusals of one kind are told once, counted, and told again with their number', () => {
   const told: unknown[] = [];
   const auditing = { note: (one: { data: unknown }) => void told.push(one.data) };
-  const refusals = new Refusals({ auditing, door: 'http' });
+  const refusals = new RefusalLog({ auditing, door: 'http' });
   for (let at = 0; at < 1_000; at += 1) refusals.note('host', '192.0.2.1');
   for (let at = 0; at < 1_000; at += 1) refusals.note('origin', `192.0.2.${at}`);
   assert.ok(told.length < 300, `${told.length}`);
@@ -239,7 +241,7 @@ test('who shows no token makes room, who shows one stays', async (t) => {
   assert.equal(connections.evicted, 2);
 });
 
-const piece = (from: number, to: number): Piece => ({
+const piece = (from: number, to: number): EncodedChunk => ({
   from,
   to,
   output: { stream: 'stdout', bytes: new Uint8Array(to - from) },
@@ -248,7 +250,7 @@ const piece = (from: number, to: number): Piece => ({
 });
 
 test('a ring waits for those within it, and leaves the others behind', async () => {
-  const ring = new Ring(0);
+  const ring = new ChunkRing(0);
   const fast = ring.join(0);
   const stuck = ring.join(0);
   assert.ok(fast !== null && stuck !== null);
@@ -265,7 +267,7 @@ test('a ring waits for those within it, and leaves the others behind', async () 
 });
 
 test('a ring goes on as soon as the last one has passed', async () => {
-  const ring = new Ring(0);
+  const ring = new ChunkRing(0);
   const cursors = [ring.join(0), ring.join(0)];
   for (let at = 0; at < 4; at += 1) ring.push(piece(at * 1_000, (at + 1) * 1_000));
   const shrunk = ring.shrink(2_500, 600_000);
@@ -278,7 +280,7 @@ test('a ring goes on as soon as the last one has passed', async () => {
 });
 
 test('a caller that reads nothing fills its share and no other', () => {
-  const unsent = new Unsent({ ofCallerMax: 1_000_000, allMax: 2_500_000 });
+  const unsent = new UnsentBudget({ ofCallerMax: 1_000_000, allMax: 2_500_000 });
   const answer = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
   const first = answer();
   // One alone is sent whatever its size; a second one beside it is not.
@@ -301,11 +303,11 @@ test('a caller that reads nothing fills its share and no other', () => {
 });
 
 test('so many at once, the others in their order', async () => {
-  const slots = new Slots(2);
+  const slots = new Semaphore(2);
   const order: string[] = [];
   const gates: (() => void)[] = [];
   const run = (key: string, name: string) =>
-    slots.within(key, async () => {
+    slots.run(key, async () => {
       order.push(name);
       await new Promise<void>((resolve) => gates.push(resolve));
       if (name === '2') throw new Error('it failed');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { methodNamed, methods } from '../src/api/methods.ts';
+import { findMethod, methods } from '../src/api/methods.ts';
 import { routes, unrouted } from '../src/daemon/http/routes.ts';
 import type { Json } from './support/daemon.ts';
 import { ask, data, mainToken, startHttp } from './support/http.ts';
@@ -42,7 +42,7 @@ test('every method has a path, or a reason why it has none', () => {
     routes.flatMap(({ call, modes }) => [call, ...Object.values(modes ?? {}).map((m) => m.call)]),
   );
   const missing = Object.keys(methods).filter(
-    (name) => !routed.has(name) && !unrouted.has(methodNamed(name)),
+    (name) => !routed.has(name) && !unrouted.has(findMethod(name)),
   );
   assert.deepEqual(missing, []);
 });

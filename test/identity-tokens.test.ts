@@ -23,8 +23,8 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { TrlError } from '../src/errors.ts';
 import { Logins } from '../src/identity/logins.ts';
-import { readRecords, showRecords } from '../src/identity/record.ts';
-import { checkMainToken, hashOf, mainTokenIn, newToken } from '../src/identity/token.ts';
+import { parseTokenRecords, formatTokenRecords } from '../src/identity/token-record.ts';
+import { checkMainToken, hashToken, mainTokenIn, generateToken } from '../src/identity/token.ts';
 import { Tokens } from '../src/identity/tokens.ts';
 
 const home = mkdtempSync(path.join(tmpdir(), 'trl-tokens-'));
@@ -50,7 +50,7 @@ describe('a token', () => {
     const { record, token } = tokens.create({ name: 'ci', roles: ['agent'] });
     assert.match(token, /^trl_[A-Za-z0-9_-]{43}$/);
     assert.match(record.id, /^t-[0-9a-f]{16}$/);
-    assert.equal(record.sha256, hashOf(token).toString('hex'));
+    assert.equal(record.sha256, hashToken(token).toString('hex'));
     const directory = path.dirname(tokens.file);
     for (const name of readdirSync(directory)) {
       const text = readFileSync(path.join(directory, name), 'latin1');
@@ -62,7 +62,7 @@ describe('a token', () => {
   });
 
   test('is never the same twice', () => {
-    assert.equal(new Set(Array.from({ length: 1_000 }, newToken)).size, 1_000);
+    assert.equal(new Set(Array.from({ length: 1_000 }, generateToken)).size, 1_000);
   });
 
   test('of a person is made by a person alone', () => {
@@ -126,7 +126,7 @@ describe('a token', () => {
       const hex = at.toString(16).padStart(16, '0');
       return { ...first, id: `t-${hex}` as const, sha256: hex.repeat(4) };
     });
-    writeFileSync(tokens.file, showRecords(many), { mode: 0o600 });
+    writeFileSync(tokens.file, formatTokenRecords(many), { mode: 0o600 });
     assert.throws(() => tokens.create({ roles: ['agent'] }), failsWith('QUOTA_EXCEEDED'));
     tokens.revoke('t-0000000000000000');
     tokens.create({ roles: ['agent'] });
@@ -185,7 +185,7 @@ describe('the file of tokens counts for nothing', () => {
     const tokens = fresh();
     tokens.create({ name: 'ci', roles: ['approver'], proof: 'passphrase', expiresAt: 9e15 });
     const [good] = JSON.parse(readFileSync(tokens.file, 'utf8')).tokens;
-    const read = (text: string): unknown => readRecords(text, 'f');
+    const read = (text: string): unknown => parseTokenRecords(text, 'f');
     const whole = (...all: unknown[]): string => JSON.stringify({ v: 1, tokens: all });
     assert.deepEqual(read(whole(good)), tokens.all());
     const wrong: object[] = [
@@ -226,7 +226,7 @@ describe('the file of tokens counts for nothing', () => {
   test('when it is any other JSON', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
-        assert.throws(() => readRecords(text, 'f'), failsWith('AUTH_FAILED'));
+        assert.throws(() => parseTokenRecords(text, 'f'), failsWith('AUTH_FAILED'));
       }),
       { numRuns: 200 },
     );
@@ -281,7 +281,7 @@ describe('a login', () => {
     assert.deepEqual(found.login.person, person);
     assert.equal(found.login.expiresAt, 12 * 3_600_000);
     assert.equal(logins.redeem(code), null);
-    assert.equal(logins.find(hashOf(found.token).toString('hex')), found.login);
+    assert.equal(logins.find(hashToken(found.token).toString('hex')), found.login);
     const late = logins.issue(person).code;
     now = 300_000;
     assert.equal(logins.redeem(late), null);
@@ -305,7 +305,7 @@ describe('a login', () => {
     assert.ok(logins.redeem(codes[1] ?? '') !== null);
     const keys = Array.from({ length: 257 }, () => {
       const found = logins.redeem(logins.issue(person).code);
-      return hashOf(found?.token ?? '').toString('hex');
+      return hashToken(found?.token ?? '').toString('hex');
     });
     assert.equal(logins.find(keys[0] ?? ''), null);
     assert.ok(logins.find(keys[1] ?? '') !== null);

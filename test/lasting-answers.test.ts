@@ -4,10 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { LastingRules } from '../src/approval/lasting.ts';
+import { LastingRules } from '../src/approval/lasting-rules.ts';
 import type { ApprovalView, Client, Session } from '../src/client/index.ts';
 import { isTrlError } from '../src/errors.ts';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
 
@@ -27,7 +27,7 @@ before(async () => {
       return {};
     },
   });
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
 });
 after(async () => {
   await client?.close();

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Masking } from '../src/daemon/secrets/masking.ts';
-import { Tags } from '../src/redaction/tag.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
 import type { KnownSecret } from '../src/redacted.ts';
 
 function masking(first: readonly KnownSecret[]) {
   const source = { version: 1, all: first };
-  const own = new Masking(new Tags(Buffer.alloc(32, 7)), {
+  const own = new Masking(new RedactionTags(Buffer.alloc(32, 7)), {
     get version() {
       return source.version;
     },

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client as McpClient } from '@modelcontextprotocol/client';
 import type { ApprovalId } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { builtinTools } from '../src/tools/index.ts';
 import { startHttp } from './support/http.ts';
 import type { HttpDaemon } from './support/http.ts';
@@ -27,7 +27,7 @@ const eras: readonly Era[] = ['2025-11-25', '2026-07-28'];
 
 /** As a person does with `trl approvals`. */
 async function decide(id: ApprovalId, decision: 'approve' | 'deny'): Promise<void> {
-  await using runtime = await connect({ socketPath: daemon.socketPath });
+  await using runtime = await connectLocal({ socketPath: daemon.socketPath });
   const { approval_id, digest } = await runtime.approval(id);
   await runtime.decide({ approval_id, decision, digest: digest.slice(0, 8) });
 }
@@ -96,7 +96,7 @@ for (const era of eras) {
         const stop = new AbortController();
         const options = { signal: stop.signal, onprogress: () => stop.abort() };
         await assert.rejects(callOf(client, 'terminal_exec', endless, options));
-        await using runtime = await connect({ socketPath: daemon.socketPath });
+        await using runtime = await connectLocal({ socketPath: daemon.socketPath });
         const end = await runtime.attach(asked.exec_id).drain();
         assert.equal(end.stopped, 'cancelled');
         await attachesByCallingAgain(client, `log-${era}-${way}`);

@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { surroundings } from './support/daemon.ts';
 import type { Json } from './support/daemon.ts';
 import { ask, mainToken, startHttp } from './support/http.ts';
@@ -93,7 +93,7 @@ function post(
 }
 
 async function approve(id: `a-${string}`): Promise<void> {
-  await using runtime = await connect({ socketPath: daemon.socketPath });
+  await using runtime = await connectLocal({ socketPath: daemon.socketPath });
   const { approval_id, digest } = await runtime.approval(id);
   await runtime.decide({ approval_id, decision: 'approve', digest: digest.slice(0, 8) });
 }
@@ -266,7 +266,7 @@ test('a registered tool ends with its call', bounded, async () => {
   const call = post(46, {}, undefined, tool);
   call.catch(() => {});
   while (!existsSync(inRoot('lasts'))) await sleep(10);
-  await using runtime = await connect({ socketPath: daemon.socketPath });
+  await using runtime = await connectLocal({ socketPath: daemon.socketPath });
   const running = async (): Promise<number> => {
     const execs = await runtime.execs();
     return execs.filter(({ command, state }) => /lasts/.test(command) && state === 'running')

@@ -5,9 +5,14 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { parse as parseJsonc } from 'jsonc-parser';
 import { parse as parseToml } from 'smol-toml';
-import { CannotEdit, cutJson, putJson, readJson } from '../src/cli/mcp-install-json.ts';
-import { unifiedDiff } from '../src/cli/mcp-install-diff.ts';
-import { cutToml, putToml, readToml } from '../src/cli/mcp-install-toml.ts';
+import {
+  CannotEditError,
+  removeJsonAt,
+  setJsonAt,
+  readJsonAt,
+} from '../src/cli/mcp-install-json.ts';
+import { mcpConfigDiff } from '../src/cli/mcp-install-diff.ts';
+import { removeTomlAt, setTomlAt, readTomlAt } from '../src/cli/mcp-install-toml.ts';
 import { tomlSection } from '../src/cli/mcp-clients.ts';
 
 const keys = ['mcpServers', 'trl'] as const;
@@ -16,7 +21,7 @@ const tomlKeys = ['mcp_servers', 'trl'] as const;
 const section = tomlSection(tomlKeys, entry, '\n');
 /** Readers make tables without a prototype. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
-const refused = (error: unknown): boolean => error instanceof CannotEdit;
+const refused = (error: unknown): boolean => error instanceof CannotEditError;
 
 // --- JSON -------------------------------------------------------------------------------------
 
@@ -68,11 +73,11 @@ test('an entry put into any JSON with comments is there, and the rest is as it w
   fc.assert(
     fc.property(fc.oneof(object, withServers), (before) => {
       if (!isReadable(before)) return;
-      const after = putJson(before, keys, entry);
-      assert.deepEqual(plain(readJson(after, keys)), entry);
+      const after = setJsonAt(before, keys, entry);
+      assert.deepEqual(plain(readJsonAt(after, keys)), entry);
       const was: unknown = parseJsonc(before, [], strict);
-      const rest = cutJson(after, keys);
-      assert.equal(readJson(rest, keys), undefined);
+      const rest = removeJsonAt(after, keys);
+      assert.equal(readJsonAt(rest, keys), undefined);
       const left: unknown = parseJsonc(rest, [], strict);
       assert.deepEqual(withoutEmpty(left), withoutEmpty(was));
       // No comment is lost on the way in, and none on the way out.
@@ -86,7 +91,7 @@ test('an entry put into any JSON with comments is there, and the rest is as it w
 /** Whether the text drawn is one that a client could read. */
 function isReadable(drawn: string): boolean {
   try {
-    readJson(drawn, keys);
+    readJsonAt(drawn, keys);
     return true;
   } catch {
     return false;
@@ -130,7 +135,7 @@ const jsonCases: readonly (readonly [string, string, string])[] = [
 ];
 for (const [name, before, wanted] of jsonCases) {
   test(`JSON: ${name} keeps its form`, () => {
-    const after = putJson(before, keys, entry);
+    const after = setJsonAt(before, keys, entry);
     const shown = after.replace(/"trl": \{[^}]*\}/, '"trl": E');
     assert.equal(shown, wanted);
     assert.equal(after.includes('\r\n'), before.includes('\r\n'));
@@ -151,7 +156,7 @@ const badJson: readonly (readonly [string, RegExp])[] = [
 ];
 for (const [before, reason] of badJson) {
   test(`refuses to edit the JSON ${before.slice(0, 40)}`, () => {
-    for (const edit of [() => putJson(before, keys, entry), () => cutJson(before, keys)]) {
+    for (const edit of [() => setJsonAt(before, keys, entry), () => removeJsonAt(before, keys)]) {
       assert.throws(edit, (error) => refused(error) && reason.test(String(error)));
     }
   });
@@ -192,14 +197,14 @@ test('an entry put into any TOML is there; taken out, every other byte is as it 
   fc.assert(
     fc.property(toml, fc.boolean(), (drawn, hasEnd) => {
       const before = hasEnd ? drawn : drawn.replace(/\r?\n$/, '');
-      const after = putToml(before, tomlKeys, section);
-      assert.deepEqual(plain(readToml(after, tomlKeys)), entry);
+      const after = setTomlAt(before, tomlKeys, section);
+      assert.deepEqual(plain(readTomlAt(after, tomlKeys)), entry);
       assert.ok(after.startsWith(before));
-      const rest = cutToml(after, tomlKeys);
+      const rest = removeTomlAt(after, tomlKeys);
       assert.equal(rest.trimEnd(), before.trimEnd());
       // A key behind it would be its own; a table stays as it is.
       const behind = /^\s*\[/.test(before) ? before : `[z]\n${before.includes('[') ? '' : before}`;
-      assert.equal(cutToml(`${section}\n${behind}`, tomlKeys).trim(), behind.trim());
+      assert.equal(removeTomlAt(`${section}\n${behind}`, tomlKeys).trim(), behind.trim());
     }),
     { numRuns: 300 },
   );
@@ -208,14 +213,14 @@ test('an entry put into any TOML is there; taken out, every other byte is as it 
 test('an entry in the middle is replaced where it stands', () => {
   const old = '[mcp_servers.trl]\ncommand = "old"\n[mcp_servers.trl.env]\nX = "1"\n';
   const before = `# a\n${old}[b]\n# c\n`;
-  assert.equal(putToml(before, tomlKeys, section), `# a\n${section}[b]\n# c\n`);
-  assert.equal(cutToml(before, tomlKeys), '# a\n[b]\n# c\n');
+  assert.equal(setTomlAt(before, tomlKeys, section), `# a\n${section}[b]\n# c\n`);
+  assert.equal(removeTomlAt(before, tomlKeys), '# a\n[b]\n# c\n');
 });
 
 test('an entry in dotted keys is taken out by its lines', () => {
   const before =
     'a = 1\nmcp_servers.trl.command = "x" # y\nmcp_servers.trl.args = [\n"mcp"]\nb = 2\n';
-  assert.equal(cutToml(before, tomlKeys), 'a = 1\nb = 2\n');
+  assert.equal(removeTomlAt(before, tomlKeys), 'a = 1\nb = 2\n');
 });
 
 const badToml: readonly (readonly [string, RegExp])[] = [
@@ -228,7 +233,7 @@ const badToml: readonly (readonly [string, RegExp])[] = [
 for (const [before, reason] of badToml) {
   test(`refuses to edit the TOML ${JSON.stringify(before)}`, () => {
     assert.throws(
-      () => putToml(before, tomlKeys, section),
+      () => setTomlAt(before, tomlKeys, section),
       (error) => refused(error) && reason.test(String(error)),
     );
   });
@@ -239,8 +244,8 @@ test('any command and arguments are the same when they are read again', () => {
     fc.property(fc.string({ unit: 'binary' }), fc.array(fc.string()), (command, args) => {
       if (!command.isWellFormed()) return;
       const written = { command, args };
-      assert.deepEqual(plain(readToml(tomlSection(tomlKeys, written, '\n'), tomlKeys)), written);
-      assert.deepEqual(plain(readJson(putJson('{}', keys, written), keys)), written);
+      assert.deepEqual(plain(readTomlAt(tomlSection(tomlKeys, written, '\n'), tomlKeys)), written);
+      assert.deepEqual(plain(readJsonAt(setJsonAt('{}', keys, written), keys)), written);
     }),
     { numRuns: 100 },
   );
@@ -254,7 +259,7 @@ test('a diff applied to what was there gives what was written', () => {
   fc.assert(
     fc.property(file, file, ([old, oldEnd], [made, madeEnd]) => {
       const [before, after] = [old.join('') + oldEnd, made.join('') + madeEnd];
-      assert.equal(applied(before, unifiedDiff('f', before, after)), after);
+      assert.equal(applied(before, mcpConfigDiff('f', before, after)), after);
     }),
     { numRuns: 300 },
   );

@@ -18,9 +18,13 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { mcpClients, placeOf, snippetOf } from '../src/cli/mcp-clients.ts';
-import { CannotEdit } from '../src/cli/mcp-install-json.ts';
-import { keepBackup, openFile, replaceFile } from '../src/cli/mcp-install-file.ts';
+import { mcpClients, locateMcpConfig, mcpConfigSnippet } from '../src/cli/mcp-clients.ts';
+import { CannotEditError } from '../src/cli/mcp-install-json.ts';
+import {
+  writeConfigBackup,
+  readMcpConfigFile,
+  replaceMcpConfigFile,
+} from '../src/cli/mcp-install-file.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const base = mkdtempSync(path.join(tmpdir(), 'trl-mcp-'));
@@ -195,7 +199,7 @@ test('status starts nothing that a project names in the place of this program', 
 // --- files ------------------------------------------------------------------------------------
 
 const refused = (reason: RegExp) => (error: unknown) =>
-  error instanceof CannotEdit && reason.test(error.message);
+  error instanceof CannotEditError && reason.test(error.message);
 
 test('a link is followed to its file and stays a link; out of a project it is refused', () => {
   const { home, project } = place();
@@ -203,28 +207,31 @@ test('a link is followed to its file and stays a link; out of a project it is re
   const link = path.join(project, '.mcp.json');
   writeFileSync(real, '{}');
   symlinkSync(real, link);
-  replaceFile(openFile(link, null), '{"a":1}');
+  replaceMcpConfigFile(readMcpConfigFile(link, null), '{"a":1}');
   assert.equal(readFileSync(real, 'utf8'), '{"a":1}');
   assert.ok(lstatSync(link).isSymbolicLink());
-  assert.throws(() => openFile(link, project), refused(/leads out of the project/));
+  assert.throws(() => readMcpConfigFile(link, project), refused(/leads out of the project/));
   symlinkSync(home, path.join(project, '.cursor'));
   const through = path.join(project, '.cursor/mcp.json');
-  assert.throws(() => openFile(through, project), refused(/leads out of the project/));
+  assert.throws(() => readMcpConfigFile(through, project), refused(/leads out of the project/));
   symlinkSync(path.join(home, 'nowhere'), path.join(project, 'gone'));
-  assert.throws(() => openFile(path.join(project, 'gone'), null), refused(/leads nowhere/));
+  assert.throws(
+    () => readMcpConfigFile(path.join(project, 'gone'), null),
+    refused(/leads nowhere/),
+  );
 });
 
 test('no directory, no device, no bytes that are no text, nothing read-only is edited', () => {
   const { home } = place();
-  assert.throws(() => openFile(home, null), refused(/not a regular file/));
-  assert.throws(() => openFile('/dev/null', null), refused(/not a regular file/));
+  assert.throws(() => readMcpConfigFile(home, null), refused(/not a regular file/));
+  assert.throws(() => readMcpConfigFile('/dev/null', null), refused(/not a regular file/));
   const file = path.join(home, 'a.json');
   writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]));
-  assert.throws(() => openFile(file, null), refused(/not UTF-8/));
+  assert.throws(() => readMcpConfigFile(file, null), refused(/not UTF-8/));
   writeFileSync(file, '{}');
-  const opened = openFile(file, null);
+  const opened = readMcpConfigFile(file, null);
   chmodSync(file, 0o444);
-  assert.throws(() => replaceFile(opened, '{"a":1}'), refused(/read-only/));
+  assert.throws(() => replaceMcpConfigFile(opened, '{"a":1}'), refused(/read-only/));
   assert.deepEqual(readdirSync(home), ['a.json']);
 });
 
@@ -232,13 +239,13 @@ test('what a client wrote meanwhile is not lost', () => {
   const { home } = place();
   const file = path.join(home, 'a.json');
   writeFileSync(file, '{}');
-  const opened = openFile(file, null);
+  const opened = readMcpConfigFile(file, null);
   writeFileSync(file, '{"new": 1}');
-  assert.throws(() => replaceFile(opened, '{"a":1}'), refused(/changed it meanwhile/));
-  assert.throws(() => replaceFile(opened, null), refused(/changed it meanwhile/));
-  const absent = openFile(path.join(home, 'b.json'), null);
+  assert.throws(() => replaceMcpConfigFile(opened, '{"a":1}'), refused(/changed it meanwhile/));
+  assert.throws(() => replaceMcpConfigFile(opened, null), refused(/changed it meanwhile/));
+  const absent = readMcpConfigFile(path.join(home, 'b.json'), null);
   writeFileSync(path.join(home, 'b.json'), 'x');
-  assert.throws(() => replaceFile(absent, '{}'), refused(/changed it meanwhile/));
+  assert.throws(() => replaceMcpConfigFile(absent, '{}'), refused(/changed it meanwhile/));
   assert.deepEqual(readdirSync(home).toSorted(), ['a.json', 'b.json']);
 });
 
@@ -246,8 +253,8 @@ test('owner, mode and earlier backups stay', (t) => {
   const { home } = place();
   const file = path.join(home, 'a.json');
   writeFileSync(file, '{}', { mode: 0o600 });
-  const first = keepBackup(openFile(file, null), '1');
-  const second = keepBackup(openFile(file, null), '2');
+  const first = writeConfigBackup(readMcpConfigFile(file, null), '1');
+  const second = writeConfigBackup(readMcpConfigFile(file, null), '2');
   assert.deepEqual([first, second], [`${file}.before-trl`, `${file}.before-trl-2`]);
   assert.deepEqual([readFileSync(first, 'utf8'), statSync(first).mode & 0o777], ['1', 0o600]);
   if (process.getuid?.() !== 0) {
@@ -255,7 +262,7 @@ test('owner, mode and earlier backups stay', (t) => {
     return;
   }
   chownSync(file, 12_345, 23_456);
-  replaceFile(openFile(file, null), '{"a":1}');
+  replaceMcpConfigFile(readMcpConfigFile(file, null), '{"a":1}');
   const { uid, gid, mode } = statSync(file);
   assert.deepEqual([uid, gid, mode & 0o777], [12_345, 23_456, 0o600]);
 });
@@ -264,9 +271,9 @@ test('every client has a text to put in, and it says the same in each form', () 
   const around = { env: {}, home: '/h', project: '/p', platform: 'linux' } as const;
   const entry = { command: '/opt/a "b"/trl', args: ['mcp'] };
   for (const client of mcpClients) {
-    const found = placeOf(client, 'user', around);
+    const found = locateMcpConfig(client, 'user', around);
     assert.ok(found !== null && found.file.startsWith('/h/'), client);
-    const text = snippetOf(found, 'trl', entry);
+    const text = mcpConfigSnippet(found, 'trl', entry);
     assert.ok(text.includes(JSON.stringify(entry.command)), text);
     assert.ok(text.includes('mcp'), text);
   }

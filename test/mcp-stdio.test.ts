@@ -9,7 +9,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
 import { record, recordings } from '../tools/mcp-recordings.ts';
@@ -88,7 +88,7 @@ const onSocket = (): Peer =>
   new Peer(['--socket-path', daemon.socketPath], daemon.root, daemon.home);
 
 async function approve(id: `a-${string}`): Promise<void> {
-  await using runtime = await connect({ socketPath: daemon.socketPath });
+  await using runtime = await connectLocal({ socketPath: daemon.socketPath });
   const { approval_id, digest } = await runtime.approval(id);
   await runtime.decide({ approval_id, decision: 'approve', digest: digest.slice(0, 8) });
 }
@@ -107,7 +107,7 @@ test(
     const peer = onSocket();
     await peer.open();
     await peer.call(1, 'terminal', { command: 'true' });
-    await using runtime = await connect({ socketPath: daemon.socketPath });
+    await using runtime = await connectLocal({ socketPath: daemon.socketPath });
     await peer.call(3, 'terminal', { command: lasting, background: true });
     while (processesNamed(isLasting).length === 0) await sleep(20);
     peer.child.stdin?.end();
@@ -219,7 +219,7 @@ test('a session that ended between two calls is replaced, and the call runs in i
   await using peer = onSocket();
   await peer.open();
   const { session_id: first } = await peer.call(1, 'terminal', { command: 'pwd' });
-  await using runtime = await connect({ socketPath: daemon.socketPath });
+  await using runtime = await connectLocal({ socketPath: daemon.socketPath });
   await runtime.session(first).destroy();
   const again = await peer.call(2, 'terminal', { command: 'pwd' });
   assert.deepEqual([again.stdout, again.exit_code], [`${daemon.root}\n`, 0]);

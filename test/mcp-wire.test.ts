@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { Wire } from '../src/mcp/wire.ts';
+import { StdioTransport } from '../src/mcp/stdio-transport.ts';
 import type { Json } from './support/daemon.ts';
 
 interface Said {
-  readonly wire: Wire;
+  readonly wire: StdioTransport;
   readonly input: PassThrough;
   readonly output: PassThrough;
   readonly messages: unknown[];
@@ -19,7 +19,7 @@ async function opened(highWaterMark = 1024 * 1024): Promise<Said> {
   const output = new PassThrough({ highWaterMark });
   const messages: unknown[] = [];
   const said: Said = {
-    wire: new Wire(input, output, () => {
+    wire: new StdioTransport(input, output, () => {
       said.ends += 1;
     }),
     input,

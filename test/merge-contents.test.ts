@@ -8,14 +8,14 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import {
-  appends,
-  appendsAfterSeen,
+  mergeAppends,
+  mergeAppendsAfterSeen,
   mergeContents,
   mergeModes,
-  rebase,
-  unitedAppends,
-  type Merged,
-} from '../src/workspace/merge/contents.ts';
+  rebaseContent,
+  mergeOverlappingAppends,
+  type MergeResult,
+} from '../src/workspace/merge/merge-contents.ts';
 
 function merge(base: string, ours: string, theirs: string): string {
   const found = mergeContents(Buffer.from(base), Buffer.from(ours), Buffer.from(theirs));
@@ -76,18 +76,18 @@ test('equal lines that both appended are no matter, but what one may have seen i
     Buffer.from(one),
   );
   assert.ok(start !== undefined && mine !== undefined && others !== undefined);
-  const text = (found: Merged | null): string =>
+  const text = (found: MergeResult | null): string =>
     found?.kind === 'merged' ? found.bytes.toString() : 'CONFLICT';
   const both = '0\np {\n}\nc {\n}\n';
   const seen = Buffer.concat([others, Buffer.from('c\n')]);
   const told = [
-    appends(start, mine, others),
-    appends(start, mine, mine),
-    appends(start, start, others),
-    appendsAfterSeen(start, mine, others, true),
-    appendsAfterSeen(start, mine, mine, true),
-    appendsAfterSeen(start, mine, mine, false),
-    appendsAfterSeen(start, seen, others, true),
+    mergeAppends(start, mine, others),
+    mergeAppends(start, mine, mine),
+    mergeAppends(start, start, others),
+    mergeAppendsAfterSeen(start, mine, others, true),
+    mergeAppendsAfterSeen(start, mine, mine, true),
+    mergeAppendsAfterSeen(start, mine, mine, false),
+    mergeAppendsAfterSeen(start, seen, others, true),
   ].map(text);
   const twice = '0\nc {\n}\n}\n';
   assert.deepEqual(told, [
@@ -106,7 +106,7 @@ test('what one side had seen of the other, who then put a line before it, is not
     Buffer.from(one),
   );
   assert.ok(base !== undefined && ours !== undefined && theirs !== undefined);
-  assert.equal(appendsAfterSeen(base, ours, theirs, true)?.kind, 'conflict');
+  assert.equal(mergeAppendsAfterSeen(base, ours, theirs, true)?.kind, 'conflict');
 });
 
 test('lines merge only where the edits are apart', () => {
@@ -131,9 +131,13 @@ test('modes merge where one side changed, and a delta goes onto another content'
     mergeModes(1, 2, 3),
   ];
   assert.deepEqual(modes, [2, 2, 2, null]);
-  const onto = rebase(Buffer.from('a\n'), Buffer.from('a\nb\n'), Buffer.from('x\na\ny\n'));
+  const onto = rebaseContent(Buffer.from('a\n'), Buffer.from('a\nb\n'), Buffer.from('x\na\ny\n'));
   assert.deepEqual(onto, { kind: 'merged', bytes: Buffer.from('x\na\ny\nb\n') });
-  const half = rebase(Buffer.from('a\nha'), Buffer.from('a\nhalf\n'), Buffer.from('a\nx\nha'));
+  const half = rebaseContent(
+    Buffer.from('a\nha'),
+    Buffer.from('a\nhalf\n'),
+    Buffer.from('a\nx\nha'),
+  );
   assert.deepEqual(half, { kind: 'merged', bytes: Buffer.from('a\nx\nhalf\n') });
 });
 
@@ -142,7 +146,11 @@ test('of a side that may have seen the other, lines that both added are one', ()
     const [base, mine, others] = ['0\n', `0\n${ours}`, `0\n${theirs}`].map((text) =>
       Buffer.from(text),
     );
-    const found = unitedAppends(base ?? Buffer.of(), mine ?? Buffer.of(), others ?? Buffer.of());
+    const found = mergeOverlappingAppends(
+      base ?? Buffer.of(),
+      mine ?? Buffer.of(),
+      others ?? Buffer.of(),
+    );
     return found?.kind === 'merged' ? found.bytes.toString() : 'null';
   };
   const told = [

@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import type { Json } from './support/daemon.ts';
 import { callOf } from './support/mcp.ts';
 import { processesWhere } from './support/processes.ts';
@@ -59,7 +59,7 @@ test('each project that is worked in becomes one, by its top, and can be forgott
   assert.equal((await run(['workspace', 'forget', other])).code, 1);
   assert.deepEqual(await listed(), [project]);
   // A program on the socket that names none works in none.
-  await using client = await connect({ socketPath });
+  await using client = await connectLocal({ socketPath });
   await assert.rejects(client.createSession({ working_dir: other }), { code: 'WORKSPACE_ESCAPE' });
 });
 

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import * as z from 'zod/mini';
-import { shapes } from '../src/api/shapes.ts';
-import { methodNamed, methods } from '../src/api/methods.ts';
+import { documentSchemas } from '../src/api/document-schemas.ts';
+import { findMethod, methods } from '../src/api/methods.ts';
 import { raw, startRuntime, type Daemon, type Json, type RawClient } from './support/daemon.ts';
 
 let daemon: Daemon;
@@ -28,7 +28,7 @@ async function ask(name: string, params: object = {}, on: RawClient = client): P
   const data = answer.data;
   assert.equal(answer.ok, true, `${name}: ${JSON.stringify(answer)}`);
   seen.add(name);
-  fits(methods[methodNamed(name)].answer, data, name);
+  fits(methods[findMethod(name)].answer, data, name);
   return data;
 }
 
@@ -100,13 +100,13 @@ test('events of a stream, whole from its first byte to the receipt', async () =>
   const kinds: string[] = [];
   while (kinds.at(-1) !== 'exit') {
     const event = await follower.json();
-    fits(shapes.StreamEvent, event, 'an event');
+    fits(documentSchemas.StreamEvent, event, 'an event');
     kinds.push(event.stream);
   }
   assert.ok(kinds.includes('stdout') && kinds.includes('stderr'));
   using attached = await raw(daemon.socketPath);
   await ask('exec.attach', { exec_id: exec, from: 2 }, attached);
-  fits(shapes.StreamEvent, await attached.json(), 'an event');
+  fits(documentSchemas.StreamEvent, await attached.json(), 'an event');
 });
 
 test('questions to a person, and what is told of them', async () => {
@@ -118,10 +118,10 @@ test('questions to a person, and what is told of them', async () => {
     const command = `touch ${decision}.txt; curl -s http://127.0.0.1:1/`;
     const parked = await client.ask('exec.run', { session_id: id, command });
     assert.equal(parked.error.code, 'APPROVAL_REQUIRED', JSON.stringify(parked));
-    fits(shapes.Verdict, parked.data.verdict, 'the verdict of a question');
+    fits(documentSchemas.Verdict, parked.data.verdict, 'the verdict of a question');
     const approvalId = parked.data.approval_id;
     const event = await watcher.json();
-    fits(shapes.ApprovalEvent, event, 'an event of approvals');
+    fits(documentSchemas.ApprovalEvent, event, 'an event of approvals');
     await ask('exec.info', { exec_id: parked.data.exec_id });
     const { digest } = await ask('approval.get', { approval_id: approvalId });
     await ask('approval.list', { state: 'pending' });
@@ -131,7 +131,7 @@ test('questions to a person, and what is told of them', async () => {
     }
     for (let state = 'pending'; state === 'pending' || state === 'approved';) {
       const told = await watcher.json();
-      fits(shapes.ApprovalEvent, told, 'an event of approvals');
+      fits(documentSchemas.ApprovalEvent, told, 'an event of approvals');
       ({ state } = told.approval);
     }
   }
@@ -194,7 +194,7 @@ test('everything that happens, told as it does', async () => {
   const kinds = new Set<string>();
   for (let isOver = false; !isOver;) {
     const message = await watcher.json();
-    fits(shapes.FeedMessage, message, 'an event of the feed');
+    fits(documentSchemas.FeedMessage, message, 'an event of the feed');
     const { kind, session_id: ended } = message.event;
     kinds.add(kind);
     isOver = kind === 'session-ended' && ended === id;

@@ -1,7 +1,7 @@
 // The compiler holds each answer's schema and its written type equal, in both directions: this
 // file has no test to run. `readonly` is left out of the comparison: schemas say nothing of it.
 import type * as z from 'zod/mini';
-import type { shapes } from '../src/api/shapes.ts';
+import type { documentSchemas } from '../src/api/document-schemas.ts';
 import type { ApprovalEvent } from '../src/protocol/approval.ts';
 import type { FeedMessage } from '../src/protocol/feed.ts';
 import type { MethodData, MethodName } from '../src/api/methods.ts';
@@ -31,8 +31,8 @@ export type NoneDrifted = Never<Drifted>;
 
 type True<T extends true> = T;
 export type EventsAreEqual = readonly [
-  True<Equal<Plain<z.output<(typeof shapes)['StreamEvent']>>, Plain<StreamEvent>>>,
-  True<Equal<Plain<z.output<(typeof shapes)['ApprovalEvent']>>, Plain<ApprovalEvent>>>,
-  True<Equal<Plain<z.output<(typeof shapes)['FeedMessage']>>, Plain<FeedMessage>>>,
+  True<Equal<Plain<z.output<(typeof documentSchemas)['StreamEvent']>>, Plain<StreamEvent>>>,
+  True<Equal<Plain<z.output<(typeof documentSchemas)['ApprovalEvent']>>, Plain<ApprovalEvent>>>,
+  True<Equal<Plain<z.output<(typeof documentSchemas)['FeedMessage']>>, Plain<FeedMessage>>>,
   True<Equal<MethodName, keyof MethodAnswers>>,
 ];

@@ -3,26 +3,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { errorTable } from '../src/errors.ts';
-import { openapi } from '../src/daemon/http/openapi.ts';
-import { doorRoutes, routes, unrouted } from '../src/daemon/http/routes.ts';
-import { isObject, type JsonObject } from '../src/protocol/json.ts';
-import { methodNamed, methods } from '../src/api/methods.ts';
+import { createOpenapiDocument } from '../src/daemon/http/openapi.ts';
+import { builtinRoutes, routes, unrouted } from '../src/daemon/http/routes.ts';
+import { isJsonObject, type JsonObject } from '../src/protocol/json.ts';
+import { findMethod, methods } from '../src/api/methods.ts';
 import type { Json } from './support/daemon.ts';
 
-const document: Json = openapi('0.1.0');
+const document: Json = createOpenapiDocument('0.1.0');
 
 test('the document is valid OpenAPI 3.1, and equal each time it is made', async () => {
   assert.equal(document.openapi, '3.1.1');
   const found = await new Validator().validate(structuredClone(document));
   assert.deepEqual(found, { valid: true });
-  assert.equal(JSON.stringify(openapi('0.1.0')), JSON.stringify(document));
+  assert.equal(JSON.stringify(createOpenapiDocument('0.1.0')), JSON.stringify(document));
 });
 
 test('every route is in the document once, by its method, and nothing else is', () => {
   const documented = Object.entries<JsonObject>(document.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const rows = [...routes, ...doorRoutes].map(({ method, path }) => `${method} ${path}`);
+  const rows = [...routes, ...builtinRoutes].map(({ method, path }) => `${method} ${path}`);
   assert.deepEqual(documented.toSorted(), rows.toSorted());
   const ids = operations().map(({ operationId }) => operationId);
   assert.equal(new Set(ids).size, ids.length);
@@ -34,7 +34,7 @@ test('every method of the wire has a path, or a reason that it has none', () => 
     ...Object.values(modes ?? {}).map((mode) => mode.call),
   ]);
   const without = Object.keys(methods).filter(
-    (name) => !called.some((call) => call === name) && !unrouted.has(methodNamed(name)),
+    (name) => !called.some((call) => call === name) && !unrouted.has(findMethod(name)),
   );
   assert.deepEqual(without, []);
 });
@@ -44,7 +44,7 @@ test('what is referred to is there, and what is there is referred to', () => {
   for (const reference of found) {
     const parts = reference.split('/').slice(1);
     const target = parts.reduce<Json>((at, part) => at?.[part], document);
-    assert.ok(isObject(target), `${reference} is not there`);
+    assert.ok(isJsonObject(target), `${reference} is not there`);
   }
   for (const name of Object.keys(document.components.schemas)) {
     assert.ok(found.has(`#/components/schemas/${name}`), `nobody refers to ${name}`);
@@ -95,7 +95,7 @@ test('only what is open is told to need no token', () => {
   const open = operations()
     .filter(({ operation }) => operation.security?.length === 0)
     .map(({ path }) => path);
-  const wanted = doorRoutes.filter((row) => row.open).map(({ path }) => path);
+  const wanted = builtinRoutes.filter((row) => row.open).map(({ path }) => path);
   assert.deepEqual(open.toSorted(), [...wanted].toSorted());
   assert.deepEqual(document.security, [{ bearer: [] }]);
 });
@@ -124,7 +124,7 @@ function isMethod(name: string): name is keyof typeof methods {
 
 function references(value: unknown, found = new Set<string>()): Set<string> {
   if (Array.isArray(value)) for (const one of value) references(one, found);
-  if (!isObject(value)) return found;
+  if (!isJsonObject(value)) return found;
   for (const [key, inside] of Object.entries(value)) {
     if (key === '$ref' && typeof inside === 'string') found.add(inside);
     else references(inside, found);

@@ -1,13 +1,13 @@
 // A look at what runs long: one that failed must not be the last.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Periodic, restAfter } from '../src/host/periodic.ts';
+import { PeriodicTask, restAfterWorkMs } from '../src/host/periodic-task.ts';
 import { eventually } from './support/processes.ts';
 
 test('work that failed once is done again, until there is no more', async () => {
   const errors: string[] = [];
   let done = 0;
-  const work = new Periodic(
+  const work = new PeriodicTask(
     async () => {
       done += 1;
       if (done === 2) throw new Error('the disk is full');
@@ -23,7 +23,7 @@ test('work that failed once is done again, until there is no more', async () => 
 
 test('work that has more to do than usual goes on at once, whatever it took', async () => {
   let done = 0;
-  const work = new Periodic(
+  const work = new PeriodicTask(
     async () => {
       done += 1;
       if (done === 3) return null;
@@ -40,7 +40,7 @@ test('work that has more to do than usual goes on at once, whatever it took', as
 test('work that was stopped while it went on is not done again', async () => {
   const { promise, resolve } = Promise.withResolvers<number>();
   let done = 0;
-  const work = new Periodic(
+  const work = new PeriodicTask(
     () => {
       done += 1;
       return promise;
@@ -60,6 +60,6 @@ test('work that was stopped while it went on is not done again', async () => {
 });
 
 test('it rests for most of the time, and no longer than somebody waits', () => {
-  const rests = [0, 10, 100, 1_000, 30_000].map((tookMs) => restAfter(tookMs, 1_000));
+  const rests = [0, 10, 100, 1_000, 30_000].map((tookMs) => restAfterWorkMs(tookMs, 1_000));
   assert.deepEqual(rests, [1_000, 1_000, 2_000, 5_000, 30_000]);
 });

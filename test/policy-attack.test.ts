@@ -15,7 +15,7 @@ import {
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { analyseShell } from '../src/policy/analyse.ts';
-import { allowPlain } from '../src/policy/shell/allow.ts';
+import { allowPlainCommand } from '../src/policy/shell/allow.ts';
 import { fileSecrecy } from '../src/policy/shell/secret.ts';
 import { analyseWindows } from '../src/policy/windows/analyse.ts';
 import { whyNoBox } from './support/box.ts';
@@ -223,7 +223,7 @@ test('a rule of a person lets nothing start with variables of the caller', { ski
 });
 
 test('a pattern for git takes in no file with secrets that it means', () => {
-  const history = (words: string): unknown => allowPlain(['git', 'log', '-p', '--', words]);
+  const history = (words: string): unknown => allowPlainCommand(['git', 'log', '-p', '--', words]);
   const patterns = [
     ':/.en?',
     String.raw`.e\nv`,

@@ -1,15 +1,15 @@
 // The knowledge base of commands: its own examples, its grammar of options, its names.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkExamples } from '../src/policy/commands/check.ts';
-import { parseOptions } from '../src/policy/commands/grammar.ts';
-import { lookUp, lookUpSub } from '../src/policy/commands/table.ts';
-import { textWord } from '../src/policy/shell/word.ts';
+import { checkKnowledgeExamples } from '../src/policy/commands/check.ts';
+import { parseCommandOptions } from '../src/policy/commands/options.ts';
+import { lookUpCommand, lookUpSubcommand } from '../src/policy/commands/table.ts';
+import { shellTextWord } from '../src/policy/shell/derived-words.ts';
 
 function read(name: string, words: readonly string[]): Record<string, unknown> {
-  const node = lookUp(name)?.node ?? {};
-  const parsed = parseOptions(
-    words.map((word) => textWord(word, [0, 0])),
+  const node = lookUpCommand(name)?.node ?? {};
+  const parsed = parseCommandOptions(
+    words.map((word) => shellTextWord(word, [0, 0])),
     node,
   );
   const options = [...parsed.options].map(([effect, given]) => [
@@ -20,7 +20,7 @@ function read(name: string, words: readonly string[]): Record<string, unknown> {
 }
 
 test('every rule finds its examples and leaves its counter-examples', () => {
-  assert.deepEqual(checkExamples(), []);
+  assert.deepEqual(checkKnowledgeExamples(), []);
 });
 
 test('options are read as the command reads them', () => {
@@ -51,11 +51,11 @@ test('a command is found by path, case, alias and pattern of names', () => {
     ['constructor', undefined],
     ['rmx', undefined],
   ] as const;
-  for (const [called, name] of cases) assert.equal(lookUp(called)?.name, name, called);
+  for (const [called, name] of cases) assert.equal(lookUpCommand(called)?.name, name, called);
 });
 
 test('npm takes any unique prefix of its commands, as npm 11 does', () => {
-  const npm = lookUp('npm')?.node ?? {};
+  const npm = lookUpCommand('npm')?.node ?? {};
   const cases = [
     ['pub', 'publish'],
     ['publis', 'publish'],
@@ -68,5 +68,5 @@ test('npm takes any unique prefix of its commands, as npm 11 does', () => {
     ['p', undefined],
     ['test', undefined],
   ] as const;
-  for (const [word, name] of cases) assert.equal(lookUpSub(npm, word)?.name, name, word);
+  for (const [word, name] of cases) assert.equal(lookUpSubcommand(npm, word)?.name, name, word);
 });

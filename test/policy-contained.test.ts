@@ -1,27 +1,31 @@
 // What `auto` lets run because a sandbox holds it, what it asks, and what nobody ever means.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Reach } from '../src/policy/decide.ts';
-import { judgeFor } from '../src/policy/judge.ts';
-import { profilePolicy } from '../src/policy/profiles.ts';
+import type { Exposure } from '../src/policy/decide.ts';
+import { createPolicyJudge } from '../src/policy/judge.ts';
+import { policyFromProfile } from '../src/policy/profiles.ts';
 
-const held: Reach = {
+const held: Exposure = {
   sandbox: 'bubblewrap',
   level: 'full',
   protectedPaths: true,
   network: 'off',
   keysHidden: true,
   undo: true,
-  beyond: [],
+  extraGrants: [],
 };
 
-const judges = { auto: profilePolicy('auto'), guarded: profilePolicy('guarded') };
+const judges = { auto: policyFromProfile('auto'), guarded: policyFromProfile('guarded') };
 
 /** The decision, and the rules that made it. */
-function outcome(command: string, reach: Reach | null, by: keyof typeof judges = 'auto'): string {
-  const judge = judgeFor(judges[by], null, null);
-  const known = { facts: null, reach, variables: [], carried: [], requested: [] };
-  const { decision, rules } = judge.decide(judge.read(command, 'bash'), known);
+function outcome(
+  command: string,
+  reach: Exposure | null,
+  by: keyof typeof judges = 'auto',
+): string {
+  const judge = createPolicyJudge(judges[by], null, null);
+  const known = { facts: null, exposure: reach, variables: [], carried: [], requested: [] };
+  const { decision, rules } = judge.decide(judge.parse(command, 'bash'), known);
   return decision === 'allow' ? decision : `${decision} ${rules.map(({ id }) => id).join(' ')}`;
 }
 
@@ -87,12 +91,12 @@ test('auto runs what a sandbox holds and undo takes back, and explains it so', (
 });
 
 test('where a wall is missing, what is held there stays blocked', () => {
-  const worse: readonly Partial<Reach>[] = [
+  const worse: readonly Partial<Exposure>[] = [
     { sandbox: 'none', level: 'none' },
     { level: 'root-uid' },
     { protectedPaths: false },
     { undo: false },
-    { beyond: ['may write "/srv"'] },
+    { extraGrants: ['may write "/srv"'] },
   ];
   for (const command of contained.filter((one) => !one.startsWith('printenv'))) {
     for (const part of worse) {

@@ -16,12 +16,17 @@ import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { promisify } from 'node:util';
 import { isTrlError } from '../src/errors.ts';
-import { loadFile, loadPolicy } from '../src/policy/files/load.ts';
-import { configDirectory } from '../src/policy/files/places.ts';
-import { PolicyError } from '../src/policy/files/problem.ts';
-import { findProject, trustProject } from '../src/policy/files/trust.ts';
-import { baseNames, baseOf, isWithheld, strictestBase } from '../src/policy/policy.ts';
-import { profilePolicy } from '../src/policy/profiles.ts';
+import { loadPolicyFile, loadPolicy } from '../src/policy/files/load.ts';
+import { configDirectory } from '../src/policy/files/policy-paths.ts';
+import { PolicyError } from '../src/policy/files/policy-error.ts';
+import { findProjectPolicy, trustProject } from '../src/policy/files/trust.ts';
+import {
+  policyBaseNames,
+  policyBaseFor,
+  isWithheldByPolicy,
+  strictestBase,
+} from '../src/policy/policy.ts';
+import { policyFromProfile } from '../src/policy/profiles.ts';
 
 const version = '9.9.9';
 let directory = '';
@@ -41,7 +46,7 @@ function put(name: string, text: string | Uint8Array): string {
 }
 
 const at = (name: string): string => path.join(directory, name);
-const load = (file: string) => loadFile(file, { kind: 'user', version }, 'guarded').policy;
+const load = (file: string) => loadPolicyFile(file, { kind: 'user', version }, 'guarded').policy;
 const places = () => ({ userFile: at('user.yaml'), managedFile: at('managed.yaml'), version });
 
 function refusal(act: () => unknown): string {
@@ -124,16 +129,16 @@ test('what is no regular file of a sane size is refused before it is read', () =
 });
 
 test('without any file the profile asked for decides', () => {
-  for (const fallback of baseNames) {
-    assert.deepEqual(loadPolicy({ ...places(), fallback }), profilePolicy(fallback));
+  for (const fallback of policyBaseNames) {
+    assert.deepEqual(loadPolicy({ ...places(), fallback }), policyFromProfile(fallback));
     const chosen = { base: fallback };
     assert.deepEqual(
       loadPolicy({ ...places(), chosen, fallback: 'auto' }),
-      profilePolicy(fallback),
+      policyFromProfile(fallback),
     );
   }
-  const versions = new Set(baseNames.map((base) => profilePolicy(base).version));
-  assert.equal(versions.size, baseNames.length);
+  const versions = new Set(policyBaseNames.map((base) => policyFromProfile(base).version));
+  assert.equal(versions.size, policyBaseNames.length);
 });
 
 test("the user's file decides where nothing is chosen, with the base of the door", () => {
@@ -175,8 +180,8 @@ test('the managed file holds whatever else is chosen', (t) => {
     assert.equal(policy.network, 'off');
     assert.equal(policy.limits.timeoutMs, 60_000);
     assert.deepEqual(policy.approvals, { expiresMs: 300_000, sameUid: false, sessionScope: true });
-    assert.equal(isWithheld(policy, 'AWS_SECRET'), true);
-    assert.equal(isWithheld(policy, 'XAWS_SECRET'), false);
+    assert.equal(isWithheldByPolicy(policy, 'AWS_SECRET'), true);
+    assert.equal(isWithheldByPolicy(policy, 'XAWS_SECRET'), false);
   }
 });
 
@@ -209,7 +214,7 @@ test('callers get the base of the rule that names them', () => {
   const base = (actor: string, kind: 'agent' | 'person', roles: readonly ('admin' | 'agent')[]) =>
     strictestBase(
       policy.layers.map((layer) =>
-        baseOf(layer, { actor, kind, authenticatedBy: 'socket-owner', roles }),
+        policyBaseFor(layer, { actor, kind, authenticatedBy: 'socket-owner', roles }),
       ),
     );
   assert.equal(base('x', 'agent', ['agent']), 'guarded');
@@ -218,7 +223,7 @@ test('callers get the base of the rule that names them', () => {
   assert.equal(base('x', 'agent', ['admin']), 'trusted');
   assert.equal(base('x', 'person', ['admin']), 'auto');
   const [layer] = policy.layers;
-  assert.equal(layer === undefined ? null : baseOf(layer, null), 'guarded');
+  assert.equal(layer === undefined ? null : policyBaseFor(layer, null), 'guarded');
 });
 
 test('the place of the configuration follows XDG', () => {
@@ -233,14 +238,14 @@ const rule = 'commands: [{decision: block, match: [make, deploy], reason: not fr
 
 test('nothing of a project file holds before its directory is trusted', () => {
   mkdirSync(at('p'));
-  assert.deepEqual(findProject(at('p'), trust()), { kind: 'none' });
+  assert.deepEqual(findProjectPolicy(at('p'), trust()), { kind: 'none' });
   put('p/.trl.yaml', rule);
-  const found = findProject(at('p'), trust());
+  const found = findProjectPolicy(at('p'), trust());
   assert.equal(found.kind, 'untrusted');
   assert.match(found.kind === 'untrusted' ? found.warning : '', /is not trusted.*trl policy trust/);
   // A file of a stranger cannot stop the work either.
   put('p/.trl.yaml', 'nonsense: [');
-  assert.equal(findProject(at('p'), trust()).kind, 'untrusted');
+  assert.equal(findProjectPolicy(at('p'), trust()).kind, 'untrusted');
 });
 
 test('once trusted, a project file holds as it was', () => {
@@ -248,7 +253,7 @@ test('once trusted, a project file holds as it was', () => {
   trustProject(at('p'), trust());
   assert.equal(statSync(at('config/trl/trusted.json')).mode & 0o777, 0o600);
   assert.equal(statSync(at('config/trl')).mode & 0o777, 0o700);
-  const found = findProject(at('p'), trust());
+  const found = findProjectPolicy(at('p'), trust());
   assert.equal(found.kind, 'trusted');
   const project = found.kind === 'trusted' ? found.file : null;
   const policy = loadPolicy({ ...places(), fallback: 'auto', project });
@@ -257,10 +262,10 @@ test('once trusted, a project file holds as it was', () => {
     policy.layers.map(({ kind, base }) => `${kind} ${base}`),
     ['profile auto', 'project null'],
   );
-  assert.notEqual(policy.version, profilePolicy('auto').version);
+  assert.notEqual(policy.version, policyFromProfile('auto').version);
   // By its real path: through a link it is the same directory.
   symlinkSync(at('p'), at('link'));
-  assert.equal(findProject(at('link'), trust()).kind, 'trusted');
+  assert.equal(findProjectPolicy(at('link'), trust()).kind, 'trusted');
 });
 
 test('a trusted file that changed, or is gone, stops the work until a person looked', () => {
@@ -268,7 +273,7 @@ test('a trusted file that changed, or is gone, stops the work until a person loo
   trustProject(at('p'), trust());
   const denied = (what: RegExp): void => {
     assert.throws(
-      () => findProject(at('p'), trust()),
+      () => findProjectPolicy(at('p'), trust()),
       (error) => isTrlError(error, 'POLICY_DENIED') && what.test(error.message),
     );
   };
@@ -277,9 +282,9 @@ test('a trusted file that changed, or is gone, stops the work until a person loo
   rmSync(at('p/.trl.yaml'));
   denied(/is gone; look at it/);
   assert.equal(trustProject(at('p'), trust()).sha256, null);
-  assert.deepEqual(findProject(at('p'), trust()), { kind: 'none' });
+  assert.deepEqual(findProjectPolicy(at('p'), trust()), { kind: 'none' });
   put('p/.trl.yaml', rule);
-  assert.equal(findProject(at('p'), trust()).kind, 'untrusted');
+  assert.equal(findProjectPolicy(at('p'), trust()).kind, 'untrusted');
 });
 
 test('what several say at once that they trust is all trusted', async () => {
@@ -295,7 +300,9 @@ test('what several say at once that they trust is all trusted', async () => {
     return promisify(execFile)(process.execPath, given);
   });
   await Promise.all(each);
-  for (const one of groups.flat()) assert.equal(findProject(one, trust()).kind, 'trusted', one);
+  for (const one of groups.flat()) {
+    assert.equal(findProjectPolicy(one, trust()).kind, 'trusted', one);
+  }
 });
 
 test('a project file that loosens, is bad, or is a link cannot be trusted', () => {
@@ -310,7 +317,7 @@ test('a project file that loosens, is bad, or is a link cannot be trusted', () =
     refusal(() => trustProject(at('p'), trust())),
     /it is a symbolic link/,
   );
-  assert.equal(findProject(at('p'), trust()).kind, 'untrusted');
+  assert.equal(findProjectPolicy(at('p'), trust()).kind, 'untrusted');
   assert.match(
     refusal(() => trustProject(at('gone'), trust())),
     /there is no such directory/,
@@ -325,7 +332,7 @@ test('a record of trust that cannot be read is never taken for an empty one', ()
   for (const bad of ['', '{}', text.replace('1', '2'), '{"version":1,"trusted":{"/x":"y"}}']) {
     writeFileSync(file, bad);
     assert.match(
-      refusal(() => findProject(at('p'), trust())),
+      refusal(() => findProjectPolicy(at('p'), trust())),
       /no record of trusted directories/,
     );
     assert.match(
@@ -334,5 +341,5 @@ test('a record of trust that cannot be read is never taken for an empty one', ()
     );
   }
   writeFileSync(file, text);
-  assert.equal(findProject(at('p'), trust()).kind, 'trusted');
+  assert.equal(findProjectPolicy(at('p'), trust()).kind, 'trusted');
 });

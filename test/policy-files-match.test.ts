@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Verdict } from '../src/command.ts';
-import { fits, globFits, strictestRule } from '../src/policy/match.ts';
-import { decisions, type CommandRule, type WordPattern } from '../src/policy/policy.ts';
-import { strictestVerdict, underRules, unlistedId } from '../src/policy/rules.ts';
+import { ruleMatches, globMatches, strictestCommandRule } from '../src/policy/rule-matching.ts';
+import { policyDecisions, type CommandRule, type WordPattern } from '../src/policy/policy.ts';
+import { strictestVerdict, applyCommandRules, unlistedRuleId } from '../src/policy/rules.ts';
 
 function ruleOf(
   decision: CommandRule['decision'],
@@ -36,7 +36,7 @@ const table: readonly (readonly [readonly WordPattern[], string, boolean])[] = [
 for (const [match, line, wanted] of table) {
   const verb = wanted ? 'fits' : 'does not fit';
   test(`an allow rule ${JSON.stringify(match)} ${verb} ${line}`, () => {
-    assert.equal(fits(ruleOf('allow', match), line.split(' ')), wanted);
+    assert.equal(ruleMatches(ruleOf('allow', match), line.split(' ')), wanted);
   });
 }
 
@@ -48,26 +48,26 @@ test('a rule that blocks finds its program in any directory and case', () => {
     'Terraform.exe apply',
     'terraform apply apply',
   ]) {
-    assert.equal(fits(ruleOf('block', match), line.split(' ')), true, line);
+    assert.equal(ruleMatches(ruleOf('block', match), line.split(' ')), true, line);
   }
   for (const line of ['terraform plan', 'terraform-docs apply', 'echo terraform apply']) {
-    assert.equal(fits(ruleOf('block', match), line.split(' ')), false, line);
+    assert.equal(ruleMatches(ruleOf('block', match), line.split(' ')), false, line);
   }
-  assert.equal(fits(ruleOf('allow', ['terraform', 'plan']), ['./terraform', 'plan']), false);
+  assert.equal(ruleMatches(ruleOf('allow', ['terraform', 'plan']), ['./terraform', 'plan']), false);
 });
 
 test('an argument that is not known fits nothing but "..."', () => {
-  for (const decision of decisions) {
-    assert.equal(fits(ruleOf(decision, ['git', { glob: '**' }]), ['git', null]), false);
-    assert.equal(fits(ruleOf(decision, ['git', '...']), ['git', null]), true);
-    assert.equal(fits(ruleOf(decision, [{ any: ['git'] }, '...']), [null, 'push']), false);
+  for (const decision of policyDecisions) {
+    assert.equal(ruleMatches(ruleOf(decision, ['git', { glob: '**' }]), ['git', null]), false);
+    assert.equal(ruleMatches(ruleOf(decision, ['git', '...']), ['git', null]), true);
+    assert.equal(ruleMatches(ruleOf(decision, [{ any: ['git'] }, '...']), [null, 'push']), false);
   }
 });
 
 test('an argument too long for a glob is allowed by none and caught by all', () => {
   const long = ['cat', 'a'.repeat(5_000)];
-  assert.equal(fits(ruleOf('allow', ['cat', { glob: '**' }]), long), false);
-  assert.equal(fits(ruleOf('block', ['cat', { glob: 'b*' }]), long), true);
+  assert.equal(ruleMatches(ruleOf('allow', ['cat', { glob: '**' }]), long), false);
+  assert.equal(ruleMatches(ruleOf('block', ['cat', { glob: 'b*' }]), long), true);
 });
 
 test('the strictest rule that fits decides, the first of equals', () => {
@@ -78,7 +78,7 @@ test('the strictest rule that fits decides, the first of equals', () => {
     ruleOf('block', ['a', '...', 'y'], 'rule.4'),
   ];
   const layer = { name: 'l', kind: 'user', base: 'guarded', callers: [], commands } as const;
-  const found = (line: string) => strictestRule(layer.commands, line.split(' '))?.id ?? null;
+  const found = (line: string) => strictestCommandRule(layer.commands, line.split(' '))?.id ?? null;
   assert.deepEqual(['a', 'a x', 'a x y', 'a z y', 'b'].map(found), [
     'rule.1',
     'rule.2',
@@ -109,7 +109,7 @@ test('globs mean what they say', () => {
   const word = fc.array(fc.constantFrom('a', 'b', '/', '.')).map((all) => all.join(''));
   fc.assert(
     fc.property(glob, word, (one, text) => {
-      assert.equal(globFits(one, text), globByRegex(one).test(text));
+      assert.equal(globMatches(one, text), globByRegex(one).test(text));
     }),
     { numRuns: 2_000 },
   );
@@ -117,8 +117,8 @@ test('globs mean what they say', () => {
 
 test('no glob makes matching slow', () => {
   const glob = `${'*a'.repeat(100)}b`;
-  assert.equal(globFits(glob, 'a'.repeat(4_096)), false);
-  assert.equal(globFits('**a'.repeat(80), `${'a'.repeat(4_000)}b`), false);
+  assert.equal(globMatches(glob, 'a'.repeat(4_096)), false);
+  assert.equal(globMatches('**a'.repeat(80), `${'a'.repeat(4_000)}b`), false);
 });
 
 function verdictOf(decision: Verdict['decision'], id: string): Verdict {
@@ -132,22 +132,22 @@ function verdictOf(decision: Verdict['decision'], id: string): Verdict {
   };
 }
 const seen = (line: string, clear: boolean) => ({
-  units: [{ argv: line.split(' '), span: [0, line.length], via: [] }] as const,
+  items: [{ argv: line.split(' '), span: [0, line.length], via: [] }] as const,
   plain: clear ? line.split(' ') : null,
 });
 const allowMake = ruleOf('allow', ['make', '...'], 'rule.make');
 
 test('an allow rule lifts the question of what is on no list, for one plain command', () => {
-  const unlisted = verdictOf('ask', unlistedId);
-  const verdict = underRules(unlisted, [allowMake], seen('make test', true));
+  const unlisted = verdictOf('ask', unlistedRuleId);
+  const verdict = applyCommandRules(unlisted, [allowMake], seen('make test', true));
   assert.equal(verdict.decision, 'allow');
   assert.deepEqual(verdict.runs, ['make', 'test']);
   assert.deepEqual(
     verdict.rules.map(({ id }) => id),
     ['rule.make'],
   );
-  assert.equal(underRules(unlisted, [allowMake], seen('make test', false)).decision, 'ask');
-  assert.equal(underRules(unlisted, [allowMake], seen('cmake test', true)).decision, 'ask');
+  assert.equal(applyCommandRules(unlisted, [allowMake], seen('make test', false)).decision, 'ask');
+  assert.equal(applyCommandRules(unlisted, [allowMake], seen('cmake test', true)).decision, 'ask');
 });
 
 test('an allow rule lifts nothing else', () => {
@@ -156,11 +156,11 @@ test('an allow rule lifts nothing else', () => {
     verdictOf('ask', 'reach.network'),
     verdictOf('ask', 'facts.outside'),
   ]) {
-    assert.deepEqual(underRules(verdict, [allowMake], seen('make test', true)), verdict);
+    assert.deepEqual(applyCommandRules(verdict, [allowMake], seen('make test', true)), verdict);
   }
   const block = ruleOf('block', ['make', 'deploy'], 'rule.no');
-  const held = underRules(verdictOf('ask', unlistedId), [allowMake, block], {
-    units: [{ argv: ['make', 'deploy'], span: [3, 14], via: ['timeout'] }],
+  const held = applyCommandRules(verdictOf('ask', unlistedRuleId), [allowMake, block], {
+    items: [{ argv: ['make', 'deploy'], span: [3, 14], via: ['timeout'] }],
     plain: ['make', 'deploy'],
   });
   assert.equal(held.decision, 'block');
@@ -181,7 +181,10 @@ test('a rule that asks or blocks holds for every command in a text', () => {
     { argv: ['cd', 'x'], span: [0, 4], via: [] },
     { argv: ['terraform', 'apply', null], span: [8, 30], via: ['env'] },
   ] as const;
-  const verdict = underRules(verdictOf('allow', 'trusted'), [block], { units, plain: null });
+  const verdict = applyCommandRules(verdictOf('allow', 'trusted'), [block], {
+    items: units,
+    plain: null,
+  });
   assert.equal(verdict.decision, 'block');
 });
 
@@ -189,35 +192,36 @@ test('no rule makes a verdict milder, but for what is on no list', () => {
   const pattern = fc.constantFrom<WordPattern>('a', 'b', '...', { any: ['a', 'b'] }, { glob: '*' });
   const rules = fc.array(
     fc.record({
-      decision: fc.constantFrom(...decisions),
+      decision: fc.constantFrom(...policyDecisions),
       match: fc.array(pattern, { minLength: 1, maxLength: 4 }),
     }),
     { maxLength: 5 },
   );
   const argv = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 4 });
   const given = fc.record({
-    decision: fc.constantFrom(...decisions),
-    id: fc.constantFrom(unlistedId, 'fs.rm-rf'),
+    decision: fc.constantFrom(...policyDecisions),
+    id: fc.constantFrom(unlistedRuleId, 'fs.rm-rf'),
     clear: fc.boolean(),
   });
   fc.assert(
     fc.property(rules, argv, given, (written, words, { decision, id, clear }) => {
       const before = verdictOf(decision, id);
       const all = written.map((one) => ruleOf(one.decision, one.match));
-      const after = underRules(before, all, seen(words.join(' '), clear));
-      const isMilder = decisions.indexOf(after.decision) < decisions.indexOf(before.decision);
-      assert.ok(!isMilder || (id === unlistedId && clear && after.decision === 'allow'));
+      const after = applyCommandRules(before, all, seen(words.join(' '), clear));
+      const isMilder =
+        policyDecisions.indexOf(after.decision) < policyDecisions.indexOf(before.decision);
+      assert.ok(!isMilder || (id === unlistedRuleId && clear && after.decision === 'allow'));
     }),
   );
 });
 
 test('the strictest of two verdicts does not depend on their order', () => {
-  for (const one of decisions) {
-    for (const other of decisions) {
+  for (const one of policyDecisions) {
+    for (const other of policyDecisions) {
       const [a, b] = [verdictOf(one, 'a'), verdictOf(other, 'b')];
       assert.equal(strictestVerdict(a, b).decision, strictestVerdict(b, a).decision);
-      const strictest = Math.max(decisions.indexOf(one), decisions.indexOf(other));
-      assert.equal(strictestVerdict(a, b).decision, decisions[strictest]);
+      const strictest = Math.max(policyDecisions.indexOf(one), policyDecisions.indexOf(other));
+      assert.equal(strictestVerdict(a, b).decision, policyDecisions[strictest]);
     }
   }
 });

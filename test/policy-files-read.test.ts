@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { readPolicy } from '../src/policy/files/load.ts';
-import { PolicyError } from '../src/policy/files/problem.ts';
-import { readPolicyFile, type Origin } from '../src/policy/files/read.ts';
-import { publicationDefault } from '../src/policy/publication.ts';
+import { PolicyError } from '../src/policy/files/policy-error.ts';
+import { readPolicyFile, type PolicyFileOrigin } from '../src/policy/files/read.ts';
+import { defaultPublicationRules } from '../src/policy/publication.ts';
 
-const origin: Origin = { file: 'p.yaml', kind: 'user', version: '9.9.9' };
+const origin: PolicyFileOrigin = { file: 'p.yaml', kind: 'user', version: '9.9.9' };
 
-function problemsIn(input: string | Uint8Array, kind: Origin['kind'] = 'user'): string[] {
+function problemsIn(input: string | Uint8Array, kind: PolicyFileOrigin['kind'] = 'user'): string[] {
   try {
     readPolicyFile(input, { ...origin, kind });
   } catch (error) {
@@ -79,7 +79,7 @@ approvals: {expires: 90s, same_uid: false}
     withhold: ['AWS_*', 'DATABASE_URL'],
     limits: { timeoutMs: 300_000, memoryBytes: 1_610_612_736, processes: 64 },
     approvals: { expiresMs: 90_000, sameUid: false, sessionScope: true },
-    publication: publicationDefault,
+    publication: defaultPublicationRules,
   });
 });
 

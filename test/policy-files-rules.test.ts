@@ -4,17 +4,22 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Caller } from '../src/command.ts';
-import { readPolicyFile, type Origin } from '../src/policy/files/read.ts';
+import { readPolicyFile, type PolicyFileOrigin } from '../src/policy/files/read.ts';
 import { loadPolicy, readPolicy } from '../src/policy/files/load.ts';
-import { judgeFor } from '../src/policy/judge.ts';
-import { baseNames, decisions, type BaseName, type Policy } from '../src/policy/policy.ts';
+import { createPolicyJudge } from '../src/policy/judge.ts';
+import {
+  policyBaseNames,
+  policyDecisions,
+  type PolicyBaseName,
+  type Policy,
+} from '../src/policy/policy.ts';
 
-const origin: Origin = { file: 'p.yaml', kind: 'user', version: '9.9.9' };
-const known = { facts: null, reach: null, variables: [] };
+const origin: PolicyFileOrigin = { file: 'p.yaml', kind: 'user', version: '9.9.9' };
+const known = { facts: null, exposure: null, variables: [] };
 
 function verdictOn(policy: Policy, text: string, caller: Caller | null = null) {
-  const judge = judgeFor(policy, caller, null);
-  return judge.decide(judge.read(text, 'bash'), known);
+  const judge = createPolicyJudge(policy, caller, null);
+  return judge.decide(judge.parse(text, 'bash'), known);
 }
 
 const rules = `
@@ -105,7 +110,7 @@ test('a rule may tighten what is on the short list', () => {
 });
 
 test('rules hold under every profile, and no block is lifted', () => {
-  for (const base of baseNames) {
+  for (const base of policyBaseNames) {
     const policy = readPolicy(
       `base: ${base}${rules}  - {decision: allow, match: [git, push], reason: no}\n`,
       origin,
@@ -156,13 +161,13 @@ test('another layer never makes a verdict milder', () => {
     '{decision: block, match: [git, ...], reason: x}',
     '{decision: block, match: [cd, ...], reason: x}',
   );
-  const base = fc.option(fc.constantFrom<BaseName>(...baseNames));
+  const base = fc.option(fc.constantFrom<PolicyBaseName>(...policyBaseNames));
   fc.assert(
     fc.property(text, fc.array(rule, { maxLength: 2 }), base, (one, written, added) => {
       const says = added === null ? '' : `base: ${added}\n`;
       const managed = `name: m\n${says}commands: [${written.join()}]`;
       const [before, after] = [guarded, layered(`base: guarded${rules}`, managed)].map((policy) =>
-        decisions.indexOf(verdictOn(policy, one).decision),
+        policyDecisions.indexOf(verdictOn(policy, one).decision),
       );
       assert.ok(after !== undefined && before !== undefined && after >= before);
     }),

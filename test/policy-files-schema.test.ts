@@ -4,7 +4,11 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { readPolicyFile } from '../src/policy/files/read.ts';
-import { keysOfSchema, notEnforced, policyJsonSchema } from '../src/policy/files/schema.ts';
+import {
+  policyKeysAt,
+  unenforcedPolicyKeys,
+  policyJsonSchema,
+} from '../src/policy/files/schema.ts';
 
 const docs = path.join(path.dirname(import.meta.dirname), 'docs');
 const read = (name: string): string => readFileSync(path.join(docs, name), 'utf8');
@@ -23,20 +27,20 @@ test('the example of docs/policy.md is a policy that says all that there is to s
     ['rule.make-targets allow', 'rule.production block'],
   );
   assert.equal(file.cases.length, 3);
-  for (const key of keysOfSchema([])) {
+  for (const key of policyKeysAt([])) {
     assert.match(example, new RegExp(`^(?:# )?${key}:`, 'm'));
   }
 });
 
 test('docs/policy.md names every limit and everything that is refused', () => {
   const text = read('policy.md').replaceAll('\n', ' ');
-  for (const name of [...notEnforced, ...keysOfSchema(['limits'])]) {
+  for (const name of [...unenforcedPolicyKeys, ...policyKeysAt(['limits'])]) {
     assert.ok(text.includes(`\`${name}\``), name);
   }
 });
 
 test('every key of the schema is described, or its values speak for themselves', () => {
-  const undescribed = keysOfSchema([]).filter(
+  const undescribed = policyKeysAt([]).filter(
     (key) =>
       !JSON.stringify(Reflect.get(Object(policyJsonSchema()['properties']), key)).includes(
         'description',

@@ -15,9 +15,9 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import type { Hardened } from '../src/policy/analysis.ts';
+import type { HardenedCommand } from '../src/policy/analysis.ts';
 import { analyseShell } from '../src/policy/analyse.ts';
-import { withoutFilters } from '../src/policy/shell/harden.ts';
+import { withoutGitFilters } from '../src/policy/shell/harden.ts';
 
 const ground = mkdtempSync(path.join(os.tmpdir(), 'trl-hostile-'));
 after(() => rmSync(ground, { recursive: true, force: true }));
@@ -87,7 +87,7 @@ function within(directory: string): Repository {
 }
 
 /** Whether the helper ran. */
-function runs(repo: Repository, run: Hardened, extra: Record<string, string> = {}): boolean {
+function runs(repo: Repository, run: HardenedCommand, extra: Record<string, string> = {}): boolean {
   rmSync(marker, { force: true });
   const [program = '', ...argv] = run.argv;
   const env: Record<string, string> = { ...clean, ...extra };
@@ -101,7 +101,11 @@ function runs(repo: Repository, run: Hardened, extra: Record<string, string> = {
   return existsSync(marker);
 }
 
-const words = (command: string): Hardened => ({ argv: command.split(' '), unset: [], set: {} });
+const words = (command: string): HardenedCommand => ({
+  argv: command.split(' '),
+  unset: [],
+  set: {},
+});
 
 /** What `filterQuery` is answered with, `\0` between names: drivers of `filter.NAME.clean` … */
 function filterNames(answer: string): readonly string[] {
@@ -124,12 +128,12 @@ const filterQuery: readonly string[] = [
   '^filter\\.',
 ];
 
-function hardened(repo: Repository, command: string): Hardened {
+function hardened(repo: Repository, command: string): HardenedCommand {
   const { allowed } = analyseShell(command, 'bash');
   assert.ok(allowed !== null, `${command} is allowed`);
   const [program = '', ...argv] = filterQuery;
   const { stdout } = spawnSync(program, argv, { cwd: repo.directory, env: clean });
-  return withoutFilters(allowed.run, filterNames(String(stdout)));
+  return withoutGitFilters(allowed.run, filterNames(String(stdout)));
 }
 
 interface Attack {

@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { loadPolicy, readPolicy } from '../src/policy/files/load.ts';
-import { PolicyError } from '../src/policy/files/problem.ts';
-import { readPolicyFile, type Origin } from '../src/policy/files/read.ts';
-import { audienceOf, joinPublication, type GivenPublication } from '../src/policy/publication.ts';
-import { profilePolicy } from '../src/policy/profiles.ts';
+import { PolicyError } from '../src/policy/files/policy-error.ts';
+import { readPolicyFile, type PolicyFileOrigin } from '../src/policy/files/read.ts';
+import { findAudience, joinPublication, type PublicationLayer } from '../src/policy/publication.ts';
+import { policyFromProfile } from '../src/policy/profiles.ts';
 
-const origin: Origin = { file: 'p.yaml', kind: 'user', version: '9.9.9' };
+const origin: PolicyFileOrigin = { file: 'p.yaml', kind: 'user', version: '9.9.9' };
 
 function problemsIn(input: string): string[] {
   try {
@@ -32,27 +32,27 @@ publication:
 `,
     origin,
   );
-  assert.deepEqual(audienceOf(policy), {
+  assert.deepEqual(findAudience(policy), {
     name: 'public',
     deny: ['secrets/**', 'private/**'],
     sees: [],
     names: ['Project Nightingale'],
     interference: 'review',
   });
-  assert.deepEqual(audienceOf(policy, 'partners'), {
+  assert.deepEqual(findAudience(policy, 'partners'), {
     name: 'partners',
     deny: ['secrets/**'],
     sees: [['api/**']],
     names: [],
     interference: 'pass',
   });
-  assert.equal(audienceOf(policy, 'nobody'), null);
+  assert.equal(findAudience(policy, 'nobody'), null);
   assert.deepEqual(policy.publication.canaries, ['TRL-CANARY-5f0c']);
 });
 
 test('public is an audience where no file speaks of publishing', () => {
-  assert.equal(audienceOf(profilePolicy('guarded'))?.name, 'public');
-  assert.equal(audienceOf(profilePolicy('guarded'), '__proto__'), null);
+  assert.equal(findAudience(policyFromProfile('guarded'))?.name, 'public');
+  assert.equal(findAudience(policyFromProfile('guarded'), '__proto__'), null);
 });
 
 test("a project's file adds to an audience, and makes none to publish for", () => {
@@ -65,8 +65,8 @@ test("a project's file adds to an audience, and makes none to publish for", () =
     managedFile: '/nonexistent/policy.yaml',
     project,
   });
-  assert.deepEqual(audienceOf(policy)?.deny, ['a']);
-  assert.equal(audienceOf(policy, 'friends'), null);
+  assert.deepEqual(findAudience(policy)?.deny, ['a']);
+  assert.equal(findAudience(policy, 'friends'), null);
 });
 
 const bad: readonly (readonly [string, string, string])[] = [
@@ -105,7 +105,7 @@ for (const [what, input, wanted] of bad) {
   });
 }
 
-const given: fc.Arbitrary<GivenPublication> = fc.record({
+const given: fc.Arbitrary<PublicationLayer> = fc.record({
   audiences: fc.uniqueArray(
     fc.record({
       name: fc.constantFrom('public', 'partners', 'friends'),

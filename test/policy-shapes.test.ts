@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { steadyProject } from '../src/policy/shapes/project.ts';
-import { shapeOf } from '../src/policy/shapes/shape.ts';
+import { fingerprintProject } from '../src/policy/shapes/project.ts';
+import { deriveCommandShape } from '../src/policy/shapes/shape.ts';
 
-const shaped = (text: string): string | null => shapeOf(text)?.words.join(' ') ?? null;
+const shaped = (text: string): string | null => deriveCommandShape(text)?.words.join(' ') ?? null;
 
 test('spellings of one command have one shape', () => {
   const same = [
@@ -124,7 +124,7 @@ test('what could run or reach something else has no shape', () => {
     'curl',
   ];
   assert.deepEqual(
-    others.filter((text) => shapeOf(text) !== null),
+    others.filter((text) => deriveCommandShape(text) !== null),
     [],
   );
 });
@@ -142,7 +142,7 @@ test('a project that would lead a command elsewhere fits no rule', (t) => {
     writeFileSync(path.join(root, name), text);
   };
   const at = (kind: 'npm' | 'git', cwd = root) =>
-    steadyProject(kind, { root, cwd, isElsewhere: () => false });
+    fingerprintProject(kind, { root, cwd, isElsewhere: () => false });
   const plain = JSON.stringify({
     name: 'a',
     scripts: { test: 'x' },
@@ -188,7 +188,7 @@ test('a project that would lead a command elsewhere fits no rule', (t) => {
   assert.equal(at('npm'), null);
 
   const elsewhere = { root, cwd: root, isElsewhere: () => true };
-  assert.equal(steadyProject('npm', elsewhere), null);
+  assert.equal(fingerprintProject('npm', elsewhere), null);
 
   const config = '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/a/b\n';
   file('.git/config', config);

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { openBudget } from '../src/policy/syntax/budget.ts';
-import { readScript } from '../src/policy/syntax/read.ts';
+import { createAnalysisBudget } from '../src/policy/syntax/budget.ts';
+import { readShellScript } from '../src/policy/syntax/read.ts';
 import { acceptedByBash, hidden } from './support/policy-scripts.ts';
 import { codes, read } from './support/policy-words.ts';
 
@@ -81,8 +81,8 @@ const hostile: readonly (readonly [string, string, RegExp])[] = [
 
 for (const [name, text, wanted] of hostile) {
   test(`${name} are bounded and never plain`, () => {
-    const budget = openBudget();
-    const script = readScript(text, budget);
+    const budget = createAnalysisBudget();
+    const script = readShellScript(text, budget);
     assert.equal(script.plain, null);
     assert.ok(budget.commands <= budget.commandsMax);
     const found = script.problems.map(({ code }) => code);
@@ -115,9 +115,9 @@ test('a text over the bound is read up to a line end, and says so', () => {
 });
 
 test('a budget is shared: what one script used the next one lacks', () => {
-  const budget = { ...openBudget(), commandsMax: 3, deadline: Infinity };
-  assert.equal(readScript('a; b', budget).problems.length, 1);
-  const { commands, problems } = readScript('c; d', budget);
+  const budget = { ...createAnalysisBudget(), commandsMax: 3, deadline: Infinity };
+  assert.equal(readShellScript('a; b', budget).problems.length, 1);
+  const { commands, problems } = readShellScript('c; d', budget);
   assert.equal(commands.length, 1);
   assert.ok(problems.some(({ code }) => code === 'limit.commands'));
 });
@@ -126,13 +126,16 @@ test('a deadline that has passed changes nothing for an ordinary script', () => 
   const text = Array.from({ length: 60 }, (_, line) => `x=${line}; echo "$x" {a,b} $(id)`).join(
     '\n',
   );
-  const late = readScript(text, { ...openBudget(), deadline: -1 });
-  const early = readScript(text, { ...openBudget(), deadline: Infinity });
+  const late = readShellScript(text, { ...createAnalysisBudget(), deadline: -1 });
+  const early = readShellScript(text, { ...createAnalysisBudget(), deadline: Infinity });
   assert.equal(late.commands.length, early.commands.length);
 });
 
 test('a deadline that has passed leaves nothing plain, and the start is read', () => {
-  const script = readScript(`git status ${'x '.repeat(5_000)}`, { ...openBudget(), deadline: -1 });
+  const script = readShellScript(`git status ${'x '.repeat(5_000)}`, {
+    ...createAnalysisBudget(),
+    deadline: -1,
+  });
   assert.ok(script.plain === null);
   assert.ok(script.problems.some(({ code }) => code === 'limit.time'));
   assert.equal(script.commands[0]?.words[1]?.value, 'status');

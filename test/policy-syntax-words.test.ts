@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { openBudget } from '../src/policy/syntax/budget.ts';
-import { skeleton } from '../src/policy/syntax/characters.ts';
-import { readScript } from '../src/policy/syntax/read.ts';
+import { createAnalysisBudget } from '../src/policy/syntax/budget.ts';
+import { confusableSkeleton } from '../src/policy/syntax/characters.ts';
+import { readShellScript } from '../src/policy/syntax/read.ts';
 import { compareExpansions, compareWords, read } from './support/policy-words.ts';
 
 test('random words are decoded to what bash gives to a command', (t) => {
@@ -92,13 +92,18 @@ test('functions and aliases of a script are told, and a call runs the body with 
 });
 
 test('arguments of a script are its positional parameters', () => {
-  const { commands } = readScript('"$@"; $1', openBudget(), ['rm', 'a b']);
+  const { commands } = readShellScript('"$@"; $1', createAnalysisBudget(), ['rm', 'a b']);
   const words = commands.map((command) => command.words.map(({ value }) => value));
   assert.deepEqual(words, [['rm', 'a b'], ['rm']]);
 });
 
 test('variables that a script is started with are known', () => {
-  const { commands } = readScript('$x y', openBudget(), [], new Map([['x', 'rm -rf']]));
+  const { commands } = readShellScript(
+    '$x y',
+    createAnalysisBudget(),
+    [],
+    new Map([['x', 'rm -rf']]),
+  );
   const words = commands[0]?.words.map(({ value }) => value);
   assert.deepEqual(words, ['rm', '-rf', 'y']);
 });
@@ -122,9 +127,9 @@ test('evidence shows what is invisible', () => {
 });
 
 test('a skeleton is what a reader may take a word for', () => {
-  assert.equal(skeleton('ｒｍ'), 'rm');
-  assert.equal(skeleton('gіt'), 'git');
-  assert.equal(skeleton('s\u200Budo'), 'sudo');
-  assert.equal(skeleton('–rf'), '-rf');
-  assert.equal(skeleton('plain'), 'plain');
+  assert.equal(confusableSkeleton('ｒｍ'), 'rm');
+  assert.equal(confusableSkeleton('gіt'), 'git');
+  assert.equal(confusableSkeleton('s\u200Budo'), 'sudo');
+  assert.equal(confusableSkeleton('–rf'), '-rf');
+  assert.equal(confusableSkeleton('plain'), 'plain');
 });

@@ -1,20 +1,20 @@
 // What a script comes to: each row is a text and the words of every command in it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openBudget } from '../src/policy/syntax/budget.ts';
-import { readScript } from '../src/policy/syntax/read.ts';
-import type { Command, Script, Word } from '../src/policy/syntax/script.ts';
+import { createAnalysisBudget } from '../src/policy/syntax/budget.ts';
+import { readShellScript } from '../src/policy/syntax/read.ts';
+import type { ShellCommand, ShellScript, ShellWord } from '../src/policy/syntax/script.ts';
 
-function read(text: string, positional?: readonly string[]): Script {
-  return readScript(text, { ...openBudget(), deadline: Infinity }, positional);
+function read(text: string, positional?: readonly string[]): ShellScript {
+  return readShellScript(text, { ...createAnalysisBudget(), deadline: Infinity }, positional);
 }
 
 /** `rm|-rf|?`: what is not known is `?`, a glob is `glob:…`. */
-function shown({ words }: Command): string {
+function shown({ words }: ShellCommand): string {
   return words.map(wordShown).join('|');
 }
 
-function wordShown({ value, glob, pieces }: Word): string {
+function wordShown({ value, glob, pieces }: ShellWord): string {
   if (value !== null) return value;
   return glob === null ? pieces.map((piece) => piece ?? '?').join('') : `glob:${glob}`;
 }

@@ -19,9 +19,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
-import { whyNoCommit } from '../src/workspace/projection/git-projection.ts';
+import { noCommitExplanation } from '../src/workspace/projection/git-projection.ts';
 import { compileMask, type Mask } from '../src/workspace/projection/mask.ts';
-import type { RepositoryView } from '../src/workspace/projection/repositories.ts';
+import type { RepositoryView } from '../src/workspace/projection/repository-projections.ts';
 import { readVisibility } from '../src/workspace/projection/visibility.ts';
 
 const skip =
@@ -130,7 +130,7 @@ test('looking works in a projection, committing says why it does not', { skip },
   for (const change of ['commit -m x', 'commit --no-verify -am x', 'stash', 'branch x', 'tag x']) {
     const { status, err } = git(`-c user.name=a -c user.email=b ${change}`);
     assert.notEqual(status, 0, change);
-    assert.ok(err.includes(whyNoCommit), `${change}: ${err}`);
+    assert.ok(err.includes(noCommitExplanation), `${change}: ${err}`);
   }
 });
 

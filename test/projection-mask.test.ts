@@ -24,7 +24,7 @@ import type { PathRules } from '../src/command.ts';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
 import { compileMask, type Mask } from '../src/workspace/projection/mask.ts';
 import { readVisibility } from '../src/workspace/projection/visibility.ts';
-import { TreeWatch } from '../src/workspace/projection/watch.ts';
+import { TreeWatch } from '../src/workspace/projection/tree-watch.ts';
 
 const tree = [
   '.env',
@@ -174,7 +174,7 @@ test('looking again at what changed finds what looking at everything finds', asy
       const cursor = watch.cursor();
       for (const steps of all) {
         spawnSync('sh', ['-c', steps.join('\n')], { cwd: yard.root });
-        const settled = await cursor.settled();
+        const settled = await cursor.nextChanges();
         if (settled.changed) await mask.update(settled.directories);
         const fresh = await yard.mask(some);
         assert.deepEqual(mask.state.hidden, fresh.state.hidden, steps.join('\n'));

@@ -17,14 +17,18 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { TreeWatch, type Settled, type WatchCursor } from '../src/workspace/projection/watch.ts';
+import {
+  TreeWatch,
+  type TreeChanges,
+  type WatchCursor,
+} from '../src/workspace/projection/tree-watch.ts';
 
-const none: Settled = { changed: false };
+const none: TreeChanges = { changed: false };
 
 test('without a watch left to the user, everything may have changed', (t) => {
   using yard = new Yard();
   const { root, cookieDir } = yard;
-  const module = path.join(import.meta.dirname, '../src/workspace/projection/watch.ts');
+  const module = path.join(import.meta.dirname, '../src/workspace/projection/tree-watch.ts');
   const program = `
     const { TreeWatch } = await import(${JSON.stringify(module)});
     const [root, cookieDir] = ${JSON.stringify([root, cookieDir])};
@@ -47,7 +51,7 @@ test('each kind of change is told with its directory, once, to each reader', asy
   writeFileSync(`${root}/a/b/f`, 'one');
   using watch = await TreeWatch.open(root, { cookieDir });
   const [one, other] = [watch.cursor(), watch.cursor()];
-  assert.deepEqual(await one.settled(), none);
+  assert.deepEqual(await one.nextChanges(), none);
   const cases: readonly (readonly [string, () => void, readonly string[]])[] = [
     ['write', () => appendFileSync(`${root}/a/b/f`, 'x'), ['a/b']],
     ['same content', () => writeFileSync(`${root}/a/b/f`, 'x'), ['a/b']],
@@ -65,11 +69,11 @@ test('each kind of change is told with its directory, once, to each reader', asy
   ];
   for (const [name, act, expected] of cases) {
     act();
-    assert.deepEqual(directories(await one.settled()), expected, name);
-    assert.deepEqual(await one.settled(), none, `${name}, asked again`);
+    assert.deepEqual(directories(await one.nextChanges()), expected, name);
+    assert.deepEqual(await one.nextChanges(), none, `${name}, asked again`);
   }
-  assert.ok(directories(await other.settled()).includes('e/d'));
-  assert.deepEqual(await other.settled(), none);
+  assert.ok(directories(await other.nextChanges()).includes('e/d'));
+  assert.deepEqual(await other.nextChanges(), none);
 });
 
 test('a directory that takes the place of another one is watched', async () => {
@@ -81,9 +85,9 @@ test('a directory that takes the place of another one is watched', async () => {
   for (let round = 0; round < 5; round += 1) {
     rmSync(`${root}/a`, { recursive: true });
     mkdirSync(`${root}/a/b/c`, { recursive: true });
-    assert.ok(directories(await cursor.settled()).includes('a/b/c'));
+    assert.ok(directories(await cursor.nextChanges()).includes('a/b/c'));
     writeFileSync(`${root}/a/b/c/f`, '');
-    assert.deepEqual(directories(await cursor.settled()), ['a/b/c']);
+    assert.deepEqual(directories(await cursor.nextChanges()), ['a/b/c']);
   }
   assert.equal(watch.status().directories, 4);
 });
@@ -94,18 +98,21 @@ test('what cannot be watched is never called unchanged', async () => {
   for (const name of ['a', 'b', 'c']) mkdirSync(`${root}/${name}`);
   using small = await TreeWatch.open(root, { cookieDir, directoriesMax: 2 });
   assert.equal(small.status().lost, 'too-many-directories');
-  const everything: Settled = { changed: true, directories: 'all', entries: [], replaced: [] };
+  const everything: TreeChanges = { changed: true, directories: 'all', entries: [], replaced: [] };
   const few = small.cursor();
-  assert.deepEqual([await few.settled(), await few.settled()], [everything, everything]);
+  assert.deepEqual([await few.nextChanges(), await few.nextChanges()], [everything, everything]);
   using proc = await TreeWatch.open('/proc/self/fdinfo', { cookieDir });
-  assert.deepEqual(await proc.cursor().settled(), everything);
+  assert.deepEqual(await proc.cursor().nextChanges(), everything);
   using watch = await TreeWatch.open(root, { cookieDir });
   const cursor = watch.cursor();
   renameSync(root, `${root}2`);
   mkdirSync(root);
-  assert.deepEqual([await cursor.settled(), await cursor.settled()], [everything, everything]);
+  assert.deepEqual(
+    [await cursor.nextChanges(), await cursor.nextChanges()],
+    [everything, everything],
+  );
   using early = TreeWatch.start(root, { cookieDir });
-  assert.deepEqual(await early.cursor().settled(), everything);
+  assert.deepEqual(await early.cursor().nextChanges(), everything);
 });
 
 test('a full queue is noticed, and the tree is watched anew', async () => {
@@ -123,15 +130,15 @@ test('a full queue is noticed, and the tree is watched anew', async () => {
     },
   );
   mkdirSync(`${root}/a/lost`);
-  assert.deepEqual(await cursor.settled(), {
+  assert.deepEqual(await cursor.nextChanges(), {
     changed: true,
     directories: 'all',
     entries: [],
     replaced: [],
   });
-  await cursor.settled();
+  await cursor.nextChanges();
   writeFileSync(`${root}/a/lost/f`, '');
-  assert.deepEqual(directories(await cursor.settled()), ['a/lost']);
+  assert.deepEqual(directories(await cursor.nextChanges()), ['a/lost']);
 });
 
 test('random changes by another process are all told', async () => {
@@ -174,7 +181,7 @@ async function told(
   const before = seen(root);
   const script = steps.map((step) => `${step.join(' ')} 2>/dev/null`).join('\n');
   spawnSync('sh', ['-c', script], { cwd: root });
-  const now = await cursor.settled();
+  const now = await cursor.nextChanges();
   const after = seen(root);
   const differing = new Set(
     [...before, ...after]
@@ -198,7 +205,7 @@ function seen(root: string, directory = '.'): ReadonlySet<string> {
   return new Set(stdout.split('\n').filter((line) => line !== '' && !line.endsWith(' .')));
 }
 
-function directories(settled: Settled): readonly string[] {
+function directories(settled: TreeChanges): readonly string[] {
   if (!settled.changed) return [];
   return settled.directories === 'all' ? ['all'] : settled.directories.toSorted();
 }

@@ -5,7 +5,7 @@ import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } f
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import * as z from 'zod/mini';
-import { methodNamed, methods } from '../src/api/methods.ts';
+import { findMethod, methods } from '../src/api/methods.ts';
 import { raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
 
 const serve = ['serve', '--socket-path', '{socket}', '--projects', '--config', '{home}/set/c.yaml'];
@@ -35,7 +35,7 @@ async function ask(method: string, params: object = {}): Promise<Json> {
   using client = await raw(daemon.socketPath);
   const answer = await client.ask(method, params);
   if (answer.ok === true) {
-    const schema: Json = methods[methodNamed(method)].answer;
+    const schema: Json = methods[findMethod(method)].answer;
     assert.deepEqual(z.safeParse(schema, answer.data).data, answer.data, method);
   }
   return answer;

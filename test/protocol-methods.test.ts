@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
-import { methodNamed, methods, parseParams } from '../src/api/methods.ts';
+import { findMethod, methods, parseParams } from '../src/api/methods.ts';
 import type { MethodName } from '../src/api/methods.ts';
 import type { JsonObject } from '../src/protocol/json.ts';
 
@@ -110,7 +110,7 @@ function refusalOf(method: MethodName, params: object): string | null {
 }
 
 test('a parameter that no method takes is refused by each, with the nearest one', () => {
-  const all = Object.keys(methods).map(methodNamed);
+  const all = Object.keys(methods).map(findMethod);
   for (const method of all.filter((one) => one !== 'system.hello')) {
     const said = refusalOf(method, { colour: 'red' });
     assert.match(said ?? 'taken', new RegExp(`^Cannot run ${method}: it takes no "colour"`));
@@ -180,10 +180,10 @@ test('an unknown method is refused with the nearest one that exists', () => {
   ];
   for (const [name, text] of cases) {
     assert.throws(
-      () => methodNamed(name),
+      () => findMethod(name),
       (error) => isTrlError(error, 'INVALID_PARAMS') && error.message.includes(text),
       name,
     );
   }
-  for (const name of Object.keys(methods)) assert.equal(methodNamed(name), name);
+  for (const name of Object.keys(methods)) assert.equal(findMethod(name), name);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
-import { methodNamed, parseParams } from '../src/api/methods.ts';
+import { findMethod, parseParams } from '../src/api/methods.ts';
 import type { JsonObject } from '../src/protocol/json.ts';
 
 const session = `s-${'1'.repeat(32)}`;
@@ -30,7 +30,7 @@ const taken: readonly (readonly [string, JsonObject])[] = [
 ];
 for (const [method, params] of taken) {
   test(`${method} takes ${JSON.stringify(params)}`, () => {
-    assert.deepEqual(parseParams(methodNamed(method), params), params);
+    assert.deepEqual(parseParams(findMethod(method), params), params);
   });
 }
 
@@ -54,7 +54,7 @@ const refused: readonly (readonly [string, JsonObject, RegExp])[] = [
 for (const [method, params, message] of refused) {
   test(`${method} refuses ${JSON.stringify(params)}`, () => {
     assert.throws(
-      () => parseParams(methodNamed(method), params),
+      () => parseParams(findMethod(method), params),
       (error) => isTrlError(error, 'INVALID_PARAMS') && message.test(error.message),
     );
   });

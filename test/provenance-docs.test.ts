@@ -7,8 +7,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { canonicalJson } from '../src/canonical.ts';
-import { ed25519Signer, inTotoPayload, seal, type Envelope } from '../src/provenance/dsse.ts';
-import { payloadOf, statementOf } from '../src/provenance/statement.ts';
+import {
+  ed25519Signer,
+  inTotoPayload,
+  signEnvelope,
+  type DsseEnvelope,
+} from '../src/provenance/dsse.ts';
+import { statementPayload, buildStatement } from '../src/provenance/statement.ts';
 import { change, record, recordedOf } from './support/provenance.ts';
 
 const root = path.dirname(import.meta.dirname);
@@ -36,7 +41,7 @@ for (const { language, file, program, skip } of scripts) {
       writeFileSync(at, content);
       return at;
     };
-    const check = (envelope: Envelope, key: string) =>
+    const check = (envelope: DsseEnvelope, key: string) =>
       spawnSync(
         program,
         [place(file, script), place('envelope.json', canonicalJson(envelope)), place('key', key)],
@@ -45,8 +50,10 @@ for (const { language, file, program, skip } of scripts) {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const pem = String(publicKey.export({ type: 'spki', format: 'pem' }));
     const recorded = recordedOf([change('é'), change('\xff')]);
-    const payload = payloadOf(statementOf(record({ recorded, basis: { command: 'echo "é"' } })));
-    const envelope = seal(inTotoPayload, payload, [ed25519Signer(privateKey)]);
+    const payload = statementPayload(
+      buildStatement(record({ recorded, basis: { command: 'echo "é"' } })),
+    );
+    const envelope = signEnvelope(inTotoPayload, payload, [ed25519Signer(privateKey)]);
 
     const good = check(envelope, pem);
     assert.equal(good.status, 0, good.stderr);

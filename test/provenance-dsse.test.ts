@@ -4,9 +4,9 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { ed25519Signer, inTotoPayload, openEnvelope } from '../src/provenance/dsse.ts';
-import { keyIdOf, preAuthEncoding, seal } from '../src/provenance/dsse.ts';
-import { payloadOf, statementOf } from '../src/provenance/statement.ts';
+import { ed25519Signer, inTotoPayload, verifyEnvelope } from '../src/provenance/dsse.ts';
+import { dsseKeyId, preAuthEncoding, signEnvelope } from '../src/provenance/dsse.ts';
+import { statementPayload, buildStatement } from '../src/provenance/statement.ts';
 import { record } from './support/provenance.ts';
 
 const pair = () => {
@@ -42,30 +42,30 @@ test('the envelope that the specification prints verifies, and no other', () => 
     ],
   };
   const type = envelope.payloadType;
-  assert.equal(openEnvelope(envelope, { keys, type })?.toString(), 'hello world');
+  assert.equal(verifyEnvelope(envelope, { keys, type })?.toString(), 'hello world');
   const other = { ...envelope, payload: 'aGVsbG8gd29ybGE=' };
-  assert.equal(openEnvelope(other, { keys, type }), null);
-  assert.equal(openEnvelope(envelope, { keys }), null, 'another type than was asked for');
+  assert.equal(verifyEnvelope(other, { keys, type }), null);
+  assert.equal(verifyEnvelope(envelope, { keys }), null, 'another type than was asked for');
 });
 
 test('a statement comes out as it went in, in either alphabet of base64', () => {
   const { signer, publicKey } = pair();
-  const payload = payloadOf(statementOf(record({ basis: { command: 'ÿþý~~~???' } })));
-  const envelope = seal(inTotoPayload, payload, [signer]);
-  assert.deepEqual(openEnvelope(envelope, { keys: [publicKey] }), payload);
+  const payload = statementPayload(buildStatement(record({ basis: { command: 'ÿþý~~~???' } })));
+  const envelope = signEnvelope(inTotoPayload, payload, [signer]);
+  assert.deepEqual(verifyEnvelope(envelope, { keys: [publicKey] }), payload);
   const urlSafe = (text: string): string => Buffer.from(text, 'base64').toString('base64url');
   const signatures = envelope.signatures.map((one) => ({ ...one, sig: urlSafe(one.sig) }));
   const spelled = { ...envelope, payload: urlSafe(envelope.payload), signatures };
-  assert.deepEqual(openEnvelope(spelled, { keys: [publicKey] }), payload);
+  assert.deepEqual(verifyEnvelope(spelled, { keys: [publicKey] }), payload);
 });
 
 test('no changed character of payload, type or signature verifies', () => {
   const { signer, publicKey } = pair();
-  const envelope = seal(inTotoPayload, Buffer.from('{"a":[1,2,3]}'), [signer]);
+  const envelope = signEnvelope(inTotoPayload, Buffer.from('{"a":[1,2,3]}'), [signer]);
   const [signature] = envelope.signatures;
   assert.ok(signature !== undefined);
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-.! \n';
-  const opened = (changed: unknown) => openEnvelope(changed, { keys: [publicKey] });
+  const opened = (changed: unknown) => verifyEnvelope(changed, { keys: [publicKey] });
   const isFull = process.env['TRL_PROVE'] === 'full';
   const swaps = (text: string) =>
     Array.from(text).flatMap((was, at) =>
@@ -86,7 +86,7 @@ test('no changed character of payload, type or signature verifies', () => {
     assert.equal(opened({ ...envelope, payloadType }), null, payloadType);
     // Nor where the reader wants what is written there now.
     const wanted = { keys: [publicKey], type: payloadType };
-    assert.equal(openEnvelope({ ...envelope, payloadType }, wanted), null);
+    assert.equal(verifyEnvelope({ ...envelope, payloadType }, wanted), null);
   }
   for (const sig of swaps(signature.sig)) {
     const told = opened({ ...envelope, signatures: [{ ...signature, sig }] });
@@ -97,19 +97,19 @@ test('no changed character of payload, type or signature verifies', () => {
 
 test('a type and a payload that join to the same text are not taken for each other', () => {
   const { signer, publicKey } = pair();
-  const sealed = seal('a', Buffer.from('b 1 c'), [signer]);
+  const sealed = signEnvelope('a', Buffer.from('b 1 c'), [signer]);
   const [{ sig } = { sig: '' }] = sealed.signatures;
   const payload = Buffer.from('c').toString('base64');
   const forged = { payload, payloadType: 'a 5 b', signatures: [{ keyid: '', sig }] };
-  assert.equal(openEnvelope(forged, { keys: [publicKey], type: 'a 5 b' }), null);
+  assert.equal(verifyEnvelope(forged, { keys: [publicKey], type: 'a 5 b' }), null);
 });
 
 test('as many distinct keys must have signed as are wanted', () => {
   const [one, two, other] = [pair(), pair(), pair()];
   const payload = Buffer.from('{}');
-  const envelope = seal(inTotoPayload, payload, [one.signer, two.signer]);
+  const envelope = signEnvelope(inTotoPayload, payload, [one.signer, two.signer]);
   const count = (keys: readonly (typeof one)[], threshold: number) =>
-    openEnvelope(envelope, { keys: keys.map(({ publicKey }) => publicKey), threshold }) !== null;
+    verifyEnvelope(envelope, { keys: keys.map(({ publicKey }) => publicKey), threshold }) !== null;
   assert.ok(count([one], 1));
   assert.ok(count([other, two], 1));
   assert.ok(count([one, two], 2));
@@ -118,26 +118,32 @@ test('as many distinct keys must have signed as are wanted', () => {
   assert.ok(!count([other], 1));
   assert.ok(!count([one], 0), 'nobody is no signature');
   const twice = { ...envelope, signatures: [...envelope.signatures, ...envelope.signatures] };
-  assert.equal(openEnvelope(twice, { keys: [one.publicKey, other.publicKey], threshold: 2 }), null);
+  assert.equal(
+    verifyEnvelope(twice, { keys: [one.publicKey, other.publicKey], threshold: 2 }),
+    null,
+  );
   assert.deepEqual(
     envelope.signatures.map(({ keyid }) => keyid),
-    [one, two].map(({ publicKey }) => keyIdOf(publicKey)),
+    [one, two].map(({ publicKey }) => dsseKeyId(publicKey)),
   );
 });
 
 test('the key id decides nothing', () => {
   const [one, other] = [pair(), pair()];
-  const envelope = seal(inTotoPayload, Buffer.from('{}'), [one.signer]);
+  const envelope = signEnvelope(inTotoPayload, Buffer.from('{}'), [one.signer]);
   const named = envelope.signatures.map(({ sig }) => ({ sig, keyid: other.signer.keyid }));
-  assert.equal(openEnvelope({ ...envelope, signatures: named }, { keys: [other.publicKey] }), null);
-  assert.ok(openEnvelope({ ...envelope, signatures: named }, { keys: [one.publicKey] }) !== null);
+  assert.equal(
+    verifyEnvelope({ ...envelope, signatures: named }, { keys: [other.publicKey] }),
+    null,
+  );
+  assert.ok(verifyEnvelope({ ...envelope, signatures: named }, { keys: [one.publicKey] }) !== null);
 });
 
 test('whatever is no envelope opens to nothing', () => {
   const { publicKey } = pair();
   fc.assert(
     fc.property(fc.anything(), (value) => {
-      assert.equal(openEnvelope(value, { keys: [publicKey] }), null);
+      assert.equal(verifyEnvelope(value, { keys: [publicKey] }), null);
     }),
   );
 });

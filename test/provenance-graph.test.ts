@@ -4,10 +4,14 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { toDot } from '../src/provenance/dot.ts';
-import { inTotoPayload, seal } from '../src/provenance/dsse.ts';
-import { CommandGraph, type Graph, type GraphNode } from '../src/provenance/graph.ts';
-import { payloadOf, statementOf } from '../src/provenance/statement.ts';
-import type { LoggedEvent } from '../src/provenance/told.ts';
+import { inTotoPayload, signEnvelope } from '../src/provenance/dsse.ts';
+import {
+  CommandGraphBuilder,
+  type CommandProvenanceGraph,
+  type GraphNode,
+} from '../src/provenance/graph.ts';
+import { statementPayload, buildStatement } from '../src/provenance/statement.ts';
+import type { LoggedEvent } from '../src/provenance/logged-events.ts';
 import { change, execOf, record, recordedOf, sha, treeOf } from './support/provenance.ts';
 
 const exec = execOf('one');
@@ -37,17 +41,23 @@ const changed = (of: string, path: string, before: string | null, after: string 
   );
 
 test('a graph has snapshots, logs, approvals, publications and commands of shared files', () => {
-  const graph = new CommandGraph(exec);
-  graph.own(event('exec.requested', { command: 'make' }));
-  graph.own(event('approval.decided', { approval: 'a-1', decision: 'approve' }));
-  graph.own(event('exec.decided', { decision: 'ask' }));
-  graph.own(event('exec.ended', { exit_code: 0, stdout_sha256: sha('out'), stdout_bytes: 3 }));
-  graph.own(changed('one', 'a', 'v1', 'v2'));
-  graph.other(changed('earlier', 'a', 'v0', 'v1'));
-  graph.other(changed('elsewhere', 'b', 'v0', 'v1'));
-  graph.other(changed('later', 'a', 'v2', 'v3'));
-  graph.other(event('publication.published', { exec_ids: [exec], id: 'p-1' }, execOf('other')));
-  graph.other(event('publication.published', { exec_ids: [execOf('else')], id: 'p-2' }, 'x-0'));
+  const graph = new CommandGraphBuilder(exec);
+  graph.addOwnEvent(event('exec.requested', { command: 'make' }));
+  graph.addOwnEvent(event('approval.decided', { approval: 'a-1', decision: 'approve' }));
+  graph.addOwnEvent(event('exec.decided', { decision: 'ask' }));
+  graph.addOwnEvent(
+    event('exec.ended', { exit_code: 0, stdout_sha256: sha('out'), stdout_bytes: 3 }),
+  );
+  graph.addOwnEvent(changed('one', 'a', 'v1', 'v2'));
+  graph.addRelatedEvent(changed('earlier', 'a', 'v0', 'v1'));
+  graph.addRelatedEvent(changed('elsewhere', 'b', 'v0', 'v1'));
+  graph.addRelatedEvent(changed('later', 'a', 'v2', 'v3'));
+  graph.addRelatedEvent(
+    event('publication.published', { exec_ids: [exec], id: 'p-1' }, execOf('other')),
+  );
+  graph.addRelatedEvent(
+    event('publication.published', { exec_ids: [execOf('else')], id: 'p-2' }, 'x-0'),
+  );
   assert.deepEqual(graph.commands(), [exec, execOf('earlier'), execOf('later')]);
   const { nodes, edges } = graph.finish(new Map([[execOf('later'), 'rm a']]));
   const nameOf = new Map(nodes.map(({ id, lines }) => [id, lines[0]]));
@@ -84,17 +94,17 @@ test('a statement alone tells of files, snapshots and the sealed log', () => {
     why: null,
     recipients: [],
   };
-  const statement = statementOf(record({ recorded, exit: { raw_log: rawLog } }));
-  const envelope = seal(inTotoPayload, payloadOf(statement), []);
-  const graph = new CommandGraph(exec);
-  graph.own(event('exec.statement', { envelope }));
-  graph.other(changed('earlier', 'a', null, 'v1'));
+  const statement = buildStatement(record({ recorded, exit: { raw_log: rawLog } }));
+  const envelope = signEnvelope(inTotoPayload, statementPayload(statement), []);
+  const graph = new CommandGraphBuilder(exec);
+  graph.addOwnEvent(event('exec.statement', { envelope }));
+  graph.addRelatedEvent(changed('earlier', 'a', null, 'v1'));
   const bytes = {
     path: 'caf\ufffd',
     path_base64: Buffer.from('caf\xff', 'latin1').toString('base64'),
   };
   const made = { before: null, after: treeOf('t'), changes: [{ ...bytes, after: entry('x') }] };
-  graph.other(event('exec.changed', made, execOf('bytes')));
+  graph.addRelatedEvent(event('exec.changed', made, execOf('bytes')));
   assert.deepEqual(graph.commands(), [exec, execOf('earlier'), execOf('bytes')]);
   const ids = graph.finish().nodes.map(({ id }) => id);
   assert.ok(ids.includes('log:raw log') && ids.includes(treeOf('before')), ids.join(' '));
@@ -103,9 +113,9 @@ test('a statement alone tells of files, snapshots and the sealed log', () => {
 const file = { type: 'file', mode: 0o644, size: 1, mtimeMs: 0 } as const;
 
 test('related commands are bounded, and the rest is counted', () => {
-  const graph = new CommandGraph(exec);
-  graph.own(changed('one', 'a', 'v1', 'v2'));
-  for (let at = 0; at < 80; at += 1) graph.other(changed(`later ${at}`, 'a', 'v2', 'v3'));
+  const graph = new CommandGraphBuilder(exec);
+  graph.addOwnEvent(changed('one', 'a', 'v1', 'v2'));
+  for (let at = 0; at < 80; at += 1) graph.addRelatedEvent(changed(`later ${at}`, 'a', 'v2', 'v3'));
   assert.equal(graph.commands().length, 51);
   assert.equal(graph.finish().omitted, 30);
   assert.match(toDot(graph.finish()), /30 events/);
@@ -131,9 +141,9 @@ test('no event of whatever form breaks the graph', () => {
   });
   fc.assert(
     fc.property(fc.array(any, { maxLength: 6 }), (events) => {
-      const graph = new CommandGraph(exec);
-      for (const one of events) graph.own(one);
-      for (const one of events) graph.other(one);
+      const graph = new CommandGraphBuilder(exec);
+      for (const one of events) graph.addOwnEvent(one);
+      for (const one of events) graph.addRelatedEvent(one);
       readDot(toDot(graph.finish()));
     }),
     { numRuns: 300 },
@@ -167,7 +177,7 @@ test('no text of others ends its label, starts an escape or steers a terminal', 
   });
   const holds = ({ lines, label }: { lines: string[]; label: string }) => {
     const node = (id: string): GraphNode => ({ id, kind: 'command', lines });
-    const graph: Graph = {
+    const graph: CommandProvenanceGraph = {
       nodes: [node('a"b'), node('c')],
       edges: [{ from: 'a"b', to: 'c', label }],
       omitted: 0,
@@ -192,7 +202,7 @@ test('no text of others ends its label, starts an escape or steers a terminal', 
 test('without escaping, a name that closes its label adds a statement of its own', () => {
   const evil = '"];evil[label="';
   assert.equal(readDot(`digraph g {\n  n0 [label="${evil}"];\n}\n`).statements, 2);
-  const graph: Graph = {
+  const graph: CommandProvenanceGraph = {
     nodes: [{ id: 'a', kind: 'log', lines: [evil] }],
     edges: [],
     omitted: 0,

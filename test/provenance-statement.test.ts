@@ -9,10 +9,14 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { fromJSONSchema } from 'zod';
 import { limits } from '../src/limits.ts';
-import { nameOf, pathOf } from '../src/provenance/names.ts';
+import { encodePathName, decodePathName } from '../src/provenance/path-names.ts';
 import { statementJsonSchema, statementSchema } from '../src/provenance/predicate.ts';
 import { ProgramDigests } from '../src/provenance/programs.ts';
-import { payloadOf, statementOf, type CommandRecord } from '../src/provenance/statement.ts';
+import {
+  statementPayload,
+  buildStatement,
+  type CommandRecord,
+} from '../src/provenance/statement.ts';
 import { change, execOf, record, recordedOf, sha, treeOf } from './support/provenance.ts';
 
 const root = path.dirname(import.meta.dirname);
@@ -79,7 +83,7 @@ test('the published schema is current: tools/node tools/provenance-schema.ts wri
 
 for (const [what, given] of records) {
   test(`the statement of ${what} is what the schema says, and nothing more`, () => {
-    const made: unknown = JSON.parse(payloadOf(statementOf(given)).toString());
+    const made: unknown = JSON.parse(statementPayload(buildStatement(given)).toString());
     // Parsing leaves out what the schema does not name.
     assert.deepEqual(statementSchema.parse(made), made);
   });
@@ -88,7 +92,7 @@ for (const [what, given] of records) {
 test('statements pass the published schema, and broken ones do not', () => {
   const schema = fromJSONSchema(JSON.parse(readFileSync(schemaFile, 'utf8')));
   for (const [, given] of records) {
-    const made = JSON.parse(payloadOf(statementOf(given)).toString());
+    const made = JSON.parse(statementPayload(buildStatement(given)).toString());
     assert.ok(schema.safeParse(made).success);
     assert.ok(!schema.safeParse({ ...made, subject: [] }).success);
     assert.ok(!schema.safeParse({ ...made, _type: 'https://in-toto.io/Statement/v0.1' }).success);
@@ -102,7 +106,7 @@ test('another implementation of JSON Schema agrees', (t) => {
     'import json,sys,jsonschema\n' +
     's=json.load(open(sys.argv[1]))\nv=jsonschema.Draft7Validator(s)\n' +
     'print(json.dumps([len(list(v.iter_errors(x))) for x in json.load(sys.stdin)]))';
-  const made = records.map(([, given]) => statementOf(given));
+  const made = records.map(([, given]) => buildStatement(given));
   const input = JSON.stringify([...made, { ...made[0], predicateType: 'another' }]);
   // The first on the path may be another than the one that has the distribution's packages.
   const pythons = ['python3', '/usr/bin/python3'];
@@ -118,7 +122,7 @@ test('another implementation of JSON Schema agrees', (t) => {
 });
 
 test('files of known content are subjects; deletions, links and the rest are told apart', () => {
-  const { subject, predicate } = statementOf(record({ recorded: recordedOf(changes) }));
+  const { subject, predicate } = buildStatement(record({ recorded: recordedOf(changes) }));
   assert.deepEqual(subject, [
     {
       name: 'built/app.js',
@@ -162,7 +166,7 @@ test('files of known content are subjects; deletions, links and the rest are tol
 
 test('a command that changed nothing has the tree as its subject', () => {
   const tree = treeOf('before');
-  const { subject } = statementOf(record());
+  const { subject } = buildStatement(record());
   assert.deepEqual(subject, [
     { name: '.', digest: { sha256: sha('before') }, annotations: { tree } },
   ]);
@@ -175,12 +179,12 @@ test('a path is text or, where it cannot be, bytes; no two paths have one name',
   const odd = fc.constantFrom('bytes:YQ==', 'bytes:', '\xef\xbb\xbfa', 'a', 'caf\xc3\xa9', '\xff');
   fc.assert(
     fc.property(fc.oneof(paths, odd), fc.oneof(paths, odd), (one, other) => {
-      assert.equal(pathOf(nameOf(one)), one);
-      assert.ok(nameOf(one).isWellFormed());
-      assert.equal(nameOf(one) === nameOf(other), one === other);
+      assert.equal(decodePathName(encodePathName(one)), one);
+      assert.ok(encodePathName(one).isWellFormed());
+      assert.equal(encodePathName(one) === encodePathName(other), one === other);
     }),
   );
-  assert.equal(nameOf('caf\xc3\xa9'), 'café');
+  assert.equal(encodePathName('caf\xc3\xa9'), 'café');
 });
 
 test('a secret in the name of a file is not told', () => {
@@ -191,16 +195,16 @@ test('a secret in the name of a file is not told', () => {
     change(`keys/${secret}\xff`),
     change('l', { after: { type: 'symlink', target: `/${secret}` } }),
   ]);
-  const text = payloadOf(statementOf(record({ recorded, redact }))).toString();
+  const text = statementPayload(buildStatement(record({ recorded, redact }))).toString();
   assert.ok(!text.includes(secret));
   assert.ok(!text.includes(Buffer.from(`keys/${secret}\xff`, 'latin1').toString('base64')));
-  const open = payloadOf(statementOf(record({ recorded }))).toString();
+  const open = statementPayload(buildStatement(record({ recorded }))).toString();
   assert.ok(open.includes(secret), 'without masking it is there');
 });
 
 test('more files than a statement names are counted, and the trees stand for them', () => {
   const many = Array.from({ length: 10_050 }, (_, at) => change(`dir/file-${at}.txt`));
-  const { subject, predicate } = statementOf(record({ recorded: recordedOf(many) }));
+  const { subject, predicate } = buildStatement(record({ recorded: recordedOf(many) }));
   assert.equal(subject.length, 10_000);
   assert.equal(predicate.changes?.subjects_omitted, 50);
 });
@@ -219,11 +223,11 @@ test('no command can make a statement longer than an event of the log', () => {
     identity: null,
   }));
   const { sandbox, verdict } = record().basis;
-  const statement = statementOf(
+  const statement = buildStatement(
     record({
       recorded: recordedOf(many),
       programs,
-      carried: list.map((name, at) => `${name}${at}`),
+      persistedVariables: list.map((name, at) => `${name}${at}`),
       basis: {
         command: worst.repeat(64 * 1024),
         verdict: { ...verdict, rules: list },
@@ -234,21 +238,21 @@ test('no command can make a statement longer than an event of the log', () => {
   const { changes: told, omitted } = statement.predicate;
   assert.equal(statement.subject.length + (told?.subjects_omitted ?? 0), 3_000);
   assert.ok(omitted > 1_000);
-  const base64Bytes = (payloadOf(statement).length * 4) / 3;
+  const base64Bytes = (statementPayload(statement).length * 4) / 3;
   assert.ok(base64Bytes < limits.auditEventBytes.max - 64 * 1024, String(base64Bytes));
 });
 
 test('reads are complete in a whole sandbox without network alone', () => {
   const base = record().basis.sandbox;
   const complete = (options: Parameters<typeof record>[0]) =>
-    statementOf(record(options)).predicate.reads_complete;
+    buildStatement(record(options)).predicate.reads_complete;
   assert.equal(complete({}), true);
   assert.equal(complete({ basis: { sandbox: { ...base, kind: 'none', level: 'none' } } }), false);
   assert.equal(complete({ basis: { sandbox: { ...base, level: 'root-uid' } } }), false);
   assert.equal(complete({ basis: { sandbox: { ...base, network: 'on' } } }), false);
   assert.equal(complete({ recorded: null }), false);
   assert.equal(complete({ recorded: recordedOf([], false) }), false);
-  const { reads, reads_about: about } = statementOf(record()).predicate;
+  const { reads, reads_about: about } = buildStatement(record()).predicate;
   assert.equal(reads, 'projection');
   assert.match(about, /upper bound, not what was read/);
 });
@@ -256,7 +260,7 @@ test('reads are complete in a whole sandbox without network alone', () => {
 test('another mask, policy, view or tree is another projection', () => {
   const base = record();
   const digest = (given: CommandRecord) =>
-    statementOf(given).predicate.materials.find(({ name }) => name === 'projection')?.digest
+    buildStatement(given).predicate.materials.find(({ name }) => name === 'projection')?.digest
       ?.sha256;
   const { sandbox, verdict } = base.basis;
   const others = [

@@ -4,18 +4,18 @@ import { test } from 'node:test';
 import zlib from 'node:zlib';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { openItem, type Part, type Unscannable } from '../src/publish/decode.ts';
+import { decodeItem, type DecodedPart, type Unscannable } from '../src/publish/decode.ts';
 import { tarEntry, tarOf, zipOf } from './support/archives.ts';
 
 const text = 'the board of Halvorsen meets on the ninth\n';
 const MiB = 2 ** 20;
 
 const open = (bytes: Uint8Array, bounds?: { bytes: number; parts: number }) => [
-  ...openItem({ name: 'a', bytes }, bounds),
+  ...decodeItem({ name: 'a', bytes }, bounds),
 ];
 
 /** Names of the texts in which it is, and reasons why something could not be looked into. */
-function told(parts: readonly (Part | Unscannable)[]): string[] {
+function told(parts: readonly (DecodedPart | Unscannable)[]): string[] {
   const all = parts.flatMap((one) => {
     if (one.kind === 'unscannable') return [`${one.name}: ${one.reason}`];
     const isIn = one.text && Buffer.from(one.bytes).includes('Halvorsen');

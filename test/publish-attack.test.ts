@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { checkPublication, withoutEvidence } from '../src/publish/gate.ts';
-import { DeniedIndex, matchText } from '../src/publish/index.ts';
-import { DeniedNames } from '../src/publish/names.ts';
+import { DeniedIndex, matchDeniedText } from '../src/publish/denied-index.ts';
+import { DeniedNames } from '../src/publish/denied-names.ts';
 import { tarOf } from './support/archives.ts';
 
 const secret = `fn reconcile_overdraft(ledger: &Ledger, horizon: Span) -> Result<Balance, Fault> {
@@ -37,7 +37,7 @@ const check = (bytes: string | Uint8Array, name = 'out.txt', turned = turn) =>
         interference: { kind: 'unknown' },
       },
     ],
-    match: (text) => matchText(index, text, turn),
+    match: (text) => matchDeniedText(index, text, turn),
     deniedFile: () => null,
     isDenied: () => false,
     names: new DeniedNames({ paths: ['private/reconcile.rs'] }),
@@ -47,7 +47,7 @@ const check = (bytes: string | Uint8Array, name = 'out.txt', turned = turn) =>
       return at < 0 ? [] : [{ name: 'DB', kind: 'known', span: [at, at + known.length], score: 1 }];
     },
     traceKey: Buffer.alloc(32, 7),
-    turn: turned,
+    yieldToEventLoop: turned,
   });
 
 const words = (text: string, width: number): string =>

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { openInSteps, openItem, type Part } from '../src/publish/decode.ts';
+import { decodeItemInSteps, decodeItem, type DecodedPart } from '../src/publish/decode.ts';
 import { checkPublication } from '../src/publish/gate.ts';
 import type { GateInput } from '../src/publish/gate-input.ts';
-import { DeniedIndex } from '../src/publish/index.ts';
-import { DeniedNames } from '../src/publish/names.ts';
-import { undoubledRanges } from '../src/publish/view-doubled.ts';
+import { DeniedIndex } from '../src/publish/denied-index.ts';
+import { DeniedNames } from '../src/publish/denied-names.ts';
+import { findUndoubledRanges } from '../src/publish/view-doubled.ts';
 import { tarOf, zipOf } from './support/archives.ts';
 
 const line = `We offer forty-one million for the whole fleet before the quarter ends.
@@ -47,7 +47,7 @@ function inputOf(bytes: Uint8Array, more: Partial<GateInput> = {}): GateInput {
     canaries: [],
     findSecrets: () => [],
     traceKey: Buffer.alloc(32, 7),
-    turn: async () => {},
+    yieldToEventLoop: async () => {},
     ...more,
   };
 }
@@ -76,7 +76,7 @@ test('what is in a repeated member is found, and each of its names is looked at'
 test('repeated bytes count as what may be opened, and what is beyond is told once', () => {
   const names = Array.from({ length: 1_000 }, (_, at) => `f${at}`);
   const zip = zipOfOne(Buffer.from('nothing to see here\n'.repeat(5_000)), names);
-  const parts = [...openItem({ name: 'a', bytes: zip }, { bytes: MiB, parts: 50_000 })];
+  const parts = [...decodeItem({ name: 'a', bytes: zip }, { bytes: MiB, parts: 50_000 })];
   const whole = parts.filter((one) => one.kind === 'part' && one.bytes.length === 100_000);
   assert.equal(whole.length, 10);
   assert.equal(whole.filter((one) => one.kind === 'part' && one.text).length, 1);
@@ -87,7 +87,7 @@ test('repeated bytes count as what may be opened, and what is beyond is told onc
 test('what is too large is not unpacked in vain any number of times', () => {
   const names = Array.from({ length: 1_000 }, (_, at) => `f${at}`);
   const bomb = zipOfOne(Buffer.alloc(80 * MiB), names);
-  const parts = [...openItem({ name: 'a', bytes: bomb })];
+  const parts = [...decodeItem({ name: 'a', bytes: bomb })];
   const closed = parts.flatMap((one) => (one.kind === 'unscannable' ? [one.reason] : []));
   assert.ok(closed.length < 40, `${closed.length}`);
   assert.ok(closed.includes('more in it than may be opened'), closed.join('\n'));
@@ -98,7 +98,7 @@ test('what was opened less far before is opened again where more may be opened',
   const shallow = inner;
   for (const name of ['b.tar', 'c.tar', 'd.tar']) inner = tarOf([[name, inner]]);
   const parts = [
-    ...openItem({
+    ...decodeItem({
       name: 'a',
       bytes: tarOf([
         ['deep', inner],
@@ -106,7 +106,7 @@ test('what was opened less far before is opened again where more may be opened',
       ]),
     }),
   ];
-  const texts = parts.filter((one): one is Part => one.kind === 'part' && one.text);
+  const texts = parts.filter((one): one is DecodedPart => one.kind === 'part' && one.text);
   assert.ok(texts.some(({ name }) => name === 'a!/near!/plan.md'));
 });
 
@@ -130,7 +130,7 @@ const slow: readonly (readonly [string, Uint8Array | string])[] = [
 
 for (const [what, content] of slow) {
   test(`others have turns before the next part of ${what} is found`, () => {
-    const steps = [...openInSteps({ name: 'a', bytes: Buffer.from(content) })];
+    const steps = [...decodeItemInSteps({ name: 'a', bytes: Buffer.from(content) })];
     const pauses = steps.filter((one) => one === null).length;
     assert.ok(pauses >= 4, `${pauses} pauses`);
   });
@@ -138,12 +138,12 @@ for (const [what, content] of slow) {
 
 test('what is decoded piece by piece is what it is decoded at once', () => {
   const words = 'a+b%2Bc+'.repeat(40_000);
-  const texts = [...openItem({ name: 'a', bytes: Buffer.from(words) })].flatMap((one) =>
+  const texts = [...decodeItem({ name: 'a', bytes: Buffer.from(words) })].flatMap((one) =>
     one.kind === 'part' && one.via.join(' ') === 'url' ? [Buffer.from(one.bytes).toString()] : [],
   );
   assert.deepEqual(texts, ['a b+c '.repeat(40_000)]);
   const string = 'one "two" \\ three\n\t'.repeat(20_000);
-  const strings = [...openItem({ name: 'a', bytes: Buffer.from(JSON.stringify([string])) })];
+  const strings = [...decodeItem({ name: 'a', bytes: Buffer.from(JSON.stringify([string])) })];
   const views = strings.flatMap((one) =>
     one.kind === 'part' && one.via.join(' ') === 'json' ? [Buffer.from(one.bytes).toString()] : [],
   );
@@ -156,8 +156,8 @@ test('the gate gives way at each pause', async () => {
   const turn = async (): Promise<void> => {
     turns += 1;
   };
-  await checkPublication(inputOf(bytes, { match: () => [], turn }));
-  const steps = [...openInSteps({ name: 'a', bytes })];
+  await checkPublication(inputOf(bytes, { match: () => [], yieldToEventLoop: turn }));
+  const steps = [...decodeItemInSteps({ name: 'a', bytes })];
   assert.ok(turns >= steps.length, `${turns} of ${steps.length}`);
 });
 
@@ -180,6 +180,6 @@ for (const [what, quoted] of [
 }
 
 test('an empty string is not a doubled quote', () => {
-  assert.deepEqual(undoubledRanges(`f("", '', [""], x = "")`), []);
-  assert.deepEqual(undoubledRanges('a ""b"" c'), [0, 3, 4, 6, 7, 9]);
+  assert.deepEqual(findUndoubledRanges(`f("", '', [""], x = "")`), []);
+  assert.deepEqual(findUndoubledRanges('a ""b"" c'), [0, 3, 4, 6, 7, 9]);
 });

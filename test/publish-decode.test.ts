@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import zlib from 'node:zlib';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { openItem, type Part, type Unscannable } from '../src/publish/decode.ts';
+import { decodeItem, type DecodedPart, type Unscannable } from '../src/publish/decode.ts';
 
 const secret = `export function settle(ledger) {
   const due = ledger.entries.filter((entry) => entry.overdue && !entry.waived);
@@ -13,8 +13,8 @@ const secret = `export function settle(ledger) {
 `;
 const marker = 'entry.amount*1.0825';
 
-function open(bytes: Uint8Array | string, name = 'item'): (Part | Unscannable)[] {
-  return [...openItem({ name, bytes: Buffer.from(bytes) })];
+function open(bytes: Uint8Array | string, name = 'item'): (DecodedPart | Unscannable)[] {
+  return [...decodeItem({ name, bytes: Buffer.from(bytes) })];
 }
 
 const plain = (bytes: Uint8Array): string =>

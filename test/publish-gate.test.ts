@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import zlib from 'node:zlib';
 import { checkPublication, withoutEvidence } from '../src/publish/gate.ts';
 import type { GateInput, GateItem } from '../src/publish/gate-input.ts';
-import { DeniedIndex } from '../src/publish/index.ts';
-import { DeniedNames } from '../src/publish/names.ts';
+import { DeniedIndex } from '../src/publish/denied-index.ts';
+import { DeniedNames } from '../src/publish/denied-names.ts';
 import { tarOf, zipOf } from './support/archives.ts';
 
 const plan = `# Acquisition of Halvorsen Freight
@@ -55,7 +55,7 @@ const input = (items: readonly GateItem[], more: Partial<GateInput> = {}): GateI
       : [{ name: 'DB_PASSWORD', kind: 'known', span: [at, at + known.length], score: 1 }];
   },
   traceKey: Buffer.alloc(32, 7),
-  turn: async () => {},
+  yieldToEventLoop: async () => {},
   ...more,
 });
 
@@ -289,7 +289,7 @@ test('it gives way to others, and ends when it is told to', async () => {
   await checkPublication(
     input([item(long)], {
       match: () => [],
-      turn: async () => {
+      yieldToEventLoop: async () => {
         turns += 1;
       },
     }),

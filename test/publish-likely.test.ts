@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { secretFinder } from '../src/daemon/publishing/find-secrets.ts';
 import { checkPublication } from '../src/publish/gate.ts';
-import { DeniedNames } from '../src/publish/names.ts';
-import { Tags } from '../src/redaction/tag.ts';
+import { DeniedNames } from '../src/publish/denied-names.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
 
 const findSecrets = secretFinder(
   {
     options: { profile: 'balanced', thresholds: {}, patterns: [] },
-    tags: new Tags(Buffer.alloc(32, 7)),
+    tags: new RedactionTags(Buffer.alloc(32, 7)),
     index: null,
   },
   async () => {},
@@ -33,7 +33,7 @@ async function rulesOf(text: string): Promise<readonly string[]> {
     canaries: [],
     findSecrets,
     traceKey: Buffer.alloc(32, 7),
-    turn: async () => {},
+    yieldToEventLoop: async () => {},
   });
   return findings.map(({ rule, evidence }) => `${rule} ${evidence.source}`);
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { restoreIndex, saveIndex } from '../src/publish/index-file.ts';
-import { DeniedIndex } from '../src/publish/index.ts';
+import { DeniedIndex } from '../src/publish/denied-index.ts';
 
 const source = readFileSync(import.meta.filename);
 const library = readFileSync(path.join(import.meta.dirname, '../src/publish/index-file.ts'));
@@ -24,8 +24,8 @@ function filled(): DeniedIndex {
   index.put('private/library.ts', library);
   index.put('private/empty', Buffer.alloc(0));
   index.put('private/token', Buffer.from('Zx81-Kq33-Lm90-PPq7'));
-  index.see('docs/a.md', library.subarray(0, 900));
-  index.see('docs/b.md', library.subarray(0, 900));
+  index.putVisible('docs/a.md', library.subarray(0, 900));
+  index.putVisible('docs/b.md', library.subarray(0, 900));
   return index;
 }
 
@@ -39,11 +39,11 @@ test('a restored index answers as the saved one and goes on from it', async (t) 
   assert.ok(index.match(asked).length >= 2);
   assert.deepEqual(restored.match(asked), index.match(asked));
   assert.deepEqual([...restored.deniedPaths()].toSorted(), [...index.deniedPaths()].toSorted());
-  assert.deepEqual([...restored.seenPaths()], ['docs/a.md', 'docs/b.md']);
+  assert.deepEqual([...restored.visiblePaths()], ['docs/a.md', 'docs/b.md']);
   for (const one of [index, restored]) {
     one.remove('private/source.ts');
-    one.unsee('docs/a.md');
-    one.unsee('docs/b.md');
+    one.removeVisible('docs/a.md');
+    one.removeVisible('docs/b.md');
     one.put('private/new.ts', asked);
   }
   assert.deepEqual(restored.match(asked), index.match(asked));

@@ -1,7 +1,7 @@
 // What anybody writes alike is no evidence; what stands among it is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DeniedIndex } from '../src/publish/index.ts';
+import { DeniedIndex } from '../src/publish/denied-index.ts';
 
 const review = 60;
 

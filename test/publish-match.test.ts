@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { DeniedIndex, matchText, type Match } from '../src/publish/index.ts';
+import { DeniedIndex, matchDeniedText, type PassageMatch } from '../src/publish/denied-index.ts';
 import { forms } from './support/publish-forms.ts';
 
 const root = path.dirname(import.meta.dirname);
@@ -34,7 +34,7 @@ function indexOf(files: Readonly<Record<string, string>>): DeniedIndex {
   return index;
 }
 
-function best(matches: readonly Match[]): number {
+function best(matches: readonly PassageMatch[]): number {
   return Math.max(0, ...matches.map(({ novel }) => novel));
 }
 
@@ -81,9 +81,12 @@ test('a text with the same words in another order is none of it', () => {
 test('what the audience sees counts as known, until it does not see it any more', () => {
   const index = indexOf({ 'private/settle.ts': secretPlan });
   const text = embedded(snippet.join('\n'));
-  index.see('docs/settling.md', Buffer.from(`Some text\n${snippet.join('\n')}\nmore text\n`));
+  index.putVisible(
+    'docs/settling.md',
+    Buffer.from(`Some text\n${snippet.join('\n')}\nmore text\n`),
+  );
   assert.deepEqual(index.match(text), []);
-  index.unsee('docs/settling.md');
+  index.removeVisible('docs/settling.md');
   assert.ok(best(index.match(text)) >= block);
 });
 
@@ -122,7 +125,12 @@ test('an index answers the same whatever was in it before', () => {
   const texts = names.map((name) => readFileSync(path.join(root, name)));
   const step = fc.record({
     path: fc.integer({ min: 0, max: 5 }),
-    what: fc.constantFrom('put' as const, 'remove' as const, 'see' as const, 'unsee' as const),
+    what: fc.constantFrom(
+      'put' as const,
+      'remove' as const,
+      'putVisible' as const,
+      'removeVisible' as const,
+    ),
     text: fc.integer({ min: 0, max: texts.length - 1 }),
   });
   const asked = Buffer.concat(texts);
@@ -136,12 +144,12 @@ test('an index answers the same whatever was in it before', () => {
         const bytes = texts[text] ?? Buffer.alloc(0);
         index[what](name, bytes);
         const files = what === 'put' || what === 'remove' ? denied : seen;
-        if (what === 'put' || what === 'see') files.set(name, bytes);
+        if (what === 'put' || what === 'putVisible') files.set(name, bytes);
         else files.delete(name);
       }
       const fresh = new DeniedIndex();
       for (const [name, bytes] of denied) fresh.put(name, bytes);
-      for (const [name, bytes] of seen) fresh.see(name, bytes);
+      for (const [name, bytes] of seen) fresh.putVisible(name, bytes);
       const said = (one: DeniedIndex): unknown =>
         one.match(asked).map(({ span, novel, length }) => ({ span, novel, length }));
       assert.deepEqual(said(index), said(fresh));
@@ -160,7 +168,7 @@ test('a long text is searched in pieces, also where a passage lies on a cut', as
       Buffer.from(`\n${secretPlan}`),
       filler.subarray(at),
     ]);
-    const matches = await matchText(index, text, ready);
+    const matches = await matchDeniedText(index, text, ready);
     assert.ok(best(matches) >= block, `at ${at}`);
     const [first, last] = [at, at + secretPlan.length + 1];
     assert.ok(matches.every(({ span }) => span[0] >= first && span[1] <= last));

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { Patterns } from '../src/publish/exact-patterns.ts';
-import { squeeze } from '../src/publish/exact-squeeze.ts';
-import { DeniedNames, packageNames } from '../src/publish/names.ts';
+import { PatternSet } from '../src/publish/exact-patterns.ts';
+import { squeezeText } from '../src/publish/exact-squeeze.ts';
+import { DeniedNames, readPackageNames } from '../src/publish/denied-names.ts';
 
 const names = new DeniedNames({
   paths: [
@@ -104,7 +104,7 @@ const manifests: readonly (readonly [string, string, readonly string[]])[] = [
 
 for (const [path, text, wanted] of manifests) {
   test(`${path}: ${text.slice(0, 60).replaceAll('\n', ' ')}`, () => {
-    const found = packageNames(path, Buffer.from(text));
+    const found = readPackageNames(path, Buffer.from(text));
     assert.deepEqual(
       found.map(({ name, decision }) => `${decision} ${name}`),
       wanted,
@@ -118,7 +118,7 @@ test('many patterns at once find what each finds by itself', () => {
   fc.assert(
     fc.property(fc.uniqueArray(letters, { maxLength: 20 }), texts, (patterns, text) => {
       const found = new Set<string>();
-      new Patterns(patterns.map((one) => [one, one])).each(text, (one, from, to) => {
+      new PatternSet(patterns.map((one) => [one, one])).forEachMatch(text, (one, from, to) => {
         assert.equal(text.slice(from, to), one);
         found.add(one);
         return false;
@@ -134,7 +134,7 @@ test('many patterns at once find what each finds by itself', () => {
 test('squeezed text keeps letters and digits, and knows where they stood', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
-      const { text, at } = squeeze(bytes);
+      const { text, at } = squeezeText(bytes);
       assert.equal(text.length, at.length);
       for (const [index, place] of at.entries()) {
         const own = String.fromCharCode(bytes[place] ?? 0);

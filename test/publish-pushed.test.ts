@@ -6,8 +6,8 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Pushed } from '../src/host/publication/pushed.ts';
-import { Allowance, type Collection } from '../src/publish/leaving.ts';
+import { PushCollector } from '../src/host/publication/push-collector.ts';
+import { PublicationBudget, type OutgoingCollection } from '../src/publish/outgoing.ts';
 import type { PushRequest } from '../src/host/port.ts';
 
 let home: string;
@@ -46,15 +46,15 @@ class Worktree {
     return this.git('rev-parse', 'HEAD');
   }
 
-  sent(params: PushRequest, root = this.top): Promise<Collection> {
-    return new Pushed(root, this.top, new Allowance()).commits(params);
+  sent(params: PushRequest, root = this.top): Promise<OutgoingCollection> {
+    return new PushCollector(root, this.top, new PublicationBudget()).commits(params);
   }
 }
 
-const texts = ({ items }: Collection): string[] =>
+const texts = ({ items }: OutgoingCollection): string[] =>
   items.map(({ bytes }) => Buffer.from(bytes).toString());
 /** Of files, in order of their names; `none`: outside of the workspace. */
-const paths = ({ items }: Collection): string[] =>
+const paths = ({ items }: OutgoingCollection): string[] =>
   items.flatMap(({ kind, path: at }) => (kind === 'file' ? [at ?? 'none'] : [])).toSorted();
 
 test('a range has what each commit adds, also what a later one takes away', async () => {
@@ -160,14 +160,14 @@ test('what is staged is the index against the last commit, or against nothing', 
   const tree = new Worktree('staged');
   tree.write('a.txt', 'a\n');
   tree.git('add', 'a.txt');
-  const first = await new Pushed(tree.top, tree.top, new Allowance()).staged();
+  const first = await new PushCollector(tree.top, tree.top, new PublicationBudget()).staged();
   assert.deepEqual(paths(first), ['a.txt']);
   tree.commit('one');
   tree.write('b.txt', 'staged\n');
   tree.git('add', 'b.txt');
   tree.write('b.txt', 'changed since\n');
   tree.write('c.txt', 'not staged\n');
-  const found = await new Pushed(tree.top, tree.top, new Allowance()).staged();
+  const found = await new PushCollector(tree.top, tree.top, new PublicationBudget()).staged();
   assert.deepEqual(texts(found), ['staged\n']);
 });
 
@@ -177,7 +177,7 @@ test('a linked worktree is read as its repository', async () => {
   tree.commit('one');
   const other = path.join(home, 'linked-other');
   tree.git('worktree', 'add', '-q', '-b', 'other', other);
-  const found = await new Pushed(other, other, new Allowance()).commits({
+  const found = await new PushCollector(other, other, new PublicationBudget()).commits({
     range: 'other',
   });
   assert.deepEqual(paths(found), ['a.txt']);
@@ -218,7 +218,7 @@ test('nothing that a repository is configured with is started', async () => {
   rmSync(mark, { force: true });
   const found = await tree.sent({ range: `${base}..HEAD` });
   assert.deepEqual(texts(found).at(-1), 'b\n');
-  await new Pushed(tree.top, tree.top, new Allowance()).staged();
+  await new PushCollector(tree.top, tree.top, new PublicationBudget()).staged();
   for await (const _ of found.earlier?.() ?? []);
   assert.equal(existsSync(mark), false);
 });
@@ -238,7 +238,7 @@ test('a revision that is none, or an option, is refused', async () => {
   }
   const outside = mkdtempSync(path.join(tmpdir(), 'trl-none-'));
   try {
-    const none = (): Pushed => new Pushed(outside, outside, new Allowance());
+    const none = (): PushCollector => new PushCollector(outside, outside, new PublicationBudget());
     assert.throws(none, /lies in no git repository/);
   } finally {
     rmSync(outside, { recursive: true, force: true });

@@ -7,9 +7,9 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { DeniedFiles } from '../src/daemon/publishing/denied-files.ts';
 import { LocalFiles } from '../src/host/local-files.ts';
-import { openItem } from '../src/publish/decode.ts';
-import { turnedOf } from '../src/publish/decode-turned.ts';
-import { DeniedIndex, matchText } from '../src/publish/index.ts';
+import { decodeItem } from '../src/publish/decode.ts';
+import { findObfuscatedTexts } from '../src/publish/decode-obfuscated.ts';
+import { DeniedIndex, matchDeniedText } from '../src/publish/denied-index.ts';
 import { bytePathOf } from '../src/workspace/byte-path.ts';
 
 const secret = `fn reconcile_overdraft(ledger: &Ledger, horizon: Span) -> Result<Balance, Fault> {
@@ -23,9 +23,9 @@ index.put('private/reconcile.rs', Buffer.from(secret));
 
 async function novelOf(text: string): Promise<number> {
   let most = 0;
-  for (const one of openItem({ name: 'out.txt', bytes: Buffer.from(text) })) {
+  for (const one of decodeItem({ name: 'out.txt', bytes: Buffer.from(text) })) {
     if (one.kind !== 'part' || !one.text) continue;
-    const found = await matchText(index, one.bytes, async () => {});
+    const found = await matchDeniedText(index, one.bytes, async () => {});
     for (const { novel } of found) most = Math.max(most, novel);
   }
   return most;
@@ -90,7 +90,7 @@ test('text that nobody turned is looked at once', () => {
     .map((name) => readFileSync(path.join('src', name), 'latin1'));
   const length = (all: readonly { readonly length: number }[]): number =>
     all.reduce((sum, one) => sum + one.length, 0);
-  const turned = texts.flatMap((text) => [...turnedOf(text)].map(({ bytes }) => bytes));
+  const turned = texts.flatMap((text) => [...findObfuscatedTexts(text)].map(({ bytes }) => bytes));
   assert.ok(texts.length > 500);
   assert.ok(length(turned) < 0.05 * length(texts), `${length(turned)} of ${length(texts)}`);
 });

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Detector } from '../src/redaction/detect/detector.ts';
-import { priorOf } from '../src/redaction/detect/prior.ts';
+import { secretPriorOf } from '../src/redaction/detect/secret-prior.ts';
 
 /** The text with `#` in place of what is hidden. */
 function hide(text: string, command = ''): string {
   const bytes = Buffer.from(text, 'utf8');
   const latin1 = bytes.toString('latin1');
-  const detector = new Detector({ profile: 'balanced', prior: priorOf(command) });
+  const detector = new Detector({ profile: 'balanced', prior: secretPriorOf(command) });
   let out = '';
   let at = 0;
   for (const { start, end } of detector.scan(latin1, bytes)) {

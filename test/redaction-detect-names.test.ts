@@ -1,9 +1,9 @@
 /** What names and commands say, as tables. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { classifyName, type NameClass } from '../src/redaction/detect/names.ts';
-import { priorOf, promptOf } from '../src/redaction/detect/prior.ts';
-import type { Prior } from '../src/redaction/finding.ts';
+import { classifyName, type NameClass } from '../src/redaction/detect/name-class.ts';
+import { secretPriorOf, readPromptCommand } from '../src/redaction/detect/secret-prior.ts';
+import type { SecretPrior } from '../src/redaction/secret-finding.ts';
 
 const names: Readonly<Record<NameClass, string>> = {
   password: 'password DB_PASSWORD dbPassword passwd PGPASSWORD userPwd psk rootpw smtp.pass',
@@ -22,7 +22,7 @@ test('a name is judged by its words, not by the letters in it', () => {
   }
 });
 
-const priors: Readonly<Record<Prior, readonly string[]>> = {
+const priors: Readonly<Record<SecretPrior, readonly string[]>> = {
   secrets: [
     'env',
     'printenv',
@@ -67,14 +67,14 @@ const priors: Readonly<Record<Prior, readonly string[]>> = {
 
 test('what a command prints is told by its text', () => {
   for (const [expected, list] of Object.entries(priors)) {
-    for (const command of list) assert.equal(priorOf(command), expected, command);
+    for (const command of list) assert.equal(secretPriorOf(command), expected, command);
   }
 });
 
 test('a prompt is told from other lines', () => {
-  assert.equal(promptOf('$ cat .env'), 'cat .env');
-  assert.equal(promptOf('root@web-1:~# env'), 'env');
-  assert.equal(promptOf('# a comment'), 'a comment');
-  assert.equal(promptOf('cat .env'), null);
-  assert.equal(promptOf('$HOME is set'), null);
+  assert.equal(readPromptCommand('$ cat .env'), 'cat .env');
+  assert.equal(readPromptCommand('root@web-1:~# env'), 'env');
+  assert.equal(readPromptCommand('# a comment'), 'a comment');
+  assert.equal(readPromptCommand('cat .env'), null);
+  assert.equal(readPromptCommand('$HOME is set'), null);
 });

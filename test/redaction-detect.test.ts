@@ -8,7 +8,7 @@ import { readCorpus } from '../bench/secrets/corpus.ts';
 import { ours } from '../bench/secrets/finders.ts';
 import { measure, sumOf } from '../bench/secrets/measure.ts';
 import { Detector, type DetectorOptions } from '../src/redaction/detect/detector.ts';
-import type { Prior } from '../src/redaction/finding.ts';
+import type { SecretPrior } from '../src/redaction/secret-finding.ts';
 
 const fixtures = path.join(import.meta.dirname, 'fixtures/secrets');
 
@@ -301,7 +301,7 @@ test('a table whose head names a secret has it hidden in its rows, to its end', 
 
 test('what the command prints moves the threshold, and so does a prompt in the first line', () => {
   const key = '3f2a9c07d1e84b6f95a0c3d2e1f4b7a8\n';
-  const by = (prior: Prior): boolean => hide([key], { prior }) !== key;
+  const by = (prior: SecretPrior): boolean => hide([key], { prior }) !== key;
   assert.deepEqual([by('secrets'), by('none'), by('hashes')], [true, false, false]);
   assert.equal(hide([`$ cat config/master.key\n${key}`]), '$ cat config/master.key\n[random]\n');
 });

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { checkMaskable } from '../src/redaction/known/maskable.ts';
-import { findKnown, maskText } from '../src/redaction/known/whole.ts';
+import { findKnownValues, maskText } from '../src/redaction/known/mask-text.ts';
 import { rounds } from './support/form.ts';
 
 const masked = (values: readonly string[], text: string): string =>
@@ -77,7 +77,7 @@ test('a value with letters beyond ASCII does not weaken the others', () => {
     [wide, token].map((value, at) => ({ name: `S${at}`, value, tag: `[S${at}]` })),
   );
   assert.deepEqual(
-    findKnown(index, bytes).map(({ key }) => key),
+    findKnownValues(index, bytes).map(({ key }) => key),
     ['S1'],
   );
 });

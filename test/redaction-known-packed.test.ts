@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import type { Piece } from '../src/redaction/finding.ts';
+import type { MaskedChunk } from '../src/redaction/secret-finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { KnownMasker } from '../src/redaction/known/masker.ts';
-import { Unpacker } from '../src/redaction/known/unpack.ts';
+import { KnownMasker } from '../src/redaction/known/known-masker.ts';
+import { StreamDecompressor } from '../src/redaction/known/stream-decompressor.ts';
 
 const token = 'Zq7TfKx2pLw9VbRd4Nc8';
 const index = new KnownIndex([{ name: 'KEY', value: token, tag: '[KEY]' }]);
@@ -13,7 +13,7 @@ const index = new KnownIndex([{ name: 'KEY', value: token, tag: '[KEY]' }]);
 /** The output with tags, however the bytes come. */
 function masked(bytes: Uint8Array, chunk = bytes.length): string {
   const masker = new KnownMasker(index);
-  const pieces: Piece[] = [];
+  const pieces: MaskedChunk[] = [];
   for (let at = 0; at < bytes.length; at += chunk) {
     pieces.push(...masker.push(bytes.subarray(at, at + chunk)));
   }
@@ -27,13 +27,13 @@ function masked(bytes: Uint8Array, chunk = bytes.length): string {
 const bomb = gzipSync('Z'.repeat(1024 * 1024), { level: 9 });
 
 test('a stream unpacks to no more than it pays for', () => {
-  const unpacker = new Unpacker();
+  const unpacker = new StreamDecompressor();
   let read = 0;
   let seen = 0;
   let refused = 0;
   for (let turn = 0; turn < 200; turn += 1) {
     read += bomb.length;
-    const unpacked = unpacker.unpack(bomb, read);
+    const unpacked = unpacker.decompress(bomb, read);
     if (unpacked === 'too much') refused += 1;
     else seen += unpacked?.length ?? 0;
   }

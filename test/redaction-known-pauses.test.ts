@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { KnownValue, Piece } from '../src/redaction/finding.ts';
+import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { KnownMasker } from '../src/redaction/known/masker.ts';
+import { KnownMasker } from '../src/redaction/known/known-masker.ts';
 
 const known = (value: string, name = 'KEY'): KnownValue => ({ name, value, tag: `[${name}]` });
 const indexOf = (values: readonly string[]): KnownIndex =>
@@ -17,7 +17,7 @@ const flushSymbolsMax = 6;
 /** So many symbols of a value may come out, all pauses taken together. */
 const givenSymbolsMax = 5;
 
-const textOf = (pieces: readonly Piece[]): string =>
+const textOf = (pieces: readonly MaskedChunk[]): string =>
   pieces
     .map((piece) => (piece.kind === 'text' ? Buffer.from(piece.bytes).toString('latin1') : ''))
     .join('');
@@ -30,7 +30,7 @@ function withPauses(index: KnownIndex, bytes: Buffer, sizes: readonly number[]):
   for (let turn = 0; at < bytes.length; turn += 1) {
     const size = sizes[turn % sizes.length] ?? 1;
     text += textOf(masker.push(bytes.subarray(at, at + size)));
-    if (masker.held < flushSymbolsMax) text += textOf(masker.flush());
+    if (masker.pendingSymbols < flushSymbolsMax) text += textOf(masker.flush());
     at += size;
   }
   return text + textOf(masker.end());
@@ -112,23 +112,23 @@ test('what was overstruck after a pause is not taken for part of a value', () =>
 
 test('bytes that are no symbols are told to be held, too', () => {
   const masker = new KnownMasker(indexOf([token]));
-  assert.equal(masker.holds, false);
+  assert.equal(masker.hasPending, false);
   assert.equal(
     textOf([...masker.push(Buffer.from('Password Z')), ...masker.flush()]),
     'Password Z',
   );
-  assert.equal(masker.holds, false);
+  assert.equal(masker.hasPending, false);
   const given = textOf(masker.push(Buffer.from(' ')));
-  assert.equal(masker.holds, given === '');
+  assert.equal(masker.hasPending, given === '');
   assert.equal(given + textOf(masker.flush()), ' ');
-  assert.equal(masker.holds, false);
+  assert.equal(masker.hasPending, false);
   masker.push(Buffer.from(token));
-  assert.equal(masker.holds, true);
+  assert.equal(masker.hasPending, true);
   assert.deepEqual(
     masker.flush().map(({ kind }) => kind),
     ['hidden'],
   );
-  assert.equal(masker.holds, false);
+  assert.equal(masker.hasPending, false);
 });
 
 const ordinary = [
@@ -155,9 +155,9 @@ test('prompts are given out while twenty secrets are known', () => {
     assert.equal(withPauses(index, Buffer.from(prompt), [prompt.length]), prompt);
     const masker = new KnownMasker(index);
     masker.push(Buffer.from(prompt));
-    assert.ok(masker.held < flushSymbolsMax, `${prompt} waits: ${masker.held}`);
+    assert.ok(masker.pendingSymbols < flushSymbolsMax, `${prompt} waits: ${masker.pendingSymbols}`);
     masker.flush();
-    assert.ok(masker.held < flushSymbolsMax, `typing behind ${prompt} waits`);
+    assert.ok(masker.pendingSymbols < flushSymbolsMax, `typing behind ${prompt} waits`);
   }
 });
 

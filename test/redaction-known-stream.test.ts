@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
-import type { KnownValue, Piece } from '../src/redaction/finding.ts';
+import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { checkMaskable } from '../src/redaction/known/maskable.ts';
-import { KnownMasker } from '../src/redaction/known/masker.ts';
-import { findKnown, maskText } from '../src/redaction/known/whole.ts';
+import { KnownMasker } from '../src/redaction/known/known-masker.ts';
+import { findKnownValues, maskText } from '../src/redaction/known/mask-text.ts';
 import { applied, transforms } from './support/transforms.ts';
 
 const known = (value: string, name = 'KEY'): KnownValue => ({ name, value, tag: `[${name}]` });
@@ -16,7 +16,7 @@ const token = 'ghp_9fKq2LxWv7RbT0cYzN4mJhU6sDaE1PgVtXoQ';
 const password = 'Tr0ub4dor&3!';
 
 /** Texts that follow each other put together. */
-function merged(pieces: readonly Piece[]): (string | readonly [string, number])[] {
+function merged(pieces: readonly MaskedChunk[]): (string | readonly [string, number])[] {
   const all: (string | readonly [string, number])[] = [];
   for (const piece of pieces) {
     const last = all.at(-1);
@@ -33,9 +33,9 @@ function merged(pieces: readonly Piece[]): (string | readonly [string, number])[
   return all;
 }
 
-function inPieces(index: KnownIndex, bytes: Buffer, sizes: readonly number[]): Piece[] {
+function inPieces(index: KnownIndex, bytes: Buffer, sizes: readonly number[]): MaskedChunk[] {
   const masker = new KnownMasker(index);
-  const pieces: Piece[] = [];
+  const pieces: MaskedChunk[] = [];
   let at = 0;
   for (let turn = 0; at < bytes.length; turn += 1) {
     const size = sizes[turn % sizes.length] ?? 1;
@@ -45,7 +45,7 @@ function inPieces(index: KnownIndex, bytes: Buffer, sizes: readonly number[]): P
   return [...pieces, ...masker.end()];
 }
 
-const shown = (pieces: readonly Piece[]): string =>
+const shown = (pieces: readonly MaskedChunk[]): string =>
   merged(pieces)
     .map((piece) => (typeof piece === 'string' ? piece : piece[0]))
     .join('');
@@ -103,7 +103,7 @@ test('any split of the stream, down to single bytes, gives the same output', () 
       fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
       (bytes, sizes) => {
         const whole = inPieces(index, bytes, [bytes.length]);
-        const length = (pieces: readonly Piece[]): number =>
+        const length = (pieces: readonly MaskedChunk[]): number =>
           pieces.reduce((n, p) => n + (p.kind === 'text' ? p.bytes.length : p.bytes), 0);
         assert.equal(length(whole), bytes.length);
         assert.deepEqual(merged(inPieces(index, bytes, sizes)), merged(whole));
@@ -135,10 +135,10 @@ test('no byte of what is not secret is lost, moved or changed', () => {
 test('a prompt is given out at a flush, and a secret behind one is still hidden', () => {
   const masker = new KnownMasker(new KnownIndex([known(token), known(password, 'PW')]));
   const before = masker.push(Buffer.from('Continue? [y/N] '));
-  assert.ok(masker.held < 6);
+  assert.ok(masker.pendingSymbols < 6);
   assert.equal(shown([...before, ...masker.flush()]), 'Continue? [y/N] ');
   const start = masker.push(Buffer.from(token.slice(0, 9)));
-  assert.ok(masker.held >= 6, 'so much of a secret is not to be given out');
+  assert.ok(masker.pendingSymbols >= 6, 'so much of a secret is not to be given out');
   const rest = [...masker.push(Buffer.from(token.slice(9))), ...masker.end()];
   assert.equal(shown([...start, ...rest]), '[KEY]');
 });
@@ -147,9 +147,9 @@ test('a prompt that ends with a word of a value can be given out, one of its key
   const dsn = 'postgresql://app:Zk3mQ9xTw7Lp@db.example.com:5432/orders';
   const masker = new KnownMasker(new KnownIndex([known(dsn)]));
   masker.push(Buffer.from('Password for user postgres: '));
-  assert.ok(masker.held < 6);
+  assert.ok(masker.pendingSymbols < 6);
   masker.push(Buffer.from('Zk3mQ9xT'));
-  assert.ok(masker.held >= 6);
+  assert.ok(masker.pendingSymbols >= 6);
 });
 
 test('after a forced flush in the middle of a secret its rest is hidden', () => {
@@ -204,7 +204,7 @@ test('a second secret on a line, and the same again, each has its tag', () => {
     hits: ['PW', 'KEY'],
   });
   assert.deepEqual(
-    findKnown(index, Buffer.from(`a ${password} b`)).map(({ start, end, key }) => [
+    findKnownValues(index, Buffer.from(`a ${password} b`)).map(({ start, end, key }) => [
       start,
       end,
       key,

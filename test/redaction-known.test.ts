@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KnownValue, Piece } from '../src/redaction/finding.ts';
+import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { KnownMasker } from '../src/redaction/known/masker.ts';
+import { KnownMasker } from '../src/redaction/known/known-masker.ts';
 import { applied, transforms, type Transform } from './support/transforms.ts';
 
 const tokens = [
@@ -27,13 +27,13 @@ const known = (value: string, name = 'KEY'): KnownValue => ({
   value,
   tag: '[HIDDEN:abc123]',
 });
-const masked = (values: readonly string[], bytes: Uint8Array): Piece[] => {
+const masked = (values: readonly string[], bytes: Uint8Array): MaskedChunk[] => {
   const masker = new KnownMasker(new KnownIndex(values.map((value, at) => known(value, `K${at}`))));
   return [...masker.push(bytes), ...masker.end()];
 };
 
 /** Which bytes are hidden. */
-function hiddenBytes(pieces: readonly Piece[]): boolean[] {
+function hiddenBytes(pieces: readonly MaskedChunk[]): boolean[] {
   return pieces.flatMap((piece) =>
     Array.from(
       { length: piece.kind === 'text' ? piece.bytes.length : piece.bytes },

@@ -1,12 +1,12 @@
 // What must stay readable is told by its form and by what stands beside it. Tokens are drawn here.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Family } from '../src/redaction/recognise/family.ts';
-import { recognise, strengthOf } from '../src/redaction/recognise/recognise.ts';
+import { type BenignFamily } from '../src/redaction/recognise/family.ts';
+import { recogniseToken, strengthOf } from '../src/redaction/recognise/recognise-token.ts';
 import { draw, seeded } from './support/redaction-draw.ts';
 
 /** The family of the part of `marked` that stands between « and », drawn from its notation. */
-function familyOf(marked: string, random = seeded(7)): Family | null {
+function familyOf(marked: string, random = seeded(7)): BenignFamily | null {
   const notation = /«(.*)»/s.exec(marked)?.[1] ?? '';
   const head = marked.slice(0, marked.indexOf('«'));
   const tail = marked.slice(marked.indexOf('»') + 1);
@@ -15,10 +15,10 @@ function familyOf(marked: string, random = seeded(7)): Family | null {
   const text = `before\n${head}${token}${tail}\nafter`;
   const start = 7 + head.length;
   const line = { start: 7, end: text.length - 6 };
-  return recognise(text, start, start + token.length, line);
+  return recogniseToken(text, start, start + token.length, line);
 }
 
-const cases: readonly (readonly [Family | null, readonly string[]])[] = [
+const cases: readonly (readonly [BenignFamily | null, readonly string[]])[] = [
   ['digest-list', ['«{h64}»  /usr/bin/mvn', '«{h32}» *file', 'MD5 (a) = «{h32}»']],
   [
     'digest-labelled',
@@ -131,9 +131,9 @@ test('keys drawn at random are not explained, whatever they are made of', () => 
 test('nothing beyond the line is looked at, and hostile tokens are done', () => {
   const token = draw('{h40}', seeded(3)).text;
   const text = `commit\n${token}\nsha256`;
-  assert.equal(recognise(text, 7, 47, { start: 7, end: 47 }), 'hex-digest');
+  assert.equal(recogniseToken(text, 7, 47, { start: 7, end: 47 }), 'hex-digest');
   for (const piece of ['a=', '/a', 'a-', 'A1', '0:', '..', '::h', 'eyJ', '_Z', 'sha1:', 'x']) {
     const hostile = piece.repeat(4096 / piece.length);
-    assert.notEqual(recognise(hostile, 0, hostile.length, { start: 0, end: 4096 }), undefined);
+    assert.notEqual(recogniseToken(hostile, 0, hostile.length, { start: 0, end: 4096 }), undefined);
   }
 });

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
-import { userRules, type UserRule } from '../src/redaction/rules/user.ts';
+import { compileUserRules, type UserRule } from '../src/redaction/rules/user-rules.ts';
 
 function find(list: readonly UserRule[], text: string): { text: string; rule: string }[] {
   const bytes = Buffer.from(text, 'latin1');
-  const found = userRules(list).find(text, bytes, 0, text.length);
+  const found = compileUserRules(list).find(text, bytes, 0, text.length);
   return found.map(({ start, end, rule }) => ({ text: text.slice(start, end), rule }));
 }
 
@@ -48,11 +48,11 @@ test('a pattern that cannot be used is refused with its reason', () => {
   ];
   for (const { id, pattern, says } of refused) {
     assert.throws(
-      () => userRules([{ id, pattern }]),
+      () => compileUserRules([{ id, pattern }]),
       (error) => isTrlError(error, 'INVALID_PARAMS') && says.test(error.message),
       pattern,
     );
   }
   const many = Array.from({ length: 101 }, (_, at) => ({ id: `r${at}`, pattern: 'a' }));
-  assert.throws(() => userRules(many), /at most 100/);
+  assert.throws(() => compileUserRules(many), /at most 100/);
 });

@@ -5,19 +5,23 @@ import { crc32 } from 'node:zlib';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { Finding } from '../src/redaction/finding.ts';
-import { Automaton, scan, type Hits } from '../src/redaction/rules/automaton.ts';
+import type { SecretFinding } from '../src/redaction/secret-finding.ts';
+import {
+  KeywordAutomaton,
+  scanKeywords,
+  type KeywordHits,
+} from '../src/redaction/rules/keyword-automaton.ts';
 import { endsInCrc32, hasBcryptCost, hasJwtHead } from '../src/redaction/rules/checksum.ts';
-import { RuleSet } from '../src/redaction/rules/ruleset.ts';
-import { parseParts } from '../src/redaction/rules/shape.ts';
-import { shippedRules } from '../src/redaction/rules/shipped.ts';
+import { SecretRuleSet } from '../src/redaction/rules/rule-set.ts';
+import { parseShapeParts } from '../src/redaction/rules/key-shape.ts';
+import { shippedRules } from '../src/redaction/rules/shipped-rules.ts';
 import { draw, seeded } from './support/redaction-draw.ts';
 
-const shipped = RuleSet.shipped();
+const shipped = SecretRuleSet.shipped();
 const formRules = shippedRules.filter(({ near }) => near.length === 0);
 const nearRules = shippedRules.filter(({ near }) => near.length > 0);
 
-function find(rules: RuleSet, text: string): Finding[] {
+function find(rules: SecretRuleSet, text: string): SecretFinding[] {
   const bytes = Buffer.from(text, 'latin1');
   return rules.find(text, bytes, 0, bytes.length);
 }
@@ -42,8 +46,11 @@ test('literals are found wherever they end, in any case', () => {
   fc.assert(
     fc.property(literals, printed, (keywords, parts) => {
       const text = parts.join('');
-      const hits: Hits = { pairs: new Int32Array(2), count: 0 };
-      scan({ automaton: new Automaton(keywords), hits }, Buffer.from(text), [0, text.length]);
+      const hits: KeywordHits = { pairs: new Int32Array(2), count: 0 };
+      scanKeywords({ automaton: new KeywordAutomaton(keywords), hits }, Buffer.from(text), [
+        0,
+        text.length,
+      ]);
       const found = Array.from({ length: hits.count }, (_, at) => [
         hits.pairs[2 * at + 1],
         keywords[hits.pairs[2 * at] ?? 0],
@@ -73,7 +80,7 @@ test('a rule has a name of its own, and there are about 300 with a literal', () 
 test('a key of each form is found, in every frame that a command prints it in', () => {
   const random = seeded(1);
   for (const rule of formRules) {
-    const rules = new RuleSet([rule]);
+    const rules = new SecretRuleSet([rule]);
     for (const shape of rule.shapes) {
       for (const frame of frames) {
         const { text, start, end } = draw(shape, random);
@@ -104,7 +111,7 @@ test('all rules together find what one finds', () => {
 test('a key is told by the provider named beside it, and only there', () => {
   const random = seeded(3);
   for (const rule of nearRules) {
-    const rules = new RuleSet([rule]);
+    const rules = new SecretRuleSet([rule]);
     const { text } = draw(rule.shapes.at(-1) ?? '', random);
     for (const word of rule.near.slice(0, 20)) {
       for (const line of [`${word}_token=${text}`, `${word} secret key: "${text}"`]) {
@@ -135,9 +142,9 @@ test('a placeholder in the form of a key stays, as does a token within a longer 
   const random = seeded(4);
   for (const rule of formRules) {
     for (const shape of rule.shapes.filter((one) => /^\(?(?!http)[a-zA-Z]/.test(one))) {
-      const rules = new RuleSet([{ ...rule, shapes: [shape] }]);
+      const rules = new SecretRuleSet([{ ...rule, shapes: [shape] }]);
       const { text, start, end } = draw(shape, random);
-      const parts = parseParts(shape);
+      const parts = parseShapeParts(shape);
       if (!rule.anywhere) assert.deepEqual(find(rules, `word${text}`), [], `word${text}`);
       const tail = parts.at(-1);
       if (rule.wordy || tail?.kind !== 'run' || end - start < 24 || tail.min < 16) continue;
@@ -175,7 +182,7 @@ test('the findings do not depend on how the lines are divided', () => {
     const text = lines.join('');
     const bytes = Buffer.from(text, 'latin1');
     const whole = shipped.find(text, bytes, 0, bytes.length);
-    const parts: Finding[] = [];
+    const parts: SecretFinding[] = [];
     let from = 0;
     let to = 0;
     for (const one of lines) {
@@ -214,7 +221,7 @@ function toBase62(value: number): string {
 test('no pattern can run away: bounded runs only, nothing nested', () => {
   for (const rule of shippedRules) {
     for (const shape of rule.shapes) {
-      const parts = parseParts(shape);
+      const parts = parseShapeParts(shape);
       const long = parts.filter((part) => part.kind === 'run' && part.max > 512);
       assert.ok(long.length <= 4, shape);
       for (const part of parts) {

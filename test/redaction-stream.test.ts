@@ -3,24 +3,28 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { Finding, Piece } from '../src/redaction/finding.ts';
-import { StreamRedactor, type Masker, type Redaction } from '../src/redaction/stream.ts';
-import { Tags } from '../src/redaction/tag.ts';
+import type { SecretFinding, MaskedChunk } from '../src/redaction/secret-finding.ts';
+import {
+  StreamRedactor,
+  type KnownValueMasker,
+  type SecretReplacement,
+} from '../src/redaction/stream-redactor.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
 
-const tags = new Tags(Buffer.alloc(32, 7));
+const tags = new RedactionTags(Buffer.alloc(32, 7));
 
 /** Hides every `K…K` of exactly six, and holds back what may become one. */
-class SixMasker implements Masker {
+class SixMasker implements KnownValueMasker {
   #held = '';
-  get held(): number {
+  get pendingSymbols(): number {
     return this.#held.length;
   }
-  get holds(): boolean {
+  get hasPending(): boolean {
     return this.#held.length > 0;
   }
-  push(chunk: Uint8Array): Piece[] {
+  push(chunk: Uint8Array): MaskedChunk[] {
     this.#held += Buffer.from(chunk).toString('latin1');
-    const out: Piece[] = [];
+    const out: MaskedChunk[] = [];
     for (;;) {
       const at = this.#held.indexOf('K');
       const pass = at === -1 ? this.#held.length : at;
@@ -33,13 +37,13 @@ class SixMasker implements Masker {
       } else out.push(this.#text(1));
     }
   }
-  flush(): Piece[] {
+  flush(): MaskedChunk[] {
     return this.#held === '' ? [] : [this.#text(this.#held.length)];
   }
-  end(): Piece[] {
+  end(): MaskedChunk[] {
     return this.flush();
   }
-  #text(length: number): Piece {
+  #text(length: number): MaskedChunk {
     const bytes = Buffer.from(this.#held.slice(0, length), 'latin1');
     this.#held = this.#held.slice(length);
     return { kind: 'text', bytes };
@@ -47,7 +51,7 @@ class SixMasker implements Masker {
 }
 
 const finder = {
-  scan: (text: string): Finding[] =>
+  scan: (text: string): SecretFinding[] =>
     [...text.matchAll(/secret=(\S+)/g)].map((match) => ({
       start: match.index + 7,
       end: match.index + match[0].length,
@@ -58,14 +62,14 @@ const finder = {
     })),
 };
 
-function redacted(chunks: readonly Uint8Array[]): { out: string; told: Redaction[] } {
-  const told: Redaction[] = [];
+function redacted(chunks: readonly Uint8Array[]): { out: string; told: SecretReplacement[] } {
+  const told: SecretReplacement[] = [];
   const parts = {
     masker: new SixMasker(),
     weak: null,
     finder,
     tags,
-    told: (one: Redaction) => told.push(one),
+    onRedaction: (one: SecretReplacement) => told.push(one),
   };
   const stream = new StreamRedactor(parts);
   const out = [...chunks.map((chunk) => stream.push(chunk)), stream.end()];
@@ -143,12 +147,21 @@ describe('a stream', () => {
 
   test('holds a line back until it ends, or is flushed', () => {
     const told = (): void => {};
-    const stream = new StreamRedactor({ masker: new SixMasker(), weak: null, finder, tags, told });
+    const stream = new StreamRedactor({
+      masker: new SixMasker(),
+      weak: null,
+      finder,
+      tags,
+      onRedaction: told,
+    });
     assert.equal(stream.push(Buffer.from('Continue? [y/N] ')).length, 0);
-    assert.equal(stream.holds, true);
+    assert.equal(stream.hasPending, true);
     assert.equal(Buffer.from(stream.flush('all')).toString(), 'Continue? [y/N] ');
-    assert.equal(stream.forced, 1);
-    assert.deepEqual([stream.holds, stream.flush('all').length, stream.forced], [false, 0, 1]);
+    assert.equal(stream.forcedFlushes, 1);
+    assert.deepEqual(
+      [stream.hasPending, stream.flush('all').length, stream.forcedFlushes],
+      [false, 0, 1],
+    );
   });
 
   test('gives out whole lines when it rests, and keeps an unfinished one', () => {
@@ -157,11 +170,11 @@ describe('a stream', () => {
       weak: null,
       finder,
       tags,
-      told: () => {},
+      onRedaction: () => {},
     });
     assert.equal(Buffer.from(stream.push(Buffer.from('ready K\nand'))).toString(), '');
     assert.equal(Buffer.from(stream.flush('whole')).toString(), 'ready K\n');
-    assert.deepEqual([stream.flush('whole').length, stream.forced], [0, 1]);
+    assert.deepEqual([stream.flush('whole').length, stream.forcedFlushes], [0, 1]);
     assert.equal(Buffer.from(stream.end()).toString(), 'and');
   });
 
@@ -170,12 +183,18 @@ describe('a stream', () => {
       push: () => [],
       flush: () => assert.fail(),
       end: () => [],
-      held: 6,
-      holds: true,
+      pendingSymbols: 6,
+      hasPending: true,
     };
-    const stream = new StreamRedactor({ masker: held, weak: null, finder, tags, told: () => {} });
+    const stream = new StreamRedactor({
+      masker: held,
+      weak: null,
+      finder,
+      tags,
+      onRedaction: () => {},
+    });
     stream.push(Buffer.from('abcdef'));
-    assert.deepEqual([stream.flush('all').length, stream.forced], [0, 0]);
+    assert.deepEqual([stream.flush('all').length, stream.forcedFlushes], [0, 0]);
   });
 });
 
@@ -184,11 +203,11 @@ describe('a tag', () => {
     const tag = tags.of('hunter2');
     assert.match(tag, /^\[HIDDEN:[0-9a-f]{6}\]$/);
     assert.equal(tags.of(Buffer.from('hunter2')), tag);
-    assert.notEqual(new Tags(Buffer.alloc(32, 8)).of('hunter2'), tag);
+    assert.notEqual(new RedactionTags(Buffer.alloc(32, 8)).of('hunter2'), tag);
   });
 
   test('grows where 24 bits would be the same: 20,000 secrets, 20,000 tags', () => {
-    const many = new Tags(Buffer.alloc(32, 1));
+    const many = new RedactionTags(Buffer.alloc(32, 1));
     const seen = new Set<string>();
     for (let n = 0; n < 20_000; n += 1) seen.add(many.of(`secret ${n}`));
     assert.equal(seen.size, 20_000);
@@ -198,8 +217,8 @@ describe('a tag', () => {
 });
 
 test('a value that a person lets be shown takes no known value with it', () => {
-  const told: Redaction[] = [];
-  const find = (text: string): Finding[] =>
+  const told: SecretReplacement[] = [];
+  const find = (text: string): SecretFinding[] =>
     [...text.matchAll(/weak1/gu)].map(({ index }) => ({
       start: index,
       end: index + 5,
@@ -218,7 +237,7 @@ test('a value that a person lets be shown takes no known value with it', () => {
       weak,
       tags,
       revealed,
-      told: (redaction) => told.push(redaction),
+      onRedaction: (redaction) => told.push(redaction),
     });
     const out = [redactor.push(Buffer.from(text)), redactor.end()];
     return Buffer.concat(out).toString();
@@ -236,13 +255,13 @@ test('a value that a person lets be shown takes no known value with it', () => {
 
 test('a secret that ends the output without a line end is hidden', () => {
   for (const given of ['secret=openly', 'a\nsecret=openly', 'secret=openly\nsecret=again']) {
-    const told: Redaction[] = [];
+    const told: SecretReplacement[] = [];
     const redactor = new StreamRedactor({
       masker: null,
       finder,
       weak: null,
       tags,
-      told: (redaction) => told.push(redaction),
+      onRedaction: (redaction) => told.push(redaction),
     });
     const out = Buffer.concat([redactor.push(Buffer.from(given)), redactor.end()]).toString();
     const wanted = given.replaceAll(/secret=(\w+)/gu, (_, value) => `secret=${tags.of(value)}`);

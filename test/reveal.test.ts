@@ -6,9 +6,9 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { ApprovalView, Client, Session } from '../src/client/index.ts';
 import { isTrlError } from '../src/errors.ts';
-import { connect } from '../src/local/index.ts';
-import { Tags } from '../src/redaction/tag.ts';
-import { callTool, conversation } from '../src/tools/index.ts';
+import { connectLocal } from '../src/local/index.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
+import { callTool, createConversation } from '../src/tools/index.ts';
 import type { ToolContext, ToolResult } from '../src/tools/index.ts';
 import { startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
@@ -29,7 +29,7 @@ before(async () => {
       return {};
     },
   });
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
 });
 after(async () => {
   await client?.close();
@@ -61,7 +61,7 @@ function agentIn(root: string, scope: 'once' | 'project' | 'later'): Agent {
       return 'later';
     },
     workspace: { root },
-    sessions: conversation({ client, root, name: `reveal ${path.basename(root)} ${scope}` }),
+    sessions: createConversation({ client, root, name: `reveal ${path.basename(root)} ${scope}` }),
   };
   const read = (file: string, more = {}) => callTool(context, 'read', { path: file, ...more });
   return { root, questions, read };
@@ -169,7 +169,7 @@ test('without an answer nothing is shown, whatever a call names', async () => {
 });
 
 test('a value is named by more digits than its tag has', () => {
-  const tags = new Tags(Buffer.alloc(32, 7));
+  const tags = new RedactionTags(Buffer.alloc(32, 7));
   const [tag, name] = [tags.of(value), tags.nameOf(Buffer.from(value))];
   assert.equal(tag, `[HIDDEN:${name.slice(0, 6)}]`);
   assert.match(name, /^[0-9a-f]{32}$/u);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { Exit, OutputProgress } from '../src/command.ts';
-import { boundsOf } from '../src/session/bounds.ts';
+import { resolveBounds } from '../src/session/bounds.ts';
 import { eventually } from './support/processes.ts';
 import { openLoneRunner } from './support/runner.ts';
 
@@ -52,7 +52,7 @@ describe('the digests of an exit', () => {
   test('are of all bytes, also of those that the journal holds no more', async () => {
     await using runner = await openRunner();
     const exit = await runner.run('seq 1 60000', box, {
-      bounds: { ...boundsOf({}, 'foreground'), journalBytesMax: 4_096 },
+      bounds: { ...resolveBounds({}, 'foreground'), journalBytesMax: 4_096 },
     });
     const all = Array.from({ length: 60_000 }, (_, at) => `${at + 1}\n`).join('');
     assert.ok(exit.journal_from > 0);

@@ -8,16 +8,16 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { collect } from '../src/daemon/execs/reading.ts';
-import { approve } from '../src/approval/approve.ts';
+import { collectOutput } from '../src/daemon/executions/read-output.ts';
+import { approveByPolicy } from '../src/approval/approve.ts';
 import type { ExecId, Plan } from '../src/command.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
 import { launch } from '../src/process/launch.ts';
-import type { RunnerLink } from '../src/process/link.ts';
-import { permit } from '../src/policy/verdict.ts';
-import { openRunner } from '../src/process/start.ts';
+import type { RunnerLink } from '../src/process/runner-link.ts';
+import { allowVerdict } from '../src/policy/verdict.ts';
+import { openRunner } from '../src/process/runner.ts';
 import type { RunnerRequest } from '../src/runner/wire.ts';
-import { boundsOf } from '../src/session/bounds.ts';
+import { resolveBounds } from '../src/session/bounds.ts';
 import { newExecId, newSessionId } from '../src/session/record.ts';
 import { startRuntime, type Json } from './support/daemon.ts';
 import { noneLeft, processesNamed, runnerPid, runnerRecord } from './support/processes.ts';
@@ -179,7 +179,7 @@ function planOf(command: string): Plan {
     mode: 'detached',
     stdin: { kind: 'closed' },
     pty: null,
-    bounds: boundsOf({}, 'detached'),
+    bounds: resolveBounds({}, 'detached'),
     box: { kind: 'none' },
   };
 }
@@ -211,7 +211,7 @@ async function runnerAlone() {
       exit: ({ exec_id: id }) => exits.get(id)?.(),
       waiting: () => {},
       progress: () => {},
-      called: () => {},
+      toolCall: () => {},
       lost: () => {},
     });
   const { link, dir } = await open();
@@ -236,13 +236,13 @@ test('what is held runs when it is permitted, and never without', async () => {
   const { link, sign } = alone;
   const held = (name: string) => {
     const plan = planOf(`echo x >>${sign(name)}`);
-    const sealed = link.seal(approve(plan, permit('test', 'is held')));
+    const sealed = link.seal(approveByPolicy(plan, allowVerdict('test', 'is held')));
     const launched = link.request({ op: 'launch', ...sealed, known: [], hold: true });
     launched.catch(() => {});
     return { id: plan.exec_id, launched };
   };
   const say = (id: ExecId, start: boolean) => link.request({ op: 'permit', exec_id: id, start });
-  assert.equal(link.holds, true);
+  assert.equal(link.canPrepare, true);
   const [first, second, third] = [held('first'), held('second'), held('third')];
   const done = alone.exited(second.id);
   await say(second.id, true);
@@ -270,8 +270,8 @@ test('a command whose record did not reach the disk never runs', async () => {
   const { link, sign } = alone;
   const begin = (name: string, permitted: Promise<unknown>) => {
     const plan = planOf(`echo x >>${sign(name)}`);
-    const options = { known: [], own: false, permitted };
-    const approved = approve(plan, permit('test', 'is recorded'));
+    const options = { known: [], own: false, committed: permitted };
+    const approved = approveByPolicy(plan, allowVerdict('test', 'is recorded'));
     return { done: alone.exited(plan.exec_id), launched: launch(link, approved, options) };
   };
   const recorded = Promise.withResolvers<void>();
@@ -296,7 +296,7 @@ test('what is made ready counts, learns what is secret, and ends with its sessio
   const value = 'correct-horse-battery-9';
   const plans = Array.from({ length: 20 }, (_, at) => planOf(`echo ${value}; : >${sign(`${at}`)}`));
   const held = plans.map((plan) => {
-    const sealed = link.seal(approve(plan, permit('test', 'is held')));
+    const sealed = link.seal(approveByPolicy(plan, allowVerdict('test', 'is held')));
     return link.request({ op: 'launch', ...sealed, known: [], hold: true });
   });
   const ends = Promise.allSettled(held);
@@ -306,7 +306,7 @@ test('what is made ready counts, learns what is secret, and ends with its sessio
   await link.request({ op: 'learn', known: [{ name: 'LATE', value }] });
   await link.request({ op: 'permit', exec_id: first.exec_id, start: true });
   await Promise.all([held[0], done]);
-  const said = await collect(link, first.exec_id, 1_024);
+  const said = await collectOutput(link, first.exec_id, 1_024);
   assert.match(said.stdout.result().text, /^\[HIDDEN:\w+\]\n$/);
   // Withdrawn at once, though nobody said a word of it; a late word is too late.
   await link.request({ op: 'close', session_id: second.session_id });
@@ -327,7 +327,8 @@ test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
   const alone = await runnerAlone();
   const { link, sign } = alone;
   const good = planOf(`echo x >>${sign('good')}`);
-  const sealed = (plan: Plan) => link.seal(approve(plan, permit('test', 'is sealed')));
+  const sealed = (plan: Plan) =>
+    link.seal(approveByPolicy(plan, allowVerdict('test', 'is sealed')));
   const refused = async (name: string, request: object): Promise<void> => {
     const answer = link.request(unchecked({ op: 'launch', ...request }));
     await assert.rejects(answer, { code: 'AUTH_FAILED' }, name);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
-import { RunnerLink } from '../src/process/link.ts';
+import { RunnerLink } from '../src/process/runner-link.ts';
 import { controlBytesMax, hmac } from '../src/runner/wire.ts';
 
 const epoch = 7;
@@ -19,7 +19,7 @@ const events = {
   exit: nothing,
   progress: nothing,
   waiting: nothing,
-  called: nothing,
+  toolCall: nothing,
   lost: nothing,
 };
 

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { enclosed } from '../src/runner/enclose.ts';
+import { enclosedArgv } from '../src/runner/enclose.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw } from './support/daemon.ts';
 import { data, startHttp, type HttpDaemon } from './support/http.ts';
@@ -221,5 +221,5 @@ test('a program is started with the descriptors on its list alone', () => {
     return `${stdout}${stderr}`.trim().split('\n');
   };
   assert.deepEqual(started(list).length, 12);
-  assert.deepEqual(started(enclosed(list, [0, 1, 2, 5, 10], {})), ['0', '1', '10', '2', '5']);
+  assert.deepEqual(started(enclosedArgv(list, [0, 1, 2, 5, 10], {})), ['0', '1', '10', '2', '5']);
 });

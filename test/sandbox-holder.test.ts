@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Holder } from '../src/command.ts';
+import type { SandboxNamespace } from '../src/command.ts';
 import { isTrlError } from '../src/errors.ts';
-import { misplacedMount } from '../src/runner/holder-check.ts';
-import { openHolder } from '../src/runner/holder.ts';
+import { findMisplacedMount } from '../src/runner/mount-check.ts';
+import { openNamespace } from '../src/runner/namespace.ts';
 import { hostMounts, openBox, runIn, temporary, whyNoBox } from './support/box.ts';
 import { eventually } from './support/processes.ts';
 
@@ -47,7 +47,7 @@ function parentOf(pid: string): number | null {
   }
 }
 
-async function holderOf(root: string): Promise<Holder> {
+async function holderOf(root: string): Promise<SandboxNamespace> {
   await using box = await openBox({ root });
   return box.box.holder;
 }
@@ -58,7 +58,7 @@ test('an open holder is a few descriptors and no process', sandboxed, async () =
   const before = { mounts: hostMounts(ws.path), children: children() };
   const namespaces = (): number =>
     readdirSync('/proc/self/fd').filter((fd) => /^(?:user|mnt|net):/.test(linkOf(fd))).length;
-  const open = await openHolder(holder);
+  const open = await openNamespace(holder);
   await open.bounded;
   assert.equal(namespaces(), 3);
   assert.deepEqual({ mounts: hostMounts(ws.path), children: children() }, before);
@@ -72,13 +72,13 @@ test('a holder that cannot be made says why and leaves nothing', sandboxed, asyn
   const holder = await holderOf(ws.path);
   const [before, left] = [descriptors(), { mounts: hostMounts(ws.path), children: children() }];
   const staged = holder.staged.map((tree) => ({ ...tree, source: '/nowhere/at/all' }));
-  const wrong: [Partial<Holder>, RegExp][] = [
+  const wrong: [Partial<SandboxNamespace>, RegExp][] = [
     [{ args: [...holder.args, '--bind', '/nowhere', '/x'] }, /nowhere/],
     [{ args: [...holder.args, '--no-such-option'] }, /Unknown option/],
     [{ tools: { ...holder.tools, bwrap: '/nowhere/bwrap', perl: null }, level: 'user' }, /ENOENT/],
     [{ tools: { ...holder.tools, bwrap: '/bin/false' } }, /before it was ready|exec/],
     ...(staged.length > 0
-      ? [[{ staged }, /open \/nowhere/] satisfies [Partial<Holder>, RegExp]]
+      ? [[{ staged }, /open \/nowhere/] satisfies [Partial<SandboxNamespace>, RegExp]]
       : []),
   ];
   for (const [change, text] of wrong) {
@@ -86,7 +86,7 @@ test('a holder that cannot be made says why and leaves nothing', sandboxed, asyn
       isTrlError(error, 'SANDBOX_UNAVAILABLE') &&
       error.message.startsWith('Cannot make the sandbox') &&
       text.test(error.message);
-    await assert.rejects(openHolder({ ...holder, ...change }), refused, String(text));
+    await assert.rejects(openNamespace({ ...holder, ...change }), refused, String(text));
   }
   assert.deepEqual({ mounts: hostMounts(ws.path), children: children() }, left);
   // Pipes of the helpers close a turn later.
@@ -104,7 +104,7 @@ test('a file system that refuses idmapped mounts is told apart', sandboxed, asyn
   const staged = holder.staged.map((tree) => ({ ...tree, source: '/proc', writable: true }));
   const isIdmap = (error: unknown): boolean =>
     isTrlError(error, 'SANDBOX_UNAVAILABLE') && error.data?.['reason'] === 'idmap';
-  await assert.rejects(openHolder({ ...holder, staged }), isIdmap);
+  await assert.rejects(openNamespace({ ...holder, staged }), isIdmap);
 });
 
 test('opening a holder can be given up', sandboxed, async () => {
@@ -112,11 +112,11 @@ test('opening a holder can be given up', sandboxed, async () => {
   const holder = await holderOf(ws.path);
   const before = children();
   const abort = new AbortController();
-  const opening = openHolder(holder, abort.signal);
+  const opening = openNamespace(holder, abort.signal);
   abort.abort(new Error('enough'));
   await assert.rejects(opening, /enough/);
   assert.deepEqual(children(), before);
-  await assert.rejects(openHolder(holder, AbortSignal.abort(new Error('never'))), /never/);
+  await assert.rejects(openNamespace(holder, AbortSignal.abort(new Error('never'))), /never/);
 });
 
 test('what a holder started ends with it when it is given up', sandboxed, async () => {
@@ -131,7 +131,7 @@ test('what a holder started ends with it when it is given up', sandboxed, async 
   chmodSync(bwrap, 0o755);
   const abort = new AbortController();
   const tools = { ...holder.tools, bwrap };
-  const opening = openHolder({ ...holder, tools, level: 'user', overlay: null }, abort.signal);
+  const opening = openNamespace({ ...holder, tools, level: 'user', overlay: null }, abort.signal);
   await eventually('the child', () => existsSync(started));
   const child = readFileSync(started, 'utf8').trim();
   abort.abort(new Error('enough'));
@@ -142,7 +142,7 @@ test('what a holder started ends with it when it is given up', sandboxed, async 
 test('commands of one holder run at once and share its loopback', sandboxed, async () => {
   using ws = temporary();
   await using box = await openBox({ root: ws.path });
-  const holder = await openHolder(box.box.holder);
+  const holder = await openNamespace(box.box.holder);
   await holder.bounded;
   try {
     const server = runIn(
@@ -181,7 +181,7 @@ test('a mount that was led elsewhere by a link is found', () => {
   const hooks = (root: string, device = '254:0'): string =>
     `${device} ${root} ${String.raw`/h/w\040s/.git/hooks`}`;
   const right = hooks(String.raw`/data/w\040s/.git/hooks`);
-  const check = (lines: readonly string[]): string | null => misplacedMount(args, info(lines));
+  const check = (lines: readonly string[]): string | null => findMisplacedMount(args, info(lines));
   assert.equal(check([usr, ws, right, hidden]), null);
   assert.equal(check([usr, ws, hooks('/home/u/.ssh'), hidden]), '/h/w s/.git/hooks');
   assert.equal(
@@ -199,7 +199,7 @@ test('a mount that was led elsewhere by a link is found', () => {
 test('a tree shown below a hidden directory is compared with what that hides', () => {
   const hide = ['--tmpfs', '/w/conf'];
   const args = ['--bind', '/w', '/w', ...hide, '--ro-bind', '/w/conf/pub', '/w/conf/pub'];
-  const check = (...lines: string[]): string | null => misplacedMount(args, info(lines));
+  const check = (...lines: string[]): string | null => findMisplacedMount(args, info(lines));
   const [ws, hidden] = ['254:0 /d /w', '0:9 / /w/conf'];
   assert.equal(check(ws, hidden, '254:0 /d/conf/pub /w/conf/pub'), null);
   assert.equal(check(ws, hidden, '254:0 /etc /w/conf/pub'), '/w/conf/pub');
@@ -222,7 +222,7 @@ test(
       renameSync(pub, `${pub}2`);
       symlinkSync(secret.path, pub);
       const refused = (error: unknown): boolean => isTrlError(error, 'SANDBOX_UNAVAILABLE');
-      await assert.rejects(openHolder(box.box.holder), refused);
+      await assert.rejects(openNamespace(box.box.holder), refused);
       unlinkSync(pub);
       renameSync(`${pub}2`, pub);
     }
@@ -236,5 +236,5 @@ test('a link put in the way while a holder is made is refused', sandboxed, async
   const holder = await holderOf(ws.path);
   renameSync(path.join(ws.path, '.vscode'), path.join(ws.path, 'v2'));
   symlinkSync(secret.path, path.join(ws.path, '.vscode'));
-  await assert.rejects(openHolder(holder), (error) => isTrlError(error, 'SANDBOX_UNAVAILABLE'));
+  await assert.rejects(openNamespace(holder), (error) => isTrlError(error, 'SANDBOX_UNAVAILABLE'));
 });

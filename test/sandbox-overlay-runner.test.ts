@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:f
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Box } from '../src/command.ts';
-import { openHolder } from '../src/runner/holder.ts';
+import { openNamespace } from '../src/runner/namespace.ts';
 import { newSessionId } from '../src/session/record.ts';
 import { hostMounts, onHost, whyNoBox } from './support/box.ts';
 import { layered, openLayered, type Layered } from './support/overlay.ts';
@@ -142,10 +142,10 @@ test('a holder that cannot take the mount of its view mounts no other', sandboxe
   assert.ok(overlay !== null);
   await using other = await openLayered({ files });
   const root = other.holder.overlay?.root ?? -1;
-  const another = openHolder(ws.box.holder, undefined, { ...overlay, root });
+  const another = openNamespace(ws.box.holder, undefined, { ...overlay, root });
   await assert.rejects(another, /changed meanwhile/);
   const gone = { ...overlay, mnt: openSync('/proc/self/ns/mnt', 'r') };
-  await assert.rejects(openHolder(ws.box.holder, undefined, gone), /view: open|enter the view/);
+  await assert.rejects(openNamespace(ws.box.holder, undefined, gone), /view: open|enter the view/);
   closeSync(gone.mnt);
   assert.equal(readdirSync(ws.overlay.work).length, 1);
 });

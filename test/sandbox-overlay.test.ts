@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import type { Overlay } from '../src/command.ts';
 import { isTrlError } from '../src/errors.ts';
-import { openHolder } from '../src/runner/holder.ts';
+import { openNamespace } from '../src/runner/namespace.ts';
 import { hostMounts, isRoot, onHost, runIn, temporary, whyNoBox } from './support/box.ts';
 import { layered, openLayered, type LayeredOptions } from './support/overlay.ts';
 
@@ -89,7 +89,7 @@ test('the workspace itself has its own mode and owner', sandboxed, async () => {
   onHost('chmod 2751 .', ws.tree);
   using other = await layered();
   onHost('chmod 2751 . && touch -d @1000000000 .', other.tree);
-  const holder = await openHolder(other.box.holder);
+  const holder = await openNamespace(other.box.holder);
   await holder.bounded;
   try {
     const seen = await runIn(holder, other.box, 'stat -c "%a %u %Y" .', { cwd: other.tree });
@@ -216,7 +216,7 @@ test('what cannot be mounted is told apart from what can', sandboxed, async () =
   const mounts = hostMounts(path.dirname(ws.tree));
   for (const [change, reason] of wrong) {
     const { holder } = ws.box;
-    const opening = openHolder({ ...holder, overlay: { ...ws.overlay, ...change } });
+    const opening = openNamespace({ ...holder, overlay: { ...ws.overlay, ...change } });
     await assert.rejects(
       opening,
       (error: unknown) =>
@@ -225,7 +225,7 @@ test('what cannot be mounted is told apart from what can', sandboxed, async () =
     );
   }
   const noPerl = { ...ws.box.holder, tools: { ...ws.box.holder.tools, perl: null } };
-  await assert.rejects(openHolder(noPerl), { code: 'SANDBOX_UNAVAILABLE' });
+  await assert.rejects(openNamespace(noPerl), { code: 'SANDBOX_UNAVAILABLE' });
   assert.equal(hostMounts(path.dirname(ws.tree)), mounts);
   assert.ok(statSync(upper).isDirectory());
 });
@@ -252,5 +252,5 @@ test('a link in the workspace’s place is not followed', sandboxed, async () =>
   onHost('echo host > f', beside.path);
   renameSync(ws.tree, `${ws.tree}.old`);
   symlinkSync(beside.path, ws.tree);
-  await assert.rejects(openHolder(ws.box.holder), { code: 'SANDBOX_UNAVAILABLE' });
+  await assert.rejects(openNamespace(ws.box.holder), { code: 'SANDBOX_UNAVAILABLE' });
 });

@@ -5,13 +5,13 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { newIdentity, parseIdentities } from '../src/sealing/keys.ts';
-import { reveal } from '../src/sealing/reveal.ts';
+import { generateIdentity, parseIdentities } from '../src/sealing/keys.ts';
+import { revealRawLog } from '../src/sealing/reveal.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { openSession } from './support/session.ts';
 
-const { identity, recipient } = newIdentity();
+const { identity, recipient } = generateIdentity();
 const identities = parseIdentities(identity);
 const token = 'Zq7TfKx2pLw9VbRd4Nc8';
 
@@ -39,7 +39,9 @@ const rawDirectory = (daemon: Daemon): string => {
 
 async function revealed(base: string): Promise<string> {
   let text = '';
-  for await (const { bytes } of reveal(base, identities)) text += Buffer.from(bytes).toString();
+  for await (const { bytes } of revealRawLog(base, identities)) {
+    text += Buffer.from(bytes).toString();
+  }
   return text;
 }
 

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { newIdentity } from '../src/sealing/keys.ts';
-import { RawLogWriter } from '../src/sealing/writer.ts';
+import { generateIdentity } from '../src/sealing/keys.ts';
+import { RawLogWriter } from '../src/sealing/raw-log-writer.ts';
 
 const document = path.join(path.dirname(import.meta.dirname), 'docs/raw-logs.md');
 const [, program = ''] = /```js\n([^]*?)```/.exec(readFileSync(document, 'utf8')) ?? [];
@@ -14,13 +14,16 @@ const [, program = ''] = /```js\n([^]*?)```/.exec(readFileSync(document, 'utf8')
 test('the program of docs/raw-logs.md reads what was sealed, and nothing altered', async () => {
   const dir = mkdtempSync(path.join(tmpdir(), 'trl-raw-document-'));
   try {
-    const [own, other] = [newIdentity(), newIdentity()];
+    const [own, other] = [generateIdentity(), generateIdentity()];
     const options = {
       base: path.join(dir, 'x-1'),
       recipients: [other.recipient, own.recipient],
       bytesMax: 1 << 30,
     };
-    const writer = new RawLogWriter(options, { failed: ({ why }) => assert.fail(why), room() {} });
+    const writer = new RawLogWriter(options, {
+      onFailure: ({ why }) => assert.fail(why),
+      onRoom() {},
+    });
     const lines = Array.from({ length: 30_000 }, (_, at) => `line ${at} of the output\n`).join('');
     writer.append('stdout', Buffer.from(lines));
     writer.append('stderr', Buffer.from('and an error\n'));
@@ -28,7 +31,7 @@ test('the program of docs/raw-logs.md reads what was sealed, and nothing altered
     await writer.end();
     writeFileSync(path.join(dir, 'read.mjs'), program);
     writeFileSync(path.join(dir, 'own.txt'), `# a comment\n${own.identity}\n`);
-    writeFileSync(path.join(dir, 'stranger.txt'), `${newIdentity().identity}\n`);
+    writeFileSync(path.join(dir, 'stranger.txt'), `${generateIdentity().identity}\n`);
     const read = (identity: string) =>
       spawnSync(process.execPath, ['read.mjs', options.base, identity], {
         cwd: dir,

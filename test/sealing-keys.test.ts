@@ -7,10 +7,10 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { decodeBech32, encodeBech32 } from '../src/sealing/bech32.ts';
 import {
-  newIdentity,
+  generateIdentity,
   parseIdentities,
   parseRecipient,
-  whyNoRecipient,
+  checkRecipient,
 } from '../src/sealing/keys.ts';
 
 const decoded = (text: string) => {
@@ -72,19 +72,19 @@ describe('a recipient', () => {
   const kit = 'AGE-SECRET-KEY-1XMWWC06LY3EE5RYTXM9MFLAZ2U56JJJ36S0MYPDRWSVLUL66MV4QX3S7F6';
 
   test('of age is one', () => {
-    assert.equal(whyNoRecipient(published), null);
+    assert.equal(checkRecipient(published), null);
     assert.equal(parseRecipient(published).text, published);
     assert.equal(parseIdentities(kit).length, 1);
   });
 
   test('belongs to the identity that it was made with', () => {
-    const { identity, recipient } = newIdentity();
+    const { identity, recipient } = generateIdentity();
     assert.match(identity, /^AGE-SECRET-KEY-1[A-Z0-9]{58}$/);
     const file = `# created: today\n# public key: ${recipient}\n\n${identity}\n`;
     const [found, ...others] = parseIdentities(file);
     assert.equal(found?.recipient.text, recipient);
     assert.deepEqual(others, []);
-    assert.notEqual(newIdentity().recipient, recipient);
+    assert.notEqual(generateIdentity().recipient, recipient);
   });
 
   test('is the one that age-keygen tells', { skip: whyNoAge() }, () => {
@@ -94,13 +94,13 @@ describe('a recipient', () => {
     });
     const recipient = execFileSync('age-keygen', ['-y'], { encoding: 'utf8', input: file }).trim();
     assert.equal(parseIdentities(file)[0]?.recipient.text, recipient);
-    const own = newIdentity();
+    const own = generateIdentity();
     const told = execFileSync('age-keygen', ['-y'], { encoding: 'utf8', input: own.identity });
     assert.equal(told.trim(), own.recipient);
   });
 
   test('is refused in words that name what is wrong', () => {
-    const { identity, recipient } = newIdentity();
+    const { identity, recipient } = generateIdentity();
     const wrong = recipient.slice(0, -1) + (recipient.endsWith('q') ? 'p' : 'q');
     const rows: readonly (readonly [string, RegExp])[] = [
       ['', /must be the public key of an auditor/],
@@ -124,14 +124,14 @@ describe('a recipient', () => {
       ],
     ];
     for (const [text, words] of rows) {
-      assert.match(whyNoRecipient(text) ?? 'none', words, text);
+      assert.match(checkRecipient(text) ?? 'none', words, text);
       if (/nothing can/.test(words.source)) continue;
       assert.throws(() => parseRecipient(text), { reason: 'malformed' }, text);
     }
   });
 
   test('that is a secret is never repeated in what is said of it', () => {
-    const { identity } = newIdentity();
+    const { identity } = generateIdentity();
     const broken = identity.slice(0, -1) + (identity.endsWith('Q') ? 'P' : 'Q');
     for (const text of [identity, broken, identity.toLowerCase()]) {
       const said: string[] = [];
@@ -146,7 +146,7 @@ describe('a recipient', () => {
     }
     assert.throws(() => parseIdentities(`# x\n${broken}\n`), /Line 2 .* wrong checksum/);
     assert.throws(() => parseIdentities('# only a comment\n'), /holds no identity/);
-    assert.throws(() => parseIdentities(newIdentity().recipient), /is a public key/);
+    assert.throws(() => parseIdentities(generateIdentity().recipient), /is a public key/);
   });
 });
 

@@ -10,12 +10,12 @@ import { after, describe, test } from 'node:test';
 import type { ExecId } from '../src/command.ts';
 import type { KnownSecret } from '../src/redacted.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { Tags } from '../src/redaction/tag.ts';
-import { Channel } from '../src/redactor/channel.ts';
-import { SealingError } from '../src/sealing/error.ts';
-import { openHeader } from '../src/sealing/header.ts';
-import { newIdentity, parseIdentities } from '../src/sealing/keys.ts';
-import { reveal } from '../src/sealing/reveal.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
+import { RedactorChannel } from '../src/redactor/channel.ts';
+import { SealingError } from '../src/sealing/sealing-error.ts';
+import { decryptHeader } from '../src/sealing/header.ts';
+import { generateIdentity, parseIdentities } from '../src/sealing/keys.ts';
+import { revealRawLog } from '../src/sealing/reveal.ts';
 import { descendantsOf, eventually } from './support/processes.ts';
 import { openLoneRunner, type LoneRunner } from './support/runner.ts';
 import { applied, transforms } from './support/transforms.ts';
@@ -29,7 +29,7 @@ const newDirectory = (): string => {
   return dir;
 };
 
-const { identity, recipient } = newIdentity();
+const { identity, recipient } = generateIdentity();
 const identities = parseIdentities(identity);
 const GiB = 1024 ** 3;
 
@@ -38,7 +38,7 @@ async function sealed(base: string) {
   const parts = { stdout: [Buffer.alloc(0)], stderr: [Buffer.alloc(0)] };
   let why: string | null = null;
   try {
-    for await (const { stream, bytes } of reveal(base, identities)) {
+    for await (const { stream, bytes } of revealRawLog(base, identities)) {
       parts[stream].push(Buffer.from(bytes));
     }
   } catch (error) {
@@ -49,7 +49,7 @@ async function sealed(base: string) {
   return { stdout: stdout.toString('latin1'), stderr: stderr.toString('latin1'), why };
 }
 
-const tags = new Tags(Buffer.alloc(32, 7));
+const tags = new RedactionTags(Buffer.alloc(32, 7));
 const indexOf = (known: readonly KnownSecret[]): KnownIndex | null =>
   known.length === 0
     ? null
@@ -70,7 +70,7 @@ async function through(
   const seal = { base, recipients: [recipient], bytesMax: GiB };
   const secrets = known.map((value, at) => ({ name: `K${at}`, value }));
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
-  const channel = new Channel(
+  const channel = new RedactorChannel(
     { channel: 1, command: 'cat', known: secrets, interactive: false, reveal: [], seal },
     { index: indexOf(secrets), tags, options },
     { give: () => {}, unsealed: ({ why }) => assert.fail(why) },
@@ -312,7 +312,7 @@ test('nobody at run time has an identity, and the data key is forgotten at the e
   assert.ok(redactor !== undefined);
   // What opens this log alone is there while it is written, and not a moment longer.
   const header = readFileSync(`${place.base(id)}.key`);
-  const { dataKey } = openHeader(header, id, identities);
+  const { dataKey } = decryptHeader(header, id, identities);
   assert.equal(memoryHolds(redactor.pid, dataKey), true);
   writeFileSync(path.join(place.dir, 'go'), '');
   await ended;

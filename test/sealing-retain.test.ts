@@ -4,21 +4,21 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { openAuditLog } from '../src/audit/logs.ts';
-import { readEvents } from '../src/audit/read.ts';
+import { openAuditLog } from '../src/audit/open-log.ts';
+import { readEvents } from '../src/audit/read-events.ts';
 import type { RawLog } from '../src/command.ts';
 import { Auditing } from '../src/daemon/auditing/auditing.ts';
 import { RawLogs } from '../src/daemon/auditing/raw-logs.ts';
-import { newIdentity } from '../src/sealing/keys.ts';
-import { RawLogWriter } from '../src/sealing/writer.ts';
+import { generateIdentity } from '../src/sealing/keys.ts';
+import { RawLogWriter } from '../src/sealing/raw-log-writer.ts';
 
-const { recipient } = newIdentity();
+const { recipient } = generateIdentity();
 
 /** Seals a line as the raw log of `exec`, which looks as old as `age` says. */
 async function sealed(directory: string, exec: string, age: number): Promise<RawLog> {
   const base = path.join(directory, exec);
   const options = { base, recipients: [recipient], bytesMax: 1 << 20 };
-  const writer = new RawLogWriter(options, { failed: () => assert.fail(), room: () => {} });
+  const writer = new RawLogWriter(options, { onFailure: () => assert.fail(), onRoom: () => {} });
   writer.append('stdout', Buffer.from('one line\n'));
   const log = await writer.end();
   assert.ok(log !== null);

@@ -11,11 +11,11 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { RawLog } from '../src/command.ts';
 import { encodeBech32 } from '../src/sealing/bech32.ts';
-import { SealingError, type SealingReason } from '../src/sealing/error.ts';
-import { newIdentity, parseIdentities, type Identity } from '../src/sealing/keys.ts';
-import { reveal, sealedDigest } from '../src/sealing/reveal.ts';
-import { keptLogs, retain, shred } from '../src/sealing/shred.ts';
-import { RawLogWriter, type SealFailure } from '../src/sealing/writer.ts';
+import { SealingError, type SealingReason } from '../src/sealing/sealing-error.ts';
+import { generateIdentity, parseIdentities, type AgeIdentity } from '../src/sealing/keys.ts';
+import { revealRawLog, digestRawLog } from '../src/sealing/reveal.ts';
+import { listRawLogs, applyRawLogRetention, shredRawLog } from '../src/sealing/retention.ts';
+import { RawLogWriter, type SealFailure } from '../src/sealing/raw-log-writer.ts';
 
 const root = mkdtempSync(path.join(tmpdir(), 'trl-sealing-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -24,10 +24,10 @@ const newBase = (): string => path.join(root, 'raw', `x-${(made += 1)}`);
 
 interface Pair {
   readonly recipient: string;
-  readonly identities: readonly Identity[];
+  readonly identities: readonly AgeIdentity[];
 }
 function newPair(): Pair {
-  const { identity, recipient } = newIdentity();
+  const { identity, recipient } = generateIdentity();
   return { recipient, identities: parseIdentities(identity) };
 }
 const auditor = newPair();
@@ -42,7 +42,7 @@ async function seal(
 ): Promise<{ readonly log: RawLog | null; readonly failures: readonly string[] }> {
   const failures: string[] = [];
   const failed = ({ why }: SealFailure): void => void failures.push(why);
-  const events = { failed, room: () => {} };
+  const events = { onFailure: failed, onRoom: () => {} };
   const writer = new RawLogWriter({ base, recipients, bytesMax }, events);
   for (const [stream, bytes] of output) writer.append(stream, bytes);
   return { log: await writer.end(), failures };
@@ -63,7 +63,7 @@ async function read(
     stderr: Buffer.concat(parts.stderr),
   });
   try {
-    for await (const { stream, offset, bytes } of reveal(base, identities)) {
+    for await (const { stream, offset, bytes } of revealRawLog(base, identities)) {
       assert.equal(offset, given()[stream].length);
       parts[stream].push(Buffer.from(bytes));
     }
@@ -107,7 +107,7 @@ describe('what was sealed', () => {
       const recipients = [auditor.recipient];
       const told = { sha256, bytes: file.length, plain_bytes: total, complete: true };
       assert.deepEqual(log, { ...told, why: null, recipients });
-      assert.deepEqual(await sealedDigest(base), { sha256, bytes: file.length });
+      assert.deepEqual(await digestRawLog(base), { sha256, bytes: file.length });
     });
     await fc.assert(property, { numRuns: 30 });
   });
@@ -138,12 +138,12 @@ describe('what was sealed', () => {
     assert.equal((await read(base, both)).why, null);
     const refused = await read(base, stranger.identities);
     assert.deepEqual([refused.why, refused.stdout.length], ['wrong-identity', 0]);
-    await assert.rejects(reveal(base, stranger.identities).next(), new RegExp(one.recipient));
+    await assert.rejects(revealRawLog(base, stranger.identities).next(), new RegExp(one.recipient));
   });
 
   test('is written at once when output rests, so a kill takes little', async () => {
     const base = newBase();
-    const events = { failed: () => assert.fail(), room: () => {} };
+    const events = { onFailure: () => assert.fail(), onRoom: () => {} };
     const writer = new RawLogWriter(
       { base, recipients: [auditor.recipient], bytesMax: GiB },
       events,
@@ -294,16 +294,16 @@ describe('what cannot be written', () => {
   });
 
   test('does not hold its source back for ever', async () => {
-    const events = { failed: () => {}, room: () => {} };
+    const events = { onFailure: () => {}, onRoom: () => {} };
     const options = { base: newBase(), recipients: [auditor.recipient], bytesMax: 10 };
     const writer = new RawLogWriter(options, events);
     const told = new Promise<void>((resolve) => {
-      events.room = resolve;
+      events.onRoom = resolve;
     });
     for (let n = 0; n < 40; n += 1) writer.append('stdout', noise(60_000));
-    assert.equal(writer.behind, true);
+    assert.equal(writer.isBehind, true);
     await told;
-    assert.equal(writer.behind, false);
+    assert.equal(writer.isBehind, false);
     await writer.end();
   });
 });
@@ -312,10 +312,10 @@ describe('shredded,', () => {
   test('a log is read by nobody, and its sealed bytes stay', async () => {
     const base = newBase();
     const { log } = await seal(base, [['stdout', Buffer.from('x')]]);
-    assert.equal(await shred(base), true);
+    assert.equal(await shredRawLog(base), true);
     assert.equal((await read(base)).why, 'shredded');
-    assert.deepEqual(await sealedDigest(base), { sha256: log?.sha256, bytes: log?.bytes });
-    assert.equal(await shred(base), false);
+    assert.deepEqual(await digestRawLog(base), { sha256: log?.sha256, bytes: log?.bytes });
+    assert.equal(await shredRawLog(base), false);
   });
 
   test('the oldest go beyond the bound, recorded first, but none that runs', async () => {
@@ -324,9 +324,9 @@ describe('shredded,', () => {
       await seal(path.join(directory, name), [['stdout', noise(30_000)]]);
       utimesSync(path.join(directory, `${name}.log`), 1_000 + at, 1_000 + at);
     }
-    const [{ bytes } = { bytes: 0 }] = await keptLogs(directory);
+    const [{ bytes } = { bytes: 0 }] = await listRawLogs(directory);
     const recorded: string[] = [];
-    const gone = await retain(directory, {
+    const gone = await applyRawLogRetention(directory, {
       bytesMax: bytes * 2.5,
       isRunning: (exec) => exec === 'x-a',
       record: async ({ exec }) => {
@@ -342,7 +342,7 @@ describe('shredded,', () => {
         ['x-b', 'x-c'],
       ],
     );
-    const left = await keptLogs(directory);
+    const left = await listRawLogs(directory);
     assert.deepEqual(
       left.map(({ exec }) => exec),
       ['x-a', 'x-d'],
@@ -350,9 +350,11 @@ describe('shredded,', () => {
     // What cannot be recorded stays.
     const record = (): Promise<void> => Promise.reject(new Error('no'));
     const nobody = (): boolean => false;
-    await assert.rejects(retain(directory, { bytesMax: 0, isRunning: nobody, record }));
-    assert.equal((await keptLogs(directory)).length, 2);
-    assert.deepEqual(await keptLogs(path.join(root, 'nowhere')), []);
+    await assert.rejects(
+      applyRawLogRetention(directory, { bytesMax: 0, isRunning: nobody, record }),
+    );
+    assert.equal((await listRawLogs(directory)).length, 2);
+    assert.deepEqual(await listRawLogs(path.join(root, 'nowhere')), []);
   });
 });
 

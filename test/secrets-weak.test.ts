@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { KnownValue } from '../src/redaction/finding.ts';
-import { openKnown } from '../src/redaction/known/open.ts';
-import { maskText } from '../src/redaction/known/whole.ts';
-import { maskersOf, openRedactor } from '../src/redaction/open.ts';
-import { Tags } from '../src/redaction/tag.ts';
+import type { KnownValue } from '../src/redaction/secret-finding.ts';
+import { buildKnownIndex } from '../src/redaction/known/build-index.ts';
+import { maskText } from '../src/redaction/known/mask-text.ts';
+import { makeMaskers, openRedactor } from '../src/redaction/open-redactor.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { openSession } from './support/session.ts';
@@ -80,7 +80,7 @@ describe('a weak value is hidden', () => {
     value,
     tag: `[${name}]`,
   }));
-  const index = openKnown(values);
+  const index = buildKnownIndex(values);
   const masked = (text: string): string => maskText(index, text).text;
 
   test('beside its name, another name of a secret, and in a login', () => {
@@ -169,7 +169,7 @@ describe('a weak value is hidden', () => {
     const wanted =
       /^a postgres\nPOSTGRES_PASSWORD=\[HIDDEN:\w+\]\nredis:\/\/:\[HIDDEN:\w+\]@cache\n$/;
     const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
-    const tags = new Tags(Buffer.alloc(32, 7));
+    const tags = new RedactionTags(Buffer.alloc(32, 7));
     for (const [size, isKnown] of [
       [1, true],
       [7, true],
@@ -177,8 +177,14 @@ describe('a weak value is hidden', () => {
       [3, false],
     ] as const) {
       const known = isKnown ? index : null;
-      const stream = openRedactor({ options, prior: 'none', index: known, tags, told: () => {} });
-      if (!isKnown) stream.learn(maskersOf(index));
+      const stream = openRedactor({
+        options,
+        prior: 'none',
+        index: known,
+        tags,
+        onRedaction: () => {},
+      });
+      if (!isKnown) stream.learn(makeMaskers(index));
       const out: Uint8Array[] = [];
       for (let at = 0; at < text.length; at += size) {
         out.push(stream.push(Buffer.from(text.slice(at, at + size))));

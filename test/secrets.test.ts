@@ -5,14 +5,14 @@ import { inspect } from 'node:util';
 import { isTrlError, TrlError } from '../src/errors.ts';
 import { checkMaskable } from '../src/redaction/known/maskable.ts';
 import { EnvironmentSource } from '../src/secrets/environment-source.ts';
-import { Secrets } from '../src/secrets/secrets.ts';
-import type { Source } from '../src/secrets/source.ts';
+import { SecretStore } from '../src/secrets/secret-store.ts';
+import type { SecretSource } from '../src/secrets/source.ts';
 
 const value = 'c0rrect-horse-Battery';
 
-function fakeSource(values: Record<string, string | Error>, more: Partial<Source> = {}) {
+function fakeSource(values: Record<string, string | Error>, more: Partial<SecretSource> = {}) {
   const reads: string[] = [];
-  const source: Source = {
+  const source: SecretSource = {
     kind: 'command',
     origin: 'fake',
     mark: () => null,
@@ -29,9 +29,9 @@ function fakeSource(values: Record<string, string | Error>, more: Partial<Source
   return { source, reads, values };
 }
 
-function open(sources: readonly Source[]) {
+function open(sources: readonly SecretSource[]) {
   const time = { now: 1_000_000 };
-  const secrets = new Secrets({ sources, checkMaskable, clock: () => time.now });
+  const secrets = new SecretStore({ sources, checkMaskable, clock: () => time.now });
   return { secrets, time };
 }
 
@@ -165,7 +165,7 @@ test('what no source has is refused with what a person can do', async () => {
 
 test('a source that fails is named; an absent keyring hides no other answer', async () => {
   const failing = new TrlError('SECRET_UNAVAILABLE', 'Cannot read the file: chmod 600 x');
-  const broken: Partial<Source> = {
+  const broken: Partial<SecretSource> = {
     kind: 'dotenv',
     origin: '/x',
     names: () => Promise.reject(failing),

@@ -6,9 +6,9 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { shareOf, shareTaken } from '../src/limits.ts';
+import { fairShareOf, fairShareRefusal } from '../src/limits.ts';
 import { callTool } from '../src/tools/index.ts';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon, Json, RawClient } from './support/daemon.ts';
@@ -44,17 +44,17 @@ test('of each bound a caller that holds none finds a place, whatever one other d
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 128 }), (bound) => {
       const holders: string[] = [];
-      while (shareTaken(holders, 'client a', bound) === null && holders.length <= bound) {
+      while (fairShareRefusal(holders, 'client a', bound) === null && holders.length <= bound) {
         holders.push('client a');
       }
-      assert.equal(holders.length, shareOf(bound).caller);
+      assert.equal(holders.length, fairShareOf(bound).caller);
       if (bound < 4) return;
       assert.ok(holders.length < bound);
-      assert.equal(shareTaken(holders, 'client b', bound), null);
+      assert.equal(fairShareRefusal(holders, 'client b', bound), null);
       // Those with many leave the last places to those with few.
       holders.fill('client b', 0, Math.ceil(holders.length / 2));
-      assert.notEqual(shareTaken(holders, 'client b', bound), null);
-      assert.equal(shareTaken(holders, 'client c', bound), null);
+      assert.notEqual(fairShareRefusal(holders, 'client b', bound), null);
+      assert.equal(fairShareRefusal(holders, 'client c', bound), null);
     }),
   );
 });
@@ -63,7 +63,7 @@ describe('on the socket', { skip: whyNoBox }, () => {
   test('the commands of one session and one client leave room for others', async () => {
     const [greedy, other] = [await raw(daemon.socketPath), await raw(daemon.socketPath)];
     const [one, two] = [await sessionOf(greedy, { name: 'mine' }), await sessionOf(greedy)];
-    const share = shareOf(max);
+    const share = fairShareOf(max);
     for (let held = 0; held < share.session; held += 1) assert.ok((await start(greedy, one)).ok);
     const { error } = await start(greedy, one);
     assert.equal(error.code, 'QUOTA_EXCEEDED');
@@ -83,7 +83,7 @@ describe('on the socket', { skip: whyNoBox }, () => {
   test('the sessions of one client leave room, and the refusal says which to end', async () => {
     const [greedy, other] = [await raw(daemon.socketPath), await raw(daemon.socketPath)];
     const made: string[] = [];
-    for (let held = 0; held < shareOf(max).caller; held += 1) {
+    for (let held = 0; held < fairShareOf(max).caller; held += 1) {
       const session = await sessionOf(greedy);
       made.push(session);
       assert.equal((await run(greedy, session)).data.exit_code, 0);
@@ -98,14 +98,14 @@ describe('on the socket', { skip: whyNoBox }, () => {
     const free = await sessionOf(other);
     assert.equal((await run(other, free)).data.exit_code, 0);
     await endAll(other, [free]);
-    await using runtime = await connect({ socketPath: daemon.socketPath });
+    await using runtime = await connectLocal({ socketPath: daemon.socketPath });
     const context = { client: runtime, signal: AbortSignal.timeout(240_000), progress: () => {} };
     const sessions = {
       session: never,
-      likely: never,
-      open: never,
-      online: never,
-      parked: new Map(),
+      cachedSession: never,
+      newSession: never,
+      networkSession: never,
+      queuedExecutions: new Map(),
     };
     const full = { ...context, sessions, workspace: { root: daemon.root } };
     const closed = await callTool(full, 'terminal_close', { session_id: oldest });
@@ -116,7 +116,7 @@ describe('on the socket', { skip: whyNoBox }, () => {
 
   test('sessions of one who connects anew for each call count together', async () => {
     const sessions: string[] = [];
-    for (let held = 0; held <= shareOf(max).session; held += 1) {
+    for (let held = 0; held <= fairShareOf(max).session; held += 1) {
       const once = await raw(daemon.socketPath);
       sessions.push(await sessionOf(once));
       once.drop();
@@ -127,7 +127,7 @@ describe('on the socket', { skip: whyNoBox }, () => {
       const started = await start(caller, session);
       codes.push(started.ok === true ? 'ok' : started.error.code);
     }
-    assert.equal(codes.filter((code) => code === 'ok').length, shareOf(max).caller);
+    assert.equal(codes.filter((code) => code === 'ok').length, fairShareOf(max).caller);
     await endAll(caller, sessions);
   });
 

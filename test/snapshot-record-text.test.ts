@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { partsOf, RecordText } from '../src/snapshot/record-text.ts';
+import { jsonTextParts, RecordText } from '../src/snapshot/record-text.ts';
 import { hmacWith } from '../src/snapshot/seal.ts';
 
 const listsOf = (value: fc.Arbitrary<unknown>): fc.Arbitrary<object> =>
@@ -15,7 +15,7 @@ test('the parts of a value are together what JSON makes of it', async () => {
   await fc.assert(
     fc.asyncProperty(listsOf(any), async (value) => {
       const whole = JSON.stringify(value);
-      assert.equal([...partsOf(value)].join(''), whole);
+      assert.equal([...jsonTextParts(value)].join(''), whole);
       const text = new RecordText(value);
       assert.equal((await text.bytes()).toString(), whole);
       assert.deepEqual(text.value(), JSON.parse(whole));
@@ -32,7 +32,7 @@ test('a value of long lists is no text before it is written, and then in small p
   assert.equal(asked, 0, 'it was made to text where it was handed over');
   assert.ok(text.size >= changes.length, 'it counts for nothing while it waits');
   let most = 0;
-  for (let before = 0, parts = partsOf({ changes: counted }); parts.next().done !== true;) {
+  for (let before = 0, parts = jsonTextParts({ changes: counted }); parts.next().done !== true;) {
     most = Math.max(most, asked - before);
     before = asked;
   }

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Entry, TreeId } from '../src/change.ts';
-import { TreeIdentity } from '../src/snapshot/tree.ts';
-import { rootHash, withLeaf, withoutLeaf, type Trie } from '../src/snapshot/trie.ts';
+import { TreeIdentity } from '../src/snapshot/tree-identity.ts';
+import { rootHash, withLeaf, withoutLeaf, type MerkleTrie } from '../src/snapshot/merkle-trie.ts';
 import { hash } from 'node:crypto';
 
 const sha = (text: string): string => hash('sha256', text, 'hex');
@@ -82,7 +82,7 @@ test('a trie has the hash of what is in it, built afresh in any order', () => {
   const keys = fc.array(fc.tuple(fc.nat(40), fc.boolean()), { maxLength: 80 });
   fc.assert(
     fc.property(keys, (steps_) => {
-      let trie: Trie | null = null;
+      let trie: MerkleTrie | null = null;
       const present = new Set<number>();
       // Keys that share their first bytes, so that branches lie deep and fold again.
       const keyOf = (n: number): Buffer => {
@@ -94,7 +94,7 @@ test('a trie has the hash of what is in it, built afresh in any order', () => {
         if (isAdded) present.add(n);
         else present.delete(n);
       }
-      let fresh: Trie | null = null;
+      let fresh: MerkleTrie | null = null;
       for (const n of [...present].toSorted((a, b) => a - b)) {
         fresh = withLeaf(fresh, keyOf(n), keyOf(n));
       }
@@ -108,7 +108,7 @@ test('nobody who began to watch at another time, or missed something, has an equ
   const identity = new TreeIdentity();
   const first = identity.id();
   assert.notEqual(new TreeIdentity().id(), first);
-  identity.outside();
+  identity.noteUnrecordedChange();
   assert.notEqual(identity.id(), first);
 });
 

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
-import { Catalog, made } from '../src/snapshot/catalog.ts';
+import { Catalog, createStoredContent } from '../src/snapshot/catalog.ts';
 import { RecordText } from '../src/snapshot/record-text.ts';
 import { Segments } from '../src/snapshot/segments.ts';
 import { SnapshotStore } from '../src/snapshot/store.ts';
-import { Writer } from '../src/snapshot/writer.ts';
+import { SegmentWriter } from '../src/snapshot/segment-writer.ts';
 
 const key = Buffer.alloc(32, 4);
 const log = (): void => undefined;
@@ -36,7 +36,7 @@ for (const { steps, code, told } of failures) {
         broken.clear();
         return active;
       };
-      const writer = new Writer({ catalog, directory: dir, segment });
+      const writer = new SegmentWriter({ catalog, directory: dir, segment });
       const append = (id: string): void => {
         const at = { kind: 'changes', id, atMs: 1, pinned: false, contents: [], originals: 0 };
         const record = { ...at, place: null, text: new RecordText({ id }) };
@@ -80,9 +80,9 @@ test('many contents go out in batches, in order, while others run', async () => 
     const segments = await Segments.open({ directory: dir, key, segmentBytes: 1e9, log }, log);
     const catalog = new Catalog();
     const segment = (): ReturnType<Segments['active']> => segments.active();
-    const writer = new Writer({ catalog, directory: dir, segment });
+    const writer = new SegmentWriter({ catalog, directory: dir, segment });
     const all = Array.from({ length: 40 }, (_, n) => {
-      const content = made(`${n}`, null, 1);
+      const content = createStoredContent(`${n}`, null, 1);
       content.plain = Buffer.alloc(200_000, n);
       catalog.addContent(content);
       writer.add({ type: 'content', content, payload: null });

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { Tags } from '../src/redaction/tag.ts';
-import { withValues } from '../src/workspace/commit/tag-values.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
+import { restoreTagValues } from '../src/workspace/commit/tag-values.ts';
 
-const tags = new Tags(new Uint8Array(32).fill(7));
+const tags = new RedactionTags(new Uint8Array(32).fill(7));
 const [one, two] = ['q7Wm2xLp9RtZ4vNc', 'Zq8Wm2xLp9RtZ4v='];
 const [tag, other] = [tags.of(one), tags.of(two)];
 const lines = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n'.repeat(3);
@@ -28,7 +28,7 @@ const restored: readonly (readonly [string, string, string, string])[] = [
 ];
 for (const [name, before, after, wanted] of restored) {
   test(`a value comes back: ${name}`, () => {
-    assert.equal(withValues(before, after, tags), wanted);
+    assert.equal(restoreTagValues(before, after, tags), wanted);
   });
 }
 
@@ -47,12 +47,12 @@ const refused: readonly (readonly [string, string, string])[] = [
   ['of a value that is in the line', `k=a${one}\n`, `k=${tag}\n`],
 ];
 for (const [name, before, after] of refused) {
-  test(`no value comes: ${name}`, () => assert.equal(withValues(before, after, tags), null));
+  test(`no value comes: ${name}`, () => assert.equal(restoreTagValues(before, after, tags), null));
 }
 
 test('what is no tag, or of nobody, is text like any other', () => {
   for (const text of [`k=${tag.slice(0, -1)}\n`, 'k=[HIDDEN:0a0b0c0d0e]\n', `k=HIDDEN\n`]) {
-    assert.equal(withValues(`k=${one}\n`, text, tags), text);
+    assert.equal(restoreTagValues(`k=${one}\n`, text, tags), text);
   }
 });
 
@@ -65,7 +65,7 @@ test('what is put back never has a value that the line of the file did not have'
   const has = (line: string): boolean => line.includes(one) || line.includes(two);
   fc.assert(
     fc.property(text, text, (before, after) => {
-      const found = withValues(before, after, tags);
+      const found = restoreTagValues(before, after, tags);
       if (found === null) return;
       const known = new Set([before, after].flatMap((all) => all.split('\n').map(bare)));
       for (const line of found.split('\n').filter(has)) assert.ok(known.has(bare(line)), line);
@@ -76,7 +76,7 @@ test('what is put back never has a value that the line of the file did not have'
 
 test('a file made to be searched for long is given up', () => {
   const before = `${'a'.repeat(40)}\n`.repeat(60_000);
-  assert.equal(withValues(before, `${tag}\n`, tags), null);
+  assert.equal(restoreTagValues(before, `${tag}\n`, tags), null);
   const packed = 'b'.repeat(60_000);
-  assert.equal(withValues(packed, `${tag}${other}\n`, tags), null);
+  assert.equal(restoreTagValues(packed, `${tag}${other}\n`, tags), null);
 });

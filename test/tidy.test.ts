@@ -15,15 +15,15 @@ const words = [
   'canonical.ts',
   'change.ts',
   'command.ts',
-  'contents.ts',
+  'content-store.ts',
   'embedded.ts',
   'errors.ts',
   'frame.ts',
-  'hidden.ts',
+  'hidden-characters.ts',
   'launcher-variables.ts',
   'limits.ts',
-  'names.ts',
-  'nearest.ts',
+  'variable-names.ts',
+  'nearest-word.ts',
   'quote.ts',
   'redacted.ts',
 ];
@@ -74,9 +74,9 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['host', place([...concepts, 'protocol'])],
   ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
-  ['question.ts', place(['world.ts', ...concepts])],
-  ['run.ts', place(['question.ts', 'world.ts', ...concepts])],
-  ['world.ts', place(concepts)],
+  ['approval-subject.ts', place(['execution.ts', ...concepts])],
+  ['run.ts', place(['approval-subject.ts', 'execution.ts', ...concepts])],
+  ['execution.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
   // Each method of the wire, defined once.
   ['api', place(['protocol', 'audit'], ['zod'])],
@@ -169,15 +169,15 @@ test('every import follows the import table', () => {
 
 test('the daemon reaches the files of workspaces through the port of their host alone', () => {
   // What these do, they do with paths and rules.
-  const files = 'byte-path|descriptor|inspect|rules|slices';
-  const below = 'changes/compare|changes/digest|projection/visibility';
+  const files = 'byte-path|descriptor|inspect-path|path-rules|time-slices';
+  const below = 'changes/change-kind|changes/changes-digest|projection/visibility';
   const pure = new RegExp(`/workspace/(?:${files}|${below})\\.ts$`);
   const exceptions = new Map([
     ['src/daemon/open-core.ts', /\/host\/local\.ts$/],
     // Whether the directory it was started in can be a root.
     ['src/daemon/args.ts', /\/workspace\/project\.ts$/],
     // Where the runtime's own configuration lies.
-    ['src/daemon/authority.ts', /\/workspace\/(?:hardlinks|way)\.ts$/],
+    ['src/daemon/runtime-files.ts', /\/workspace\/(?:hardlinks|link-trail)\.ts$/],
   ]);
   const wrong = globSync('src/daemon/**/*.ts', { cwd: root }).flatMap((file) =>
     importsOf(file)

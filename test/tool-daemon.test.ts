@@ -6,9 +6,9 @@ import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:f
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { isTrlError } from '../src/errors.ts';
-import { callUntil } from '../src/tools/index.ts';
+import { callRegisteredTool } from '../src/tools/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, surroundings, type Daemon, type Json } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
@@ -292,7 +292,7 @@ test('is listed, called and checked at the command line', { skip }, async () => 
 });
 
 test('that a program offers is answered by it, as long as it lasts', { skip }, async () => {
-  await using client = await connect({ socketPath: daemon.socketPath, ephemeral: false });
+  await using client = await connectLocal({ socketPath: daemon.socketPath, ephemeral: false });
   let heard = 0;
   const offer = await client.registerTool({
     name: 'add',
@@ -333,7 +333,7 @@ test('that a program offers is answered by it, as long as it lasts', { skip }, a
 });
 
 test('of a program is told when nobody waits for its answer any more', { skip }, async () => {
-  await using client = await connect({ socketPath: daemon.socketPath, ephemeral: false });
+  await using client = await connectLocal({ socketPath: daemon.socketPath, ephemeral: false });
   const events = new EventEmitter();
   const offer = (name: string, timeoutMs: number) =>
     client.registerTool({
@@ -354,7 +354,7 @@ test('of a program is told when nobody waits for its answer any more', { skip },
   const stop = new AbortController();
   over = once(events, 'over');
   void once(events, 'begun').then(() => stop.abort(new Error('enough')));
-  await assert.rejects(callUntil(client, { name: 'patient' }, stop.signal), /enough/);
+  await assert.rejects(callRegisteredTool(client, { name: 'patient' }, stop.signal), /enough/);
   await over;
   const begun = once(events, 'begun');
   over = once(events, 'over');

@@ -3,12 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { readTool, ToolFileError } from '../src/configuration/tool-file.ts';
-import { badSchema, whyUnfit, type InputSchema } from '../src/configuration/tool-input.ts';
-import { fillCommand, parseTemplate } from '../src/configuration/tool-template.ts';
+import { readToolFile, ToolFileError } from '../src/configuration/tool-file.ts';
+import {
+  toolInputSchemaProblems,
+  describeInputMismatch,
+  type ToolInputSchema,
+} from '../src/configuration/tool-input.ts';
+import { fillToolCommand, parseToolTemplate } from '../src/configuration/tool-template.ts';
 import { isTrlError } from '../src/errors.ts';
 
-const read = (text: string) => readTool(text, { file: 'x.yaml', version: '1.0.0' });
+const read = (text: string) => readToolFile(text, { file: 'x.yaml', version: '1.0.0' });
 
 const ticket = `
 name: open_ticket
@@ -206,7 +210,7 @@ test('an argument that a program would read as code is refused, wherever it goes
 });
 
 const texts = (given: Record<string, unknown>, command: readonly (string | string[])[]) =>
-  fillCommand('t', command, given);
+  fillToolCommand('t', command, given);
 
 test('an argument is one word, whatever it holds', () => {
   fc.assert(
@@ -245,11 +249,11 @@ test('an argument that would be taken for an option is refused, except behind --
 });
 
 test('braces are doubled to stand for themselves', () => {
-  assert.deepEqual(parseTemplate('${{HOME}} {input.a}{{'), ['${HOME} ', { input: 'a' }, '{']);
-  assert.deepEqual(parseTemplate(''), ['']);
+  assert.deepEqual(parseToolTemplate('${{HOME}} {input.a}{{'), ['${HOME} ', { input: 'a' }, '{']);
+  assert.deepEqual(parseToolTemplate(''), ['']);
 });
 
-const schema: InputSchema = {
+const schema: ToolInputSchema = {
   type: 'object',
   properties: {
     name: { type: 'string', minLength: 2, maxLength: 4, pattern: '^[a-z]+$' },
@@ -284,8 +288,10 @@ const unfit: readonly (readonly [unknown, RegExp])[] = [
 ];
 
 test('arguments that do not fit are refused with what is wrong', () => {
-  assert.deepEqual(badSchema(schema), []);
+  assert.deepEqual(toolInputSchemaProblems(schema), []);
   const good = { name: 'ab', count: 3, kind: 'b', list: [1.5], deep: { on: true } };
-  assert.equal(whyUnfit(schema, good), null);
-  for (const [value, wanted] of unfit) assert.match(whyUnfit(schema, value) ?? '', wanted);
+  assert.equal(describeInputMismatch(schema, good), null);
+  for (const [value, wanted] of unfit) {
+    assert.match(describeInputMismatch(schema, value) ?? '', wanted);
+  }
 });

@@ -1,10 +1,10 @@
 // What a person is shown of a command that an agent wrote: nothing in it passes for our words.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { summaryOf } from '../src/cli/approval-text.ts';
-import { askingResult } from '../src/mcp/approving.ts';
+import { approvalSummaryLines } from '../src/cli/approval-text.ts';
+import { approvalFormResult } from '../src/mcp/approval-form.ts';
 import type { ApprovalView } from '../src/protocol/approval.ts';
-import { askedText } from '../src/tools/asking.ts';
+import { waitingForApprovalText } from '../src/tools/approval-prompts.ts';
 
 const reason = 'it deletes "x\nin /safe"';
 const approval: ApprovalView = {
@@ -45,8 +45,8 @@ const approval: ApprovalView = {
 };
 
 for (const [name, text] of [
-  ['a form', () => JSON.stringify(askingResult(approval, true, 'state').inputRequests)],
-  ['the text of an answer', () => JSON.stringify(askedText(approval))],
+  ['a form', () => JSON.stringify(approvalFormResult(approval, true, 'state').inputRequests)],
+  ['the text of an answer', () => JSON.stringify(waitingForApprovalText(approval))],
 ] as const) {
   test(`no line of a command, directory or reason passes for another one in ${name}`, () => {
     const shown = text();
@@ -62,8 +62,12 @@ test('what a command gets on standard input is shown with it, and passes for not
   const input = { text, bytes: 40, is_whole: true };
   const shown = (more: Partial<ApprovalView['asked']>): string[] => {
     const of = { ...approval, asked: { ...approval.asked, stdin: 'bytes' as const, ...more } };
-    const form = JSON.stringify(askingResult(of, true, 'state').inputRequests);
-    return [askedText(of), form.replaceAll('\\n', '\n'), summaryOf(of, 80).join('\n')];
+    const form = JSON.stringify(approvalFormResult(of, true, 'state').inputRequests);
+    return [
+      waitingForApprovalText(of),
+      form.replaceAll('\\n', '\n'),
+      approvalSummaryLines(of, 80).join('\n'),
+    ];
   };
   for (const one of shown({ input })) {
     assert.match(one, /standard input \(40 bytes\):\n *(\| *)?.*rm -rf \//);
@@ -79,8 +83,12 @@ test('a script and a tool are not shown as a command of the shell', () => {
   const { asked } = approval;
   const texts = (of: ApprovalView['asked']): string[] => {
     const shown = { ...approval, asked: of };
-    const form = askingResult(shown, true, 'state').inputRequests;
-    return [askedText(shown), JSON.stringify(form), summaryOf(shown, 80).join('\n')];
+    const form = approvalFormResult(shown, true, 'state').inputRequests;
+    return [
+      waitingForApprovalText(shown),
+      JSON.stringify(form),
+      approvalSummaryLines(shown, 80).join('\n'),
+    ];
   };
   for (const text of texts({ ...asked, language: 'python' })) assert.match(text, /Python script/);
   const tool = { name: 'deploy', sha256: 'f'.repeat(64) };

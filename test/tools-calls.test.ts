@@ -5,8 +5,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
-import { builtinTools, callTool, conversation } from '../src/tools/index.ts';
+import { connectLocal } from '../src/local/index.ts';
+import { builtinTools, callTool, createConversation } from '../src/tools/index.ts';
 import type { ToolContext, ToolResult } from '../src/tools/index.ts';
 import { startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { withGrowingTimeout } from './support/processes.ts';
@@ -15,7 +15,7 @@ let daemon: Daemon;
 let client: Client;
 before(async () => {
   daemon = await startRuntime();
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
 });
 after(async () => {
   await client?.close();
@@ -33,7 +33,7 @@ function talk(more: Partial<ToolContext> = {}): ToolContext {
     // Policy asks about what most of these do; who is asked says yes.
     ask: async () => 'approve',
     workspace: { root },
-    sessions: conversation({ client, root, name: `test ${made}` }),
+    sessions: createConversation({ client, root, name: `test ${made}` }),
     ...more,
   };
 }
@@ -64,7 +64,7 @@ test('a session keeps its directory for the next command, a project call does no
   assert.equal(same.stdout, `${daemon.root}/sub\n`);
   // The name finds the session again, as a call that knows nothing of the one before needs it.
   const again = talk({
-    sessions: conversation({ client, root: daemon.root, name: `test ${made}` }),
+    sessions: createConversation({ client, root: daemon.root, name: `test ${made}` }),
   });
   const found = dataOf(await call(again, 'terminal', { command: 'pwd' }));
   assert.equal(found.session_id, first.session_id);

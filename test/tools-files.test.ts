@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
-import { callTool, conversation } from '../src/tools/index.ts';
+import { connectLocal } from '../src/local/index.ts';
+import { callTool, createConversation } from '../src/tools/index.ts';
 import type { ToolContext, ToolResult } from '../src/tools/index.ts';
 import { tokensOf, totalOf } from '../tools/tool-tokens.ts';
 import { startRuntime } from './support/daemon.ts';
@@ -18,7 +18,7 @@ let context: ToolContext;
 const asked: string[] = [];
 before(async () => {
   daemon = await startRuntime();
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
   const root = daemon.root;
   context = {
     client,
@@ -29,7 +29,7 @@ before(async () => {
       return 'deny';
     },
     workspace: { root },
-    sessions: conversation({ client, root, name: 'files' }),
+    sessions: createConversation({ client, root, name: 'files' }),
   };
 });
 after(async () => {

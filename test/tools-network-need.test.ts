@@ -1,8 +1,8 @@
 // What is seen in a command's text to need the network, and what is not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { networkFor } from '../src/cli/network.ts';
-import { leavesState, networkNeedOf } from '../src/tools/network-need.ts';
+import { networkSessionParams } from '../src/cli/network.ts';
+import { isStateChanging, detectNetworkNeed } from '../src/tools/network-need.ts';
 
 test('what needs the network is seen from the text', () => {
   const needs = [
@@ -26,7 +26,7 @@ test('what needs the network is seen from the text', () => {
     ["curl -sL 'https://example.org/x?a=1&b=2' | tar x", 'curl -sL'],
     ['wget -q https://example.org/x', 'wget https://example.org/x'],
   ] as const;
-  for (const [text, need] of needs) assert.equal(networkNeedOf(text), need, text);
+  for (const [text, need] of needs) assert.equal(detectNetworkNeed(text), need, text);
 });
 
 test('what does not need the network is not asked about', () => {
@@ -57,29 +57,36 @@ test('what does not need the network is not asked about', () => {
     'ls yarn',
     '',
   ];
-  for (const text of others) assert.equal(networkNeedOf(text), null, text);
+  for (const text of others) assert.equal(detectNetworkNeed(text), null, text);
 });
 
 test('text of any form is looked at in little time', () => {
   const forms = ["'".repeat(8_000), '<<A\n'.repeat(2_000), '\\'.repeat(8_001), '"\\'.repeat(4_000)];
   for (const text of [...forms, 'x'.repeat(1_000_000), '('.repeat(8_000)]) {
-    assert.equal(networkNeedOf(text), null);
+    assert.equal(detectNetworkNeed(text), null);
   }
 });
 
 test('a command that leaves variables for the next one is known', () => {
   const leaving = ['export A=1; npm i', '. ./env && npm i', 'npm i; umask 022'];
-  assert.deepEqual(leaving.map(leavesState), [true, true, true]);
-  assert.deepEqual(['npm i', 'cd x && npm i', 'A=1 npm i'].map(leavesState), [false, false, false]);
+  assert.deepEqual(leaving.map(isStateChanging), [true, true, true]);
+  assert.deepEqual(['npm i', 'cd x && npm i', 'A=1 npm i'].map(isStateChanging), [
+    false,
+    false,
+    false,
+  ]);
 });
 
 test('trl run gets network only as a question, where somebody may answer it', () => {
   const none = { has: () => false };
   const asked = { network: 'on', policy: 'auto' };
-  assert.deepEqual(networkFor(none, 'npm install', true), asked);
-  assert.deepEqual(networkFor(none, 'npm install', false), {});
-  assert.deepEqual(networkFor(none, 'npm test', true), {});
+  assert.deepEqual(networkSessionParams(none, 'npm install', true), asked);
+  assert.deepEqual(networkSessionParams(none, 'npm install', false), {});
+  assert.deepEqual(networkSessionParams(none, 'npm test', true), {});
   for (const flag of ['net', 'policy', 'session']) {
-    assert.deepEqual(networkFor({ has: (name) => name === flag }, 'npm install', true), {});
+    assert.deepEqual(
+      networkSessionParams({ has: (name) => name === flag }, 'npm install', true),
+      {},
+    );
   }
 });

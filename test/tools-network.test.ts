@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
-import { callTool, conversation } from '../src/tools/index.ts';
+import { connectLocal } from '../src/local/index.ts';
+import { callTool, createConversation } from '../src/tools/index.ts';
 import type { ToolContext } from '../src/tools/index.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
@@ -14,7 +14,7 @@ let daemon: Daemon;
 let client: Client;
 before(async () => {
   daemon = await startRuntime();
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
 });
 after(async () => {
   await client?.close();
@@ -40,7 +40,7 @@ test('a command gets the network once a person agrees, where the session is', as
       return 'approve';
     },
     workspace: { root },
-    sessions: conversation({ client, root, name: 'test' }),
+    sessions: createConversation({ client, root, name: 'test' }),
   };
   const ran = async (command: string, more: object = {}): Promise<Json> =>
     (await callTool(context, 'terminal', { command, ...more })).data;

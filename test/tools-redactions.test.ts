@@ -4,8 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
-import { callTool, conversation } from '../src/tools/index.ts';
+import { connectLocal } from '../src/local/index.ts';
+import { callTool, createConversation } from '../src/tools/index.ts';
 import type { ToolContext, ToolResult } from '../src/tools/index.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
@@ -14,7 +14,7 @@ let daemon: Daemon;
 let client: Client;
 before(async () => {
   daemon = await startRuntime();
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
 });
 after(async () => {
   await client?.close();
@@ -29,7 +29,7 @@ function talk(name: string): ToolContext {
     progress: () => {},
     ask: async () => 'approve',
     workspace: { root },
-    sessions: conversation({ client, root, name }),
+    sessions: createConversation({ client, root, name }),
   };
 }
 
@@ -136,9 +136,9 @@ test('a tag that an earlier daemon gave out is held, too', async () => {
   const { home, root } = first;
   writeFileSync(path.join(root, 'app.conf'), 'api_key=Wq7Wm2xLp9RtZ4vNc5Kd8Hf2\n');
   const talkTo = async (one: Daemon, command: string): Promise<Json> => {
-    const own = await connect({ socketPath: one.socketPath });
+    const own = await connectLocal({ socketPath: one.socketPath });
     try {
-      const sessions = conversation({ client: own, root, name: 'again' });
+      const sessions = createConversation({ client: own, root, name: 'again' });
       const context = { ...talk('again'), client: own, workspace: { root }, sessions };
       return dataOf(await call(context, 'terminal', { command }));
     } finally {

@@ -4,8 +4,8 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
-import { connect } from '../src/local/index.ts';
-import { callTool, conversation } from '../src/tools/index.ts';
+import { connectLocal } from '../src/local/index.ts';
+import { callTool, createConversation } from '../src/tools/index.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';
 
@@ -13,7 +13,7 @@ let daemon: Daemon;
 let client: Client;
 before(async () => {
   daemon = await startRuntime();
-  client = await connect({ socketPath: daemon.socketPath });
+  client = await connectLocal({ socketPath: daemon.socketPath });
 });
 after(async () => {
   await client?.close();
@@ -29,7 +29,7 @@ async function project(name: string) {
   const file = path.join(root, 'app.conf');
   const text = `name=a\napi_key=${secret}\n`;
   writeFileSync(file, text, { mode: 0o600 });
-  const sessions = conversation({ client, root, name });
+  const sessions = createConversation({ client, root, name });
   const run = async (command: string): Promise<Json> => {
     const context = {
       client,

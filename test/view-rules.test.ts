@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionRecord } from '../src/session/record.ts';
-import { viewFor } from '../src/session/views.ts';
+import { chooseViewId } from '../src/session/views.ts';
 
 const none = { allow: [], deny: [] };
 const record: SessionRecord = {
@@ -27,14 +27,14 @@ const record: SessionRecord = {
 };
 const { grants } = record;
 const { files } = grants;
-const view = viewFor(record, []);
+const view = chooseViewId(record, []);
 
 test('sessions that differ in nothing that counts share a view', () => {
   const alike: Partial<SessionRecord>[] = [
     { name: 'other', cwd: '/w/in', envKeys: ['A'], createdAt: 2, commandCount: 3 },
     { injected: ['TOKEN'], requested: ['B'], workspaceId: 'w-1', client: 'c' },
   ];
-  for (const more of alike) assert.equal(viewFor({ ...record, id: 's-2', ...more }, []), view);
+  for (const more of alike) assert.equal(chooseViewId({ ...record, id: 's-2', ...more }, []), view);
   assert.notEqual(view, record.id);
 });
 
@@ -52,7 +52,7 @@ test('each rule and each actor has views of its own', () => {
     { grants: { ...grants, files: { ...files, write: { ...none, allow: ['/x'] } } } },
     { grants: { ...grants, files: { ...files, write: { ...none, deny: ['/x'] } } } },
   ];
-  const views = others.map((more) => viewFor({ ...record, ...more }, []));
+  const views = others.map((more) => chooseViewId({ ...record, ...more }, []));
   assert.equal(new Set([view, ...views]).size, others.length + 1);
 });
 
@@ -63,9 +63,9 @@ test('what is staged, thrown away or not layered is in no view of others', () =>
     { workspace: null },
     { grants: { ...grants, sandbox: 'none' } },
   ];
-  for (const more of own) assert.equal(viewFor({ ...record, id: 's-2', ...more }, []), 's-2');
+  for (const more of own) assert.equal(chooseViewId({ ...record, id: 's-2', ...more }, []), 's-2');
   const closed = { id: 's-1', view, isViewOwn: true } as const;
-  const next = viewFor({ ...record, id: 's-2' }, [closed]);
+  const next = chooseViewId({ ...record, id: 's-2' }, [closed]);
   assert.notEqual(next, view);
-  assert.equal(viewFor({ ...record, id: 's-3' }, [closed, { id: 's-2', view: next }]), next);
+  assert.equal(chooseViewId({ ...record, id: 's-3' }, [closed, { id: 's-2', view: next }]), next);
 });

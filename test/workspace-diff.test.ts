@@ -20,11 +20,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Change, Difference, Entry } from '../src/change.ts';
-import { redactedDiff } from '../src/daemon/diffs/diff-redaction.ts';
+import { redactDiff } from '../src/daemon/diffs/diff-redaction.ts';
 import { Masking } from '../src/daemon/secrets/masking.ts';
-import { unifiedDiff } from '../src/daemon/diffs/unified-diff.ts';
+import { createUnifiedDiff } from '../src/daemon/diffs/unified-diff.ts';
 import { limits } from '../src/limits.ts';
-import { Tags } from '../src/redaction/tag.ts';
+import { RedactionTags } from '../src/redaction/redaction-tags.ts';
 
 let dir: string;
 before(() => {
@@ -60,7 +60,7 @@ function change(
 }
 
 const textOf = async (changes: readonly Change[], kept: Kept, context = 3): Promise<string> => {
-  const { sections } = await unifiedDiff(changes, kept, { context });
+  const { sections } = await createUnifiedDiff(changes, kept, { context });
   return Buffer.concat(sections.map(({ text }) => text)).toString('utf8');
 };
 
@@ -178,7 +178,7 @@ test('what git has no words for is a comment, and the rest still applies', async
 test('binary files and files beyond the bounds are named, never printed', async () => {
   const kept = new Kept();
   const large = 'line\n'.repeat(limits.diffFileBytes.default / 5 + 1);
-  const { sections, truncated } = await unifiedDiff(
+  const { sections, truncated } = await createUnifiedDiff(
     [
       change('a.bin', 'modified', [kept.file('a\0b'), kept.file('a\0c')]),
       change('large', 'added', [null, kept.file(large)]),
@@ -243,7 +243,7 @@ test('two large files that share little are told in time, and right', async () =
   const others = (async () => {
     for (; !over.signal.aborted; turns += 1) await nextTurn();
   })();
-  const { sections } = await unifiedDiff([change('f', 'modified', pair)], kept);
+  const { sections } = await createUnifiedDiff([change('f', 'modified', pair)], kept);
   over.abort();
   await others;
   // Others had their turn many times over while it was made.
@@ -258,7 +258,7 @@ test('secrets do not leave in a diff, nor in the names of its files', async () =
   const kept = new Kept();
   const value = 'correct-horse-battery-staple-42';
   const token = ['ghp', 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'].join('_');
-  const tags = new Tags(Buffer.alloc(32, 7));
+  const tags = new RedactionTags(Buffer.alloc(32, 7));
   const masking = new Masking(tags, { version: 1, known: () => [{ name: 'DB', value }] });
   const changes = [
     change('.env', 'modified', [
@@ -267,9 +267,9 @@ test('secrets do not leave in a diff, nor in the names of its files', async () =
     ]),
     change(`log-${value}.txt`, 'added', [null, kept.file('hello\n')]),
   ];
-  const diff = await unifiedDiff(changes, kept);
+  const diff = await createUnifiedDiff(changes, kept);
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
-  const shown = await redactedDiff(diff, { options, tags, index: masking.index });
+  const shown = await redactDiff(diff, { options, tags, index: masking.index });
   assert.doesNotMatch(shown.diff, new RegExp(`${value}|${token}`));
   // As it leaves the daemon: the names of files are masked there.
   assert.ok(!masking.json(shown).includes(value));

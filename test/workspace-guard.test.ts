@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { openGuard, type Guard } from '../src/workspace/guard.ts';
-import { surveyWorkspace } from '../src/workspace/protect.ts';
+import { surveyWorkspace } from '../src/workspace/workspace-survey.ts';
 import { onHost, temporary } from './support/box.ts';
 
 interface Place extends Disposable {

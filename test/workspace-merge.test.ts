@@ -16,8 +16,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Merging, pointOf } from '../src/host/merging.ts';
-import { Trees } from '../src/host/tree.ts';
+import { FileMerger, syncPointOf } from '../src/host/file-merger.ts';
+import { WorkspaceTrees } from '../src/host/workspace-tree.ts';
 import { SnapshotStore } from '../src/snapshot/store.ts';
 import { noOverlay } from './support/changes.ts';
 import { raw, shareRuntime, startRuntime, type Json } from './support/daemon.ts';
@@ -248,7 +248,7 @@ test('what a merge makes is judged, and stays out where it is held', async () =>
   const dir = mkdtempSync(path.join(tmpdir(), 'trl-merging-'));
   const root = path.join(dir, 'tree');
   mkdirSync(root);
-  const trees = new Trees(path.join(dir, 'cookies'));
+  const trees = new WorkspaceTrees(path.join(dir, 'cookies'));
   const store = await SnapshotStore.open(path.join(dir, 'store'), {
     key: Buffer.alloc(32),
     storeBytesMax: 2 ** 24,
@@ -264,9 +264,11 @@ test('what a merge makes is judged, and stays out where it is held', async () =>
     writeFileSync(path.join(root, 'f'), 'one\ntheirs\n');
     const [base, after] = [entryOf('one\n'), entryOf('one\nours\n')];
     const rest = { base, after, source: null, sourceKey: null };
-    const wanted = [{ item: { path: 'f', baseKey: 'gone', ...rest }, start: pointOf(base, null) }];
+    const wanted = [
+      { item: { path: 'f', baseKey: 'gone', ...rest }, start: syncPointOf(base, null) },
+    ];
     const applied: string[] = [];
-    const put = await new Merging({ tree: trees.use(root, 's-1'), store }).put(wanted, {
+    const put = await new FileMerger({ tree: trees.use(root, 's-1'), store }).put(wanted, {
       apply: (items) => {
         applied.push(...items.map((item) => item.path));
         return Promise.resolve(new Map());

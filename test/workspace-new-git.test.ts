@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { isPlainConfig, parseGitConfig } from '../src/workspace/git-config.ts';
+import { isHarmlessConfig, parseGitConfig } from '../src/workspace/git-config.ts';
 import { openGuard } from '../src/workspace/guard.ts';
-import { surveyWorkspace } from '../src/workspace/protect.ts';
+import { surveyWorkspace } from '../src/workspace/workspace-survey.ts';
 import { onHost, openBox, temporary, whyNoBox } from './support/box.ts';
 
 const evil = 'git config core.fsmonitor "touch $PWD/RAN; false"';
@@ -80,7 +80,7 @@ test('no way to name a setting gets past', async () => {
     '[user] name = a\0',
   ];
   assert.deepEqual(
-    ways.filter((text) => isPlainConfig(text, '/w/.git')),
+    ways.filter((text) => isHarmlessConfig(text, '/w/.git')),
     [],
   );
 });

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readFileSync, readdirSync, statSync } from 'node
 import path from 'node:path';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
-import { surveyWorkspace } from '../src/workspace/protect.ts';
+import { surveyWorkspace } from '../src/workspace/workspace-survey.ts';
 import { isRoot, onHost, openBox, temporary, whyNoBox } from './support/box.ts';
 
 const sandboxed = { skip: whyNoBox };

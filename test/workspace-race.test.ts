@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { AtomicRenames, type Rename } from '../src/workspace/commit/renames.ts';
+import { AtomicRenames, type RenameRequest } from '../src/workspace/commit/atomic-renames.ts';
 import { O_PATH } from '../src/workspace/descriptor.ts';
 import { statKey } from '../src/workspace/stat.ts';
 import { race } from './support/commit-race.ts';
@@ -25,7 +25,10 @@ const skip = existsSync('/usr/bin/perl') ? false : 'perl is not installed';
 const kinds = ['exchange', 'away'] as const;
 
 /** One rename of `f`, whose name somebody has looked up before it and opens after it. */
-async function lookedUp(kind: Rename['kind'], other: boolean): Promise<Record<string, string>> {
+async function lookedUp(
+  kind: RenameRequest['kind'],
+  other: boolean,
+): Promise<Record<string, string>> {
   const base = mkdtempSync(path.join(tmpdir(), 'trl-late-'));
   const at = (name: string): string => path.join(base, name);
   const directory = openSync(base, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -39,7 +42,7 @@ async function lookedUp(kind: Rename['kind'], other: boolean): Promise<Record<st
     if (kind === 'exchange') writeFileSync(at('temporary'), 'new\n');
     const key = statKey(lstatSync(at('f'), { bigint: true }));
     const theirs = openSync(at('f'), O_PATH);
-    const paths = { name: 'f', temporary: 'temporary', kept: 'kept' };
+    const paths = { name: 'f', temporary: 'temporary', fallbackName: 'kept' };
     const rename = { kind, directory, staging: null, ...paths, key };
     assert.deepEqual(await renames.run([rename]), ['done']);
     // No writer yet: an open by this descriptor looks nothing up.

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Staleness } from '../src/host/staleness.ts';
-import { Tree } from '../src/host/tree.ts';
-import { TreeWatch } from '../src/workspace/projection/watch.ts';
+import { WorkspaceTree } from '../src/host/workspace-tree.ts';
+import { TreeWatch } from '../src/workspace/projection/tree-watch.ts';
 
 test('a name without a base was deleted only if a directory above it changed since', async (t) => {
   const root = mkdtempSync(path.join(tmpdir(), 'trl-stale-'));
@@ -14,7 +14,7 @@ test('a name without a base was deleted only if a directory above it changed sin
   for (const name of ['d/e', 'f']) mkdirSync(path.join(root, name), { recursive: true });
   // Of a tree with more directories than are watched, all is unknown.
   const watch = await TreeWatch.open(root, { cookieDir, directoriesMax: 1 });
-  const tree = new Tree(root, cookieDir);
+  const tree = new WorkspaceTree(root, cookieDir);
   const staleness = new Staleness(watch.cursor(), () => {});
   t.after(() => {
     watch.close();

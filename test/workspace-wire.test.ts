@@ -5,15 +5,15 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Change, Entry } from '../src/change.ts';
 import { netChanges } from '../src/daemon/diffs/net-changes.ts';
-import { changesDigest } from '../src/workspace/changes/digest.ts';
+import { changesDigest } from '../src/workspace/changes/changes-digest.ts';
 import {
   changeHints,
   changeView,
   kindCounts,
   pathFilter,
-  receiptChanges,
+  createReceiptChanges,
   stateCounts,
-} from '../src/daemon/workspaces/wire.ts';
+} from '../src/daemon/workspaces/change-views.ts';
 import { limits } from '../src/limits.ts';
 import { isTrlError } from '../src/errors.ts';
 
@@ -71,7 +71,7 @@ test('a receipt names what waits first, and counts what it leaves out', () => {
   const many = Array.from({ length: 500 }, (_, at) => change(`f${at}`));
   const held = change('.git/hooks/pre-commit', { state: 'held', reason: 'git-hooks' });
   const pair = { before: 'tree:sha256:1', after: 'tree:sha256:2', method: 'overlay' } as const;
-  const found = receiptChanges(pair, 'direct', [...many, held]);
+  const found = createReceiptChanges(pair, 'direct', [...many, held]);
   assert.equal(found.changes.length, limits.receiptChanges.max);
   assert.equal(found.changes_omitted, 501 - limits.receiptChanges.max);
   assert.equal(found.changes[0]?.path, '.git/hooks/pre-commit');

@@ -2,7 +2,7 @@
 // docs/images, or of every view in both themes for review.
 //   tools/node tools/console-pictures.ts [DIRECTORY]
 import path from 'node:path';
-import { connect } from '../src/local/index.ts';
+import { connectLocal } from '../src/local/index.ts';
 import { Browser, consoleLink } from '../test/support/browser.ts';
 import type { Watched } from '../test/support/browser.ts';
 import { playScene } from '../test/support/console-scene.ts';
@@ -22,7 +22,7 @@ const shown = new Set([
 ]);
 
 await using daemon = await startRuntime({ env: { TRL_POLICY: 'guarded' } });
-await using agent = await connect({ socketPath: daemon.socketPath });
+await using agent = await connectLocal({ socketPath: daemon.socketPath });
 await using browser = await Browser.start({ width: 1360, height: 860 });
 const scene = await playScene(agent, daemon);
 const views = [

@@ -9,8 +9,8 @@
 // make (tslib, 0BSD; @babel/runtime, MIT). Only 32-bit hashes of their letters and digits are kept.
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { Grams, gramChars } from '../src/publish/fingerprint.ts';
-import { lettersOf } from '../src/publish/background-letters.ts';
+import { GramHashes, gramChars } from '../src/publish/fingerprint.ts';
+import { extractLetters } from '../src/publish/background-letters.ts';
 
 const fingerprintsMax = 34_000;
 /** Grams that share one fingerprint: few in short texts, which are quoted whole. */
@@ -141,10 +141,10 @@ function add(name: string, text: string): void {
 /** The smallest hash of each window, the first and the last. */
 function fingerprints(part: string, chars: number): number[] {
   const bytes = Buffer.from(part);
-  const letters = lettersOf(bytes, 0, bytes.length);
+  const letters = extractLetters(bytes, 0, bytes.length);
   if (letters.length < gramChars) return [];
-  const grams = new Grams();
-  grams.of(letters.chars, letters.length);
+  const grams = new GramHashes();
+  grams.compute(letters.chars, letters.length);
   const hashes = [...grams.hashes.subarray(0, grams.count)];
   const window = chars > longChars ? windows.long : windows.short;
   const found = new Set([hashes[0] ?? 0, hashes.at(-1) ?? 0]);

@@ -5,8 +5,8 @@
  *   tools/path-files.ts [REVISION]    default: HEAD
  *
  * The revision is checked out beside the repository, its bundles are built, and each program counts
- * the calls of its functions from one signal to the next. What only runs at start-up is not counted.
- * One more line names the files of each path with `--names`.
+ * the calls of its functions from one signal to the next. What only runs at start-up is not
+ * counted. One more line names the files of each path with `--names`.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -34,7 +34,8 @@ session.post('Profiler.enable');
 session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 let turn = 0;
 process.on('SIGWINCH', () => session.post('Profiler.takePreciseCoverage', (error, found) => {
-  const ran = (found?.result ?? []).filter(({ url }) => url.includes('/dist/')).map(({ url, functions }) => ({
+  const ours = (found?.result ?? []).filter(({ url }) => url.includes('/dist/'));
+  const ran = ours.map(({ url, functions }) => ({
     url,
     offsets: functions.flatMap(({ functionName, ranges: [first] }, at) =>
       at > 0 && first.count > 0 ? [first.startOffset] : []),
@@ -77,7 +78,8 @@ class Scene {
     for (const program of programs) {
       const bundle = path.join(this.tree, `dist/${program}.js`);
       renameSync(bundle, bundle.replace('.js', '-counted.js'));
-      writeFileSync(bundle, `import '${file}';\nawait import('./${program}-counted.js');\n`);
+      const counted = bundle.replace('.js', '-counted.js');
+      writeFileSync(bundle, `import '${file}';\nawait import(${JSON.stringify(counted)});\n`);
     }
   }
 
@@ -153,8 +155,15 @@ async function measure(scene: Scene, port: number): Promise<Map<string, Set<stri
   const daemon = spawn(
     process.execPath,
     [
-      ...['--experimental-sqlite', path.join(scene.tree, 'dist/daemon.js'), 'serve'],
-      ...['--socket-path', socket, '--workspace-root', work, '--http', `127.0.0.1:${port}`],
+      '--experimental-sqlite',
+      path.join(scene.tree, 'dist/daemon.js'),
+      'serve',
+      '--socket-path',
+      socket,
+      '--workspace-root',
+      work,
+      '--http',
+      `127.0.0.1:${port}`,
     ],
     { stdio: ['ignore', 'ignore', 'inherit'], env: { ...env, TRL_AUTH_TOKEN: token } },
   );
@@ -174,8 +183,12 @@ async function measure(scene: Scene, port: number): Promise<Map<string, Set<stri
     await run('true');
     found.set('a command, from its request to its receipt', await scene.taken());
 
-    const { exec_id: id } = await wire.call('exec.start', { ...of, command: 'read x; echo "$x"; read y' });
-    const read = (): Promise<unknown> => wire.call('exec.read', { exec_id: id, from: 0, wait_ms: 2_000 });
+    const { exec_id: id } = await wire.call('exec.start', {
+      ...of,
+      command: 'read x; echo "$x"; read y',
+    });
+    const read = (): Promise<unknown> =>
+      wire.call('exec.read', { exec_id: id, from: 0, wait_ms: 2_000 });
     await sleep(500);
     await wire.call('exec.write', { exec_id: id, data: 'byte\n' });
     await sleep(500);
@@ -185,7 +198,10 @@ async function measure(scene: Scene, port: number): Promise<Map<string, Set<stri
     await wire.call('exec.write', { exec_id: id, data: 'end\n' });
 
     const asking = await wire.call('session.create', { working_dir: work, policy: 'guarded' });
-    const asked = { session_id: asking['session_id'], command: 'touch made-by-an-approved-command' };
+    const asked = {
+      session_id: asking['session_id'],
+      command: 'touch made-by-an-approved-command',
+    };
     await wire.call('exec.run', { ...asked, exec_key: 'first' });
     await sleep(500);
     await scene.taken();
@@ -201,7 +217,9 @@ async function measure(scene: Scene, port: number): Promise<Map<string, Set<stri
     found.set('an approval, from its answer to the end of the command', await scene.taken());
 
     const get = (): Promise<Response> =>
-      fetch(`http://127.0.0.1:${port}/v1/sessions`, { headers: { authorization: `Bearer ${token}` } });
+      fetch(`http://127.0.0.1:${port}/v1/sessions`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
     await (await get()).text();
     await scene.taken();
     await (await get()).text();

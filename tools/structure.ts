@@ -33,7 +33,7 @@ const folderOf = (file: string): string => file.split('/')[1] ?? file;
 /** Every name that a file of `src` declares and exports. */
 function exportsOf(root: string): Export[] {
   const declaration =
-    /^export (?:declare )?(?:abstract )?(?:async )?(function\*?|class|interface|type|const|let) (\w+)/gm;
+    /^export (?:(?:declare|abstract|async) )*(function\*?|class|interface|type|const|let) (\w+)/gm;
   return sourcesOf(root).flatMap((file) =>
     [...readFileSync(path.join(root, file), 'utf8').matchAll(declaration)].map(
       ([, keyword = '', name = '']) => ({
@@ -112,7 +112,9 @@ export function drawStructure(root: string): string {
         .toSorted((one, other) => (one.name < other.name ? -1 : 1))
         .map(({ name, files }) => {
           const to = (imports.get(name) ?? []).toSorted().join(' ');
-          return `${String(level).padStart(2)}  ${name.padEnd(14)}${`${files} files`.padStart(10)}${to === '' ? '' : `  → ${to}`}`;
+          const folder = `${String(level).padStart(2)}  ${name.padEnd(14)}`;
+          const size = `${files} files`.padStart(10);
+          return `${folder}${size}${to === '' ? '' : `  → ${to}`}`;
         }),
     );
   return ['```text', ...lines.flatMap(wrapped), '```'].join('\n');

@@ -1,7 +1,7 @@
 // Prints what the tools of each set cost a model, by an estimate of four characters a token:
 //   tools/node tools/tool-tokens.ts
 // Counted is what clients hand to a model: name, description and input schema.
-import { isOffered, toolSets } from '../src/mcp/tool-sets.ts';
+import { isInToolSet, toolSets } from '../src/mcp/tool-sets.ts';
 import type { ToolSet } from '../src/mcp/tool-sets.ts';
 import { builtinTools } from '../src/tools/index.ts';
 
@@ -10,7 +10,7 @@ const charactersPerToken = 4;
 export const tokensOf = (set: ToolSet): ReadonlyMap<string, number> =>
   new Map(
     builtinTools
-      .filter(({ name }) => isOffered(set, name))
+      .filter(({ name }) => isInToolSet(set, name))
       .map(({ name, description, input }) => {
         const text = JSON.stringify({ name, description, input });
         return [name, Math.ceil(text.length / charactersPerToken)];

@@ -13,9 +13,9 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { rows } from '../bench/secrets/corpus.ts';
-import { featureCount, featuresOf } from '../src/redaction/detect/features.ts';
-import { screen } from '../src/redaction/detect/screen.ts';
-import { findRuns, tokenOf } from '../src/redaction/detect/tokens.ts';
+import { tokenFeatureCount, computeTokenFeatures } from '../src/redaction/detect/features.ts';
+import { screenToken } from '../src/redaction/detect/screen.ts';
+import { findTokenRuns, extractToken } from '../src/redaction/detect/tokens.ts';
 import { keysOf, makers, places, randomFrom } from './train-score-keys.ts';
 import { train, type Example } from './train-score-net.ts';
 
@@ -38,19 +38,23 @@ interface Row {
 function tokensOf(text: string): { features: Float64Array; token: string; at: number }[] {
   const bytes = Buffer.from(text, 'utf8');
   const latin = bytes.toString('latin1');
-  const runs = findRuns(bytes);
+  const runs = findTokenRuns(bytes);
   const pairs = runs.pairs.slice(0, runs.count * 2);
   const found = [];
   for (let at = 0; at < pairs.length; at += 2) {
-    const token = tokenOf(latin, pairs[at] ?? 0, pairs[at + 1] ?? 0);
+    const token = extractToken(latin, pairs[at] ?? 0, pairs[at + 1] ?? 0);
     if (token === null) continue;
     const [start, end] = token;
     const lineStart = latin.lastIndexOf('\n', start - 1) + 1;
     const stop = latin.indexOf('\n', end);
     const lineEnd = stop < 0 ? latin.length : stop;
-    if (screen(latin, start, end, { start: lineStart, end: lineEnd }) !== null) continue;
+    if (screenToken(latin, start, end, { start: lineStart, end: lineEnd }) !== null) continue;
     const labelled = /key|token|secret|pass|cred|auth|creat/iu.test(latin.slice(lineStart, start));
-    const features = featuresOf(latin, start, end, { lineStart, lineEnd, labelled }).slice();
+    const features = computeTokenFeatures(latin, start, end, {
+      lineStart,
+      lineEnd,
+      labelled,
+    }).slice();
     found.push({ features, token: latin.slice(start, end), at: start });
   }
   return found;
@@ -116,7 +120,7 @@ const held = values.hold
   : new Set<string>();
 const all = [...clean.values(), ...keys.values()].flat();
 const seen = all.filter(({ kind }) => !held.has(kind));
-const model = train(seen, { seed, epochs, inputs: featureCount });
+const model = train(seen, { seed, epochs, inputs: tokenFeatureCount });
 
 for (const threshold of [0.5, 0.7, 0.8, 0.9, 0.95, 0.98]) {
   const share = (target: number, unseen: boolean): string => {

@@ -9,7 +9,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { filterBytes, wordBits } from '../src/publish/background-words.ts';
+import { wordFilterBytes, wordFilterBits } from '../src/publish/background-words.ts';
 
 const wordsMax = 44_000;
 /** Projects that must have a word before it counts as everybody's. */
@@ -37,9 +37,9 @@ const common = [...projects]
   .toSorted((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
   .map(([name]) => name);
 const kept = [...declared, ...common].slice(0, wordsMax);
-const filter = new Uint8Array(filterBytes);
+const filter = new Uint8Array(wordFilterBytes);
 for (const name of kept) {
-  for (const bit of wordBits(Buffer.from(name), 0, name.length)) {
+  for (const bit of wordFilterBits(Buffer.from(name), 0, name.length)) {
     filter[bit >>> 3] = (filter[bit >>> 3] ?? 0) | (1 << (bit & 7));
   }
 }

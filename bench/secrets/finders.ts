@@ -2,8 +2,8 @@
 import { lintSource } from '@secretlint/core';
 import { creator } from '@secretlint/secretlint-rule-preset-recommend';
 import { Detector } from '../../src/redaction/detect/detector.ts';
-import { priorOf } from '../../src/redaction/detect/prior.ts';
-import type { RedactionProfile } from '../../src/redaction/finding.ts';
+import { secretPriorOf } from '../../src/redaction/detect/secret-prior.ts';
+import type { RedactionProfile } from '../../src/redaction/secret-finding.ts';
 import type { Find, Span } from './measure.ts';
 
 /** A fresh detector for each text. */
@@ -11,7 +11,7 @@ export function ours(profile: RedactionProfile): Find {
   return (text, cmd) => {
     const bytes = Buffer.from(text, 'utf8');
     const latin1 = bytes.toString('latin1');
-    const prior = cmd === null ? 'none' : priorOf(cmd);
+    const prior = cmd === null ? 'none' : secretPriorOf(cmd);
     const findings = new Detector({ profile, prior }).scan(latin1, bytes);
     const utf16 = offsets(text, bytes.length);
     return findings.map(({ start, end }): Span => [utf16(start), utf16(end)]);

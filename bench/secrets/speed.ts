@@ -1,6 +1,6 @@
 /** How fast detectors are, on the clean lines of a corpus in an order drawn with a fixed seed. */
 import { Detector } from '../../src/redaction/detect/detector.ts';
-import type { RedactionProfile } from '../../src/redaction/finding.ts';
+import type { RedactionProfile } from '../../src/redaction/secret-finding.ts';
 import type { Clean } from './corpus.ts';
 import { secretlint } from './finders.ts';
 

@@ -1,8 +1,14 @@
 /** The methods `audit.*`, and where an event lies. */
 import * as z from 'zod/mini';
-import { define, get, ownership, post, roles } from './define.ts';
-import * as field from './fields.ts';
-import * as shared from './shared.ts';
+import {
+  defineMethod,
+  getRoute,
+  ownershipRules,
+  postRoute,
+  permittedRoles,
+} from './define-method.ts';
+import * as field from './param-fields.ts';
+import * as shared from './answer-fields.ts';
 import { limits } from '../limits.ts';
 
 const kindsMax = 64;
@@ -15,70 +21,70 @@ const kind = z
   .string({ error: kindWanted })
   .check(z.regex(/^[a-z-]+\.(?:[a-z-]+|\*)$/, { error: kindWanted }));
 const headWanted = 'a list of signed heads';
-const passphrase = z.exactOptional(field.passphrase);
-const sessionParam = z.exactOptional(field.sessionId);
+const passphrase = z.exactOptional(field.passphraseParam);
+const sessionParam = z.exactOptional(field.sessionIdParam);
 
 /** Where an event lies in the audit log for good. */
-export const auditMark = z.object({
+export const auditMarkSchema = z.object({
   log: z.string(),
-  seq: shared.count,
-  leaf: shared.sha256,
+  seq: shared.countSchema,
+  leaf: shared.sha256Schema,
   head: z.string(),
 });
 
-export const auditEvent = z.object({
+export const auditEventSchema = z.object({
   log: z.string(),
-  seq: shared.count,
-  leaf: shared.sha256,
-  at: shared.time,
+  seq: shared.countSchema,
+  leaf: shared.sha256Schema,
+  at: shared.timestampSchema,
   kind: z.string(),
-  actor: shared.nullableText,
-  session_id: z.exactOptional(shared.sessionId),
-  exec_id: z.exactOptional(shared.execId),
+  actor: shared.nullableTextSchema,
+  session_id: z.exactOptional(shared.sessionIdSchema),
+  exec_id: z.exactOptional(shared.execIdSchema),
   data: z.record(z.string(), z.unknown()),
 });
 
 const logFinding = z.object({
   kind: z.string(),
-  segment: shared.nullableText,
-  offset: z.nullable(shared.count),
-  seq: z.nullable(shared.count),
+  segment: shared.nullableTextSchema,
+  offset: z.nullable(shared.countSchema),
+  seq: z.nullable(shared.countSchema),
   text: z.string(),
 });
 
-export const auditLog = z.object({
-  log: shared.nullableText,
-  events: shared.count,
-  heads: shared.count,
-  bytes: shared.count,
-  head: shared.nullableText,
+export const auditLogSchema = z.object({
+  log: shared.nullableTextSchema,
+  events: shared.countSchema,
+  heads: shared.countSchema,
+  bytes: shared.countSchema,
+  head: shared.nullableTextSchema,
   good: z.boolean(),
   findings: z.array(logFinding),
-  finding_count: shared.count,
+  finding_count: shared.countSchema,
 });
 
 /** Every `audit` method: its parameters, its answer and its rules. */
 export const auditMethods = {
-  'audit.list': define({
+  'audit.list': defineMethod({
     params: z.object({
       session_id: sessionParam,
-      exec_id: z.exactOptional(field.execId),
+      exec_id: z.exactOptional(field.execIdParam),
       kinds: z.exactOptional(
         z.array(kind, { error: kindWanted }).check(z.minLength(1), z.maxLength(kindsMax)),
       ),
-      actor: z.exactOptional(field.name),
+      actor: z.exactOptional(field.nameParam),
       since: timeParam,
       until: timeParam,
-      limit: z.exactOptional(field.whole(1, limits.auditListed.max)),
+      limit: z.exactOptional(field.integerParam(1, limits.auditListed.max)),
       passphrase,
     }),
-    answer: z.object({ events: z.array(auditEvent), truncated: z.boolean() }),
-    roles: roles.everybody,
-    owns: ownership.listed,
+    answer: z.object({ events: z.array(auditEventSchema), truncated: z.boolean() }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.listed,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/audit',
         about: 'List what was recorded, newest first',
         query: {
@@ -94,22 +100,22 @@ export const auditMethods = {
     ],
     audit: null,
   }),
-  'audit.get': define({
+  'audit.get': defineMethod({
     params: z.object({
       log: z
         .string({ error: 'the id of a log' })
         .check(z.regex(/^[0-9a-f]{32}$/, { error: 'the id of a log, 32 hex digits' })),
-      seq: field.whole(0),
+      seq: field.integerParam(0),
       session_id: sessionParam,
       passphrase,
     }),
-    answer: auditEvent,
-    roles: roles.everybody,
-    owns: ownership.listed,
+    answer: auditEventSchema,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.listed,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/audit/{log}/{seq}',
         about: 'Look at one recorded event',
         query: { session_id: 'text' },
@@ -117,7 +123,7 @@ export const auditMethods = {
     ],
     audit: null,
   }),
-  'audit.verify': define({
+  'audit.verify': defineMethod({
     params: z.object({
       heads: z.exactOptional(
         z
@@ -132,14 +138,14 @@ export const auditMethods = {
     answer: z.object({
       good: z.boolean(),
       findings: z.array(z.object({ kind: z.string(), text: z.string() })),
-      logs: z.array(auditLog),
+      logs: z.array(auditLogSchema),
     }),
-    roles: roles.people,
-    owns: ownership.none,
+    roles: permittedRoles.people,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: [
       {
-        ...post,
+        ...postRoute,
         path: '/v1/audit/verify',
         about: 'Check the audit log from end to end',
       },

@@ -1,93 +1,97 @@
 /** Shapes of changes: paths, trees and what a receipt says of the workspace. */
 import * as z from 'zod/mini';
-import * as shared from './shared.ts';
+import * as shared from './answer-fields.ts';
 import { changeKinds, changeMarks, changeStates, workspaceModes } from '../change.ts';
 import { gitViews } from '../protocol/workspace.ts';
 
-export const changeKind = z.enum(changeKinds);
-export const changeState = z.enum(changeStates);
-export const changeMethod = z.enum(['overlay', 'index']);
-export const workspaceMode = z.enum(workspaceModes);
+export const changeKindSchema = z.enum(changeKinds);
+export const changeStateSchema = z.enum(changeStates);
+export const changeMethodSchema = z.enum(['overlay', 'index']);
+export const workspaceModeSchema = z.enum(workspaceModes);
 
-export const entry = z.object({
+export const entrySchema = z.object({
   type: z.enum(['file', 'directory', 'symlink', 'fifo', 'socket', 'device']),
-  mode: shared.nullableText,
-  size: z.exactOptional(shared.count),
-  sha256: z.exactOptional(z.nullable(shared.sha256)),
+  mode: shared.nullableTextSchema,
+  size: z.exactOptional(shared.countSchema),
+  sha256: z.exactOptional(z.nullable(shared.sha256Schema)),
   target: z.exactOptional(z.string()),
   target_base64: z.exactOptional(z.string()),
   entries: z.exactOptional(
     z.object({
-      files: shared.count,
-      directories: shared.count,
-      links: shared.count,
-      bytes: shared.count,
+      files: shared.countSchema,
+      directories: shared.countSchema,
+      links: shared.countSchema,
+      bytes: shared.countSchema,
     }),
   ),
 });
 
 /** One path that a command changed. */
-export const change = z.object({
+export const changeSchema = z.object({
   path: z.string(),
   path_base64: z.exactOptional(z.string()),
-  kind: changeKind,
-  before: z.nullable(entry),
-  after: z.nullable(entry),
+  kind: changeKindSchema,
+  before: z.nullable(entrySchema),
+  after: z.nullable(entrySchema),
   marks: z.array(z.enum(changeMarks)),
-  state: changeState,
-  reason: shared.nullableText,
-  concurrent_with: z.array(shared.execId),
-  kept_as: shared.nullableText,
+  state: changeStateSchema,
+  reason: shared.nullableTextSchema,
+  concurrent_with: z.array(shared.execIdSchema),
+  kept_as: shared.nullableTextSchema,
 });
-export const changes = z.array(change);
+export const changeListSchema = z.array(changeSchema);
 
 /** The workspace before a command and after it. */
-export const trees = z.object({
-  before: shared.treeId,
-  after: shared.treeId,
-  method: changeMethod,
+export const treePairSchema = z.object({
+  before: shared.treeIdSchema,
+  after: shared.treeIdSchema,
+  method: changeMethodSchema,
 });
 
 /** What a receipt tells of the workspace. */
-export const receiptChanges = z.object({
-  snapshot: z.nullable(trees),
-  changes,
-  changes_omitted: shared.count,
-  workspace_mode: z.nullable(workspaceMode),
+export const receiptChangesSchema = z.object({
+  snapshot: z.nullable(treePairSchema),
+  changes: changeListSchema,
+  changes_omitted: shared.countSchema,
+  workspace_mode: z.nullable(workspaceModeSchema),
 });
 
-export const workspaceStatus = z.object({
-  session_id: shared.sessionId,
+export const workspaceStatusSchema = z.object({
+  session_id: shared.sessionIdSchema,
   path: z.string(),
-  mode: workspaceMode,
-  method: changeMethod,
-  staged: changes,
-  held: changes,
-  conflicts: changes,
-  totals: z.object({ staged: shared.count, held: shared.count, conflicts: shared.count }),
-  held_digest: shared.nullableText,
-  store: z.object({
-    bytes: shared.count,
-    bytes_max: shared.count,
-    contents: shared.count,
-    records: shared.count,
-    dropped: shared.count,
+  mode: workspaceModeSchema,
+  method: changeMethodSchema,
+  staged: changeListSchema,
+  held: changeListSchema,
+  conflicts: changeListSchema,
+  totals: z.object({
+    staged: shared.countSchema,
+    held: shared.countSchema,
+    conflicts: shared.countSchema,
   }),
-  denied: z.nullable(shared.count),
+  held_digest: shared.nullableTextSchema,
+  store: z.object({
+    bytes: shared.countSchema,
+    bytes_max: shared.countSchema,
+    contents: shared.countSchema,
+    records: shared.countSchema,
+    dropped: shared.countSchema,
+  }),
+  denied: z.nullable(shared.countSchema),
   git: z.enum(gitViews),
-  unrecorded: shared.names,
+  unrecorded: shared.nameListSchema,
 });
 
-export const workspaceDiff = z.object({
+export const workspaceDiffSchema = z.object({
   diff: z.string(),
   files: z.array(
     z.object({
       path: z.string(),
       path_base64: z.exactOptional(z.string()),
-      kind: changeKind,
-      state: changeState,
-      added_lines: z.nullable(shared.count),
-      removed_lines: z.nullable(shared.count),
+      kind: changeKindSchema,
+      state: changeStateSchema,
+      added_lines: z.nullable(shared.countSchema),
+      removed_lines: z.nullable(shared.countSchema),
       binary: z.boolean(),
     }),
   ),
@@ -95,27 +99,31 @@ export const workspaceDiff = z.object({
 });
 
 /** One command whose changes are recorded. */
-export const snapshot = z.object({
-  exec_id: shared.execId,
-  session_id: shared.sessionId,
+export const snapshotSchema = z.object({
+  exec_id: shared.execIdSchema,
+  session_id: shared.sessionIdSchema,
   path: z.string(),
   command: z.string(),
-  before: shared.treeId,
-  after: shared.treeId,
-  at: shared.time,
-  method: changeMethod,
-  mode: workspaceMode,
-  counts: z.record(changeKind, shared.count),
-  states: z.record(changeState, shared.count),
+  before: shared.treeIdSchema,
+  after: shared.treeIdSchema,
+  at: shared.timestampSchema,
+  method: changeMethodSchema,
+  mode: workspaceModeSchema,
+  counts: z.record(changeKindSchema, shared.countSchema),
+  states: z.record(changeStateSchema, shared.countSchema),
   undone: z.boolean(),
 });
 
-export const restored = z.object({
-  restored: changes,
-  conflicts: changes,
-  impossible: changes,
-  totals: z.object({ restored: shared.count, conflicts: shared.count, impossible: shared.count }),
-  exec_ids: z.array(shared.execId),
+export const restoreAnswerSchema = z.object({
+  restored: changeListSchema,
+  conflicts: changeListSchema,
+  impossible: changeListSchema,
+  totals: z.object({
+    restored: shared.countSchema,
+    conflicts: shared.countSchema,
+    impossible: shared.countSchema,
+  }),
+  exec_ids: z.array(shared.execIdSchema),
   dry_run: z.boolean(),
-  nothing: shared.nullableText,
+  nothing: shared.nullableTextSchema,
 });

@@ -1,65 +1,74 @@
 /** The methods `exec.*`, but `exec.undo` (`snapshot.ts`). */
 import * as z from 'zod/mini';
-import { define, execPath, get, ownership, pages, post, roles, sessionPath } from './define.ts';
-import * as field from './fields.ts';
-import * as shared from './shared.ts';
+import {
+  defineMethod,
+  execRoutePath,
+  getRoute,
+  ownershipRules,
+  wholeListPaging,
+  postRoute,
+  permittedRoles,
+  sessionRoutePath,
+} from './define-method.ts';
+import * as field from './param-fields.ts';
+import * as shared from './answer-fields.ts';
 import { limits } from '../limits.ts';
 import { languages } from '../command.ts';
-import { chunk, exec, execState, receipt, gap } from './receipt.ts';
+import { chunkSchema, execSchema, execStateSchema, receiptSchema, gapFields } from './receipt.ts';
 
 const readWaitMsMax = 120_000;
 const readLinesMax = 100_000;
 const terminalSideMax = 65_535;
 
 const streamForm = z.exactOptional(z.enum(['text', 'b64'], { error: '"text" or "b64"' }));
-const offset = z.exactOptional(field.whole(0));
-const columns = field.whole(1, terminalSideMax);
+const offset = z.exactOptional(field.integerParam(0));
+const columns = field.integerParam(1, terminalSideMax);
 
 interface Stdin {
   readonly stdin?: string;
   readonly stdin_encoding?: 'utf8' | 'base64';
 }
 const stdinFits = z.refine<Stdin>(
-  ({ stdin, stdin_encoding: form }) => field.encodedFits(stdin ?? '', form ?? 'utf8'),
-  { path: ['stdin'], error: field.encodedWanted },
+  ({ stdin, stdin_encoding: form }) => field.isEncodedWithinLimit(stdin ?? '', form ?? 'utf8'),
+  { path: ['stdin'], error: field.encodedParamHint },
 );
 
 const execBase = z.object({
-  session_id: field.sessionId,
-  command: field.command,
+  session_id: field.sessionIdParam,
+  command: field.commandParam,
   language: z.exactOptional(z.enum(languages, { error: '"shell" or "python"' })),
-  cwd: z.exactOptional(field.path),
-  cwd_within: z.exactOptional(field.path),
-  timeout_s: z.exactOptional(field.timeoutSeconds),
-  timeout_ms: z.exactOptional(field.timeoutMs),
-  idle_timeout_ms: z.exactOptional(field.whole(0, limits.idleTimeoutMs.max)),
-  grace_ms: z.exactOptional(field.whole(0, limits.graceMs.max)),
-  stdin: z.exactOptional(field.encoded),
-  stdin_encoding: z.exactOptional(field.encoding),
-  stdin_open: z.exactOptional(field.flag),
-  env: z.exactOptional(field.environment),
-  env_keys: z.exactOptional(field.environmentNames),
-  reveal: z.exactOptional(field.revealed),
+  cwd: z.exactOptional(field.pathParam),
+  cwd_within: z.exactOptional(field.pathParam),
+  timeout_s: z.exactOptional(field.timeoutSecondsParam),
+  timeout_ms: z.exactOptional(field.timeoutMsParam),
+  idle_timeout_ms: z.exactOptional(field.integerParam(0, limits.idleTimeoutMs.max)),
+  grace_ms: z.exactOptional(field.integerParam(0, limits.graceMs.max)),
+  stdin: z.exactOptional(field.encodedParam),
+  stdin_encoding: z.exactOptional(field.encodingParam),
+  stdin_open: z.exactOptional(field.booleanParam),
+  env: z.exactOptional(field.environmentParam),
+  env_keys: z.exactOptional(field.environmentNamesParam),
+  reveal: z.exactOptional(field.revealedDigestsParam),
   pty: z.exactOptional(z.strictObject({ columns, rows: columns }, { error: 'an object' })),
-  limits: z.exactOptional(field.limitParams),
-  exec_key: z.exactOptional(field.execKey),
-  output_bytes: z.exactOptional(field.whole(0, limits.outputBytes.max)),
-  wait_ms: z.exactOptional(field.whole(0, field.approvalWaitMsMax)),
-  workspace_mode: z.exactOptional(field.workspaceMode),
-  policy: z.exactOptional(field.policyProfile),
+  limits: z.exactOptional(field.limitsParam),
+  exec_key: z.exactOptional(field.execKeyParam),
+  output_bytes: z.exactOptional(field.integerParam(0, limits.outputBytes.max)),
+  wait_ms: z.exactOptional(field.integerParam(0, field.approvalWaitMsMax)),
+  workspace_mode: z.exactOptional(field.workspaceModeParam),
+  policy: z.exactOptional(field.policyProfileParam),
 });
 
 const following = z.object({
-  stream_id: shared.execId,
-  exec_id: shared.execId,
-  offset: shared.count,
-  channel: z.exactOptional(shared.count),
+  stream_id: shared.execIdSchema,
+  exec_id: shared.execIdSchema,
+  offset: shared.countSchema,
+  channel: z.exactOptional(shared.countSchema),
 });
-const named = z.object({ exec_id: shared.execId });
+const named = z.object({ exec_id: shared.execIdSchema });
 
 /** At what HTTP runs a command, in the foreground, detached or as a stream. */
 const run = {
-  ...post,
+  ...postRoute,
   idempotency: 'exec_key',
   modes: {
     detached: { call: 'exec.start', status: 202, answer: 'json' },
@@ -70,58 +79,58 @@ const run = {
 
 /** Every `exec` method: its parameters, its answer and its rules. */
 export const execMethods = {
-  'exec.run': define({
+  'exec.run': defineMethod({
     params: execBase.check(stdinFits),
-    answer: receipt,
-    roles: roles.agent,
-    owns: ownership.session,
+    answer: receiptSchema,
+    roles: permittedRoles.agent,
+    owns: ownershipRules.session,
     lane: 'in-turn',
     http: [
-      { ...run, path: `${sessionPath}/execs`, about: 'Run a command in a session' },
+      { ...run, path: `${sessionRoutePath}/execs`, about: 'Run a command in a session' },
       { ...run, path: '/v1/execs', about: 'Run a command' },
     ],
     audit: 'own events',
   }),
-  'exec.stream': define({
+  'exec.stream': defineMethod({
     params: z.extend(execBase, { from: offset, enc: streamForm }).check(stdinFits),
     answer: following,
-    roles: roles.agent,
-    owns: ownership.session,
+    roles: permittedRoles.agent,
+    owns: ownershipRules.session,
     lane: 'in-turn',
     http: [],
     audit: 'own events',
   }),
-  'exec.start': define({
+  'exec.start': defineMethod({
     params: z
       .extend(execBase, {
-        timeout_s: z.exactOptional(field.detachedSeconds),
-        timeout_ms: z.exactOptional(field.detachedMs),
+        timeout_s: z.exactOptional(field.detachedSecondsParam),
+        timeout_ms: z.exactOptional(field.detachedMsParam),
       })
       .check(stdinFits),
-    answer: z.extend(named, { session_id: shared.sessionId }),
-    roles: roles.agent,
-    owns: ownership.session,
+    answer: z.extend(named, { session_id: shared.sessionIdSchema }),
+    roles: permittedRoles.agent,
+    owns: ownershipRules.session,
     lane: 'beside',
     http: [],
     audit: 'own events',
   }),
-  'exec.attach': define({
-    params: z.extend(field.ofExec, { from: offset, enc: streamForm }),
+  'exec.attach': defineMethod({
+    params: z.extend(field.execParamsObject, { from: offset, enc: streamForm }),
     answer: following,
-    roles: roles.everybody,
-    owns: ownership.exec,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.exec,
     lane: 'beside',
     http: [
       {
-        ...get,
-        path: `${execPath}/stream`,
+        ...getRoute,
+        path: `${execRoutePath}/stream`,
         about: 'Follow output as server-sent events',
         answer: 'events',
         query: { from: 'integer' },
       },
       {
-        ...get,
-        path: `${execPath}/ws`,
+        ...getRoute,
+        path: `${execRoutePath}/ws`,
         about: 'Follow output and write input over a WebSocket',
         answer: 'websocket',
         query: { from: 'integer' },
@@ -129,33 +138,33 @@ export const execMethods = {
     ],
     audit: null,
   }),
-  'exec.read': define({
-    params: z.extend(field.ofExec, {
+  'exec.read': defineMethod({
+    params: z.extend(field.execParamsObject, {
       from: offset,
-      max: z.exactOptional(field.whole(1, limits.outputBytes.default)),
-      wait_ms: z.exactOptional(field.whole(0, readWaitMsMax)),
-      grep: z.exactOptional(field.searchText),
-      tail: z.exactOptional(field.whole(1, readLinesMax)),
-      until: z.exactOptional(field.searchText),
+      max: z.exactOptional(field.integerParam(1, limits.outputBytes.default)),
+      wait_ms: z.exactOptional(field.integerParam(0, readWaitMsMax)),
+      grep: z.exactOptional(field.searchTextParam),
+      tail: z.exactOptional(field.integerParam(1, readLinesMax)),
+      until: z.exactOptional(field.searchTextParam),
     }),
     answer: z.object({
-      exec_id: shared.execId,
-      from: shared.count,
-      next: shared.count,
-      chunks: z.array(chunk),
-      gap: z.exactOptional(z.object(gap)),
-      omitted_lines: z.exactOptional(shared.count),
+      exec_id: shared.execIdSchema,
+      from: shared.countSchema,
+      next: shared.countSchema,
+      chunks: z.array(chunkSchema),
+      gap: z.exactOptional(z.object(gapFields)),
+      omitted_lines: z.exactOptional(shared.countSchema),
       found: z.exactOptional(z.boolean()),
-      state: execState,
-      exit_code: z.exactOptional(shared.count),
+      state: execStateSchema,
+      exit_code: z.exactOptional(shared.countSchema),
     }),
-    roles: roles.everybody,
-    owns: ownership.exec,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.exec,
     lane: 'beside',
     http: [
       {
-        ...get,
-        path: `${execPath}/output`,
+        ...getRoute,
+        path: `${execRoutePath}/output`,
         about: 'Read output from an offset on, waiting for some if asked to',
         query: {
           from: 'integer',
@@ -170,55 +179,62 @@ export const execMethods = {
     audit: null,
   }),
   // A person takes a terminal over, or ends what should not go on.
-  'exec.write': define({
+  'exec.write': defineMethod({
     params: z
-      .extend(field.ofExec, {
-        data: z.exactOptional(field.encoded),
-        encoding: z.exactOptional(field.encoding),
-        eof: z.exactOptional(field.flag),
-        lease_id: field.leaseId,
+      .extend(field.execParamsObject, {
+        data: z.exactOptional(field.encodedParam),
+        encoding: z.exactOptional(field.encodingParam),
+        eof: z.exactOptional(field.booleanParam),
+        lease_id: field.leaseIdParam,
       })
       .check(
-        z.refine(({ data, encoding }) => field.encodedFits(data ?? '', encoding ?? 'utf8'), {
-          path: ['data'],
-          error: field.encodedWanted,
-        }),
+        z.refine(
+          ({ data, encoding }) => field.isEncodedWithinLimit(data ?? '', encoding ?? 'utf8'),
+          {
+            path: ['data'],
+            error: field.encodedParamHint,
+          },
+        ),
       ),
-    answer: z.extend(named, { bytes: shared.count }),
-    roles: roles.agentAndApprover,
-    owns: ownership.exec,
+    answer: z.extend(named, { bytes: shared.countSchema }),
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.exec,
     lane: 'beside',
     http: [
       {
-        ...post,
-        path: `${execPath}/input`,
+        ...postRoute,
+        path: `${execRoutePath}/input`,
         about: 'Write to the standard input of a command',
       },
     ],
     audit: null,
   }),
-  'exec.resize': define({
-    params: z.extend(field.ofExec, { columns, rows: columns, lease_id: field.leaseId }),
+  'exec.resize': defineMethod({
+    params: z.extend(field.execParamsObject, {
+      columns,
+      rows: columns,
+      lease_id: field.leaseIdParam,
+    }),
     answer: named,
-    roles: roles.agentAndApprover,
-    owns: ownership.exec,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.exec,
     lane: 'beside',
     http: [
       {
-        ...post,
-        path: `${execPath}/resize`,
+        ...postRoute,
+        path: `${execRoutePath}/resize`,
         about: 'Change the size of the terminal of a command',
       },
     ],
     audit: null,
   }),
-  'exec.cancel': define({
+  'exec.cancel': defineMethod({
     params: z
       .object({
-        session_id: z.exactOptional(field.sessionId),
-        exec_id: z.exactOptional(field.execId),
-        exec_key: z.exactOptional(field.execKey),
-        signal: z.exactOptional(field.signal),
+        session_id: z.exactOptional(field.sessionIdParam),
+        exec_id: z.exactOptional(field.execIdParam),
+        exec_key: z.exactOptional(field.execKeyParam),
+        signal: z.exactOptional(field.signalParam),
       })
       .check(
         z.refine(
@@ -227,78 +243,78 @@ export const execMethods = {
           { path: ['session_id'], error: 'given, or "exec_id", or "exec_key", and one alone' },
         ),
       ),
-    answer: z.object({ stopped: z.array(shared.execId) }),
-    roles: roles.agentAndApprover,
+    answer: z.object({ stopped: z.array(shared.execIdSchema) }),
+    roles: permittedRoles.agentAndApprover,
     owns: { own: ['session_id', 'exec_id'] },
     lane: 'at-once',
     http: [
       {
-        ...post,
-        path: `${sessionPath}/cancel`,
+        ...postRoute,
+        path: `${sessionRoutePath}/cancel`,
         about: 'End what runs in a session, or send it a signal',
       },
       {
-        ...post,
-        path: `${execPath}/cancel`,
+        ...postRoute,
+        path: `${execRoutePath}/cancel`,
         about: 'End a command, or send it a signal',
       },
     ],
     // Who ended it, which its own events do not tell.
     audit: { kind: 'call.done', params: ['signal'], answer: ['stopped'], ends: true },
   }),
-  'exec.list': define({
-    params: z.object({ session_id: z.exactOptional(field.sessionId) }),
-    answer: z.object({ execs: z.array(exec) }),
-    roles: roles.everybody,
-    owns: ownership.listed,
+  'exec.list': defineMethod({
+    params: z.object({ session_id: z.exactOptional(field.sessionIdParam) }),
+    answer: z.object({ execs: z.array(execSchema) }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.listed,
     lane: 'beside',
     http: [
       {
-        ...get,
-        path: `${sessionPath}/execs`,
+        ...getRoute,
+        path: `${sessionRoutePath}/execs`,
         about: 'List the commands of a session',
-        page: { ...pages, items: 'execs', key: 'exec_id' },
+        page: { ...wholeListPaging, items: 'execs', key: 'exec_id' },
       },
       {
-        ...get,
+        ...getRoute,
         path: '/v1/execs',
         about: 'List commands',
         query: { session_id: 'text' },
-        page: { ...pages, items: 'execs', key: 'exec_id' },
+        page: { ...wholeListPaging, items: 'execs', key: 'exec_id' },
       },
     ],
     audit: null,
   }),
-  'exec.info': define({
-    params: field.ofExec,
-    answer: exec,
-    roles: roles.everybody,
-    owns: ownership.exec,
+  'exec.info': defineMethod({
+    params: field.execParamsObject,
+    answer: execSchema,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.exec,
     lane: 'beside',
-    http: [{ ...get, path: execPath, about: 'Look at a command' }],
+    http: [{ ...getRoute, path: execRoutePath, about: 'Look at a command' }],
     audit: null,
   }),
-  'exec.lease': define({
+  'exec.lease': defineMethod({
     params: z.object({
-      exec_id: field.execId,
+      exec_id: field.execIdParam,
       action: z.enum(['take', 'release'], { error: '"take" or "release"' }),
-      lease_id: field.leaseId,
-      ttl_ms: z.exactOptional(field.whole(1_000, limits.leaseMs.max)),
+      lease_id: field.leaseIdParam,
+      ttl_ms: z.exactOptional(field.integerParam(1_000, limits.leaseMs.max)),
     }),
     answer: z.object({
-      exec_id: shared.execId,
-      session_id: shared.sessionId,
+      exec_id: shared.execIdSchema,
+      session_id: shared.sessionIdSchema,
       lease_id: z.string(),
       holder: z.string(),
-      expires_at: shared.time,
+      expires_at: shared.timestampSchema,
     }),
-    roles: roles.agentAndApprover,
-    owns: ownership.exec,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.exec,
     lane: 'beside',
     http: [
       {
-        ...post,
-        path: `${execPath}/lease`,
+        ...postRoute,
+        path: `${execRoutePath}/lease`,
         about: 'Take a command over, or hand it back',
       },
     ],

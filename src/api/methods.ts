@@ -8,12 +8,12 @@
 import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
-import { nearest } from '../nearest.ts';
-import { isObject, nameOf } from '../protocol/json.ts';
+import { nearestWord } from '../nearest-word.ts';
+import { isJsonObject, describeJsonType } from '../protocol/json.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { approvalMethods } from './approval.ts';
 import { auditMethods } from './audit.ts';
-import type { MethodDefinition } from './define.ts';
+import type { MethodDefinition } from './define-method.ts';
 import { execMethods } from './exec.ts';
 import { publishMethods } from './publish.ts';
 import { secretsMethods } from './secrets.ts';
@@ -38,13 +38,14 @@ export const methods = {
 } as const;
 
 export type MethodName = keyof typeof methods;
-export type MethodParams = {
+export type ParsedMethodParams = {
   [M in MethodName]: z.output<(typeof methods)[M]['params']>;
 };
 /** What a method answers in `data`. */
 export type MethodData = { [M in MethodName]: z.output<(typeof methods)[M]['answer']> };
-const schemas: { readonly [M in MethodName]: { readonly params: z.ZodMiniType<MethodParams[M]> } } =
-  methods;
+const schemas: {
+  readonly [M in MethodName]: { readonly params: z.ZodMiniType<ParsedMethodParams[M]> };
+} = methods;
 
 /** All that is known of `method`, without the types that are its alone. */
 export const definitionOf = (method: MethodName): MethodDefinition => methods[method];
@@ -56,9 +57,9 @@ export const methodNames: readonly MethodName[] = Object.keys(methods).filter(is
  *
  * @throws TrlError `INVALID_PARAMS` when there is none; the message names the nearest one.
  */
-export function methodNamed(name: string): MethodName {
+export function findMethod(name: string): MethodName {
   if (isMethod(name)) return name;
-  const meant = nearest(name, Object.keys(methods));
+  const meant = nearestWord(name, Object.keys(methods));
   const hint = meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
   const message = `Cannot answer the request: there is no method ${show(name)}${hint}`;
   throw new TrlError('INVALID_PARAMS', message);
@@ -77,11 +78,12 @@ const synonyms: ReadonlyMap<string, readonly string[]> = new Map([
  * @throws TrlError `INVALID_PARAMS` with the first key of `params` that `method` does not take, and
  *   the nearest one that it takes
  */
-export function refuseUnknown(method: MethodName, params: JsonObject): void {
+export function refuseUnknownParams(method: MethodName, params: JsonObject): void {
   const taken = Object.keys(methods[method].params.shape);
   const other = Object.keys(params).find((name) => !taken.includes(name));
   if (other === undefined) return;
-  const meant = synonyms.get(other)?.find((one) => taken.includes(one)) ?? nearest(other, taken);
+  const meant =
+    synonyms.get(other)?.find((one) => taken.includes(one)) ?? nearestWord(other, taken);
   const hint = meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
   throw refusal('INVALID_PARAMS', method, `it takes no ${show(other)}${hint}`);
 }
@@ -92,9 +94,12 @@ export function refuseUnknown(method: MethodName, params: JsonObject): void {
  * @throws TrlError `INVALID_PARAMS` with the field, what it must be and what it is;
  *   `SESSION_NOT_FOUND` or `EXEC_NOT_FOUND` when an id has a form that no id has.
  */
-export function parseParams<M extends MethodName>(method: M, params: JsonObject): MethodParams[M] {
+export function parseParams<M extends MethodName>(
+  method: M,
+  params: JsonObject,
+): ParsedMethodParams[M] {
   const given = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null));
-  if (!isNegotiating(method)) refuseUnknown(method, given);
+  if (!isNegotiating(method)) refuseUnknownParams(method, given);
   const result = z.safeParse(schemas[method].params, given);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
@@ -136,7 +141,7 @@ function lookUp(params: JsonObject, at: readonly string[]): unknown {
   for (const key of at) {
     const holder: unknown = value;
     if (Array.isArray(holder)) value = holder[Number(key)];
-    else value = isObject(holder) && Object.hasOwn(holder, key) ? holder[key] : undefined;
+    else value = isJsonObject(holder) && Object.hasOwn(holder, key) ? holder[key] : undefined;
   }
   return value;
 }
@@ -157,7 +162,7 @@ function describe(at: readonly string[], value: unknown): string {
     return quoted && value.length <= 64 ? show(value) : `text of ${value.length} characters`;
   }
   const isPlain = typeof value === 'number' || typeof value === 'boolean';
-  return quoted && isPlain ? String(value) : nameOf(value);
+  return quoted && isPlain ? String(value) : describeJsonType(value);
 }
 
 function show(value: string): string {

@@ -1,8 +1,14 @@
 /** The methods `publish.check` and `publish`. */
 import * as z from 'zod/mini';
-import { created, define, ownership, post, roles } from './define.ts';
-import * as field from './fields.ts';
-import * as shared from './shared.ts';
+import {
+  createRoute,
+  defineMethod,
+  ownershipRules,
+  postRoute,
+  permittedRoles,
+} from './define-method.ts';
+import * as field from './param-fields.ts';
+import * as shared from './answer-fields.ts';
 import { limits } from '../limits.ts';
 import { publishKinds, type PublishKind } from '../protocol/publish.ts';
 
@@ -13,9 +19,9 @@ const objectId = z
   .check(z.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/, { error: objectIdWanted }));
 const pushedRef = z.strictObject(
   {
-    local_ref: field.path,
+    local_ref: field.pathParam,
     local_id: objectId,
-    remote_ref: field.path,
+    remote_ref: field.pathParam,
     remote_id: objectId,
   },
   { error: 'an object with "local_ref", "local_id", "remote_ref", "remote_id"' },
@@ -72,21 +78,21 @@ const oneWorkspace = z.refine<Given>(
 );
 
 const checked = {
-  audience: z.exactOptional(field.name),
-  path: z.exactOptional(field.path),
-  workspace_id: z.exactOptional(field.workspaceId),
-  session_id: z.exactOptional(field.sessionId),
-  exec_id: z.exactOptional(field.execId),
-  output: z.exactOptional(field.flag),
-  paths: z.exactOptional(field.changedPaths),
-  paths_base64: z.exactOptional(field.changedPathsBase64),
-  range: z.exactOptional(field.name),
+  audience: z.exactOptional(field.nameParam),
+  path: z.exactOptional(field.pathParam),
+  workspace_id: z.exactOptional(field.workspaceIdParam),
+  session_id: z.exactOptional(field.sessionIdParam),
+  exec_id: z.exactOptional(field.execIdParam),
+  output: z.exactOptional(field.booleanParam),
+  paths: z.exactOptional(field.changedPathsParam),
+  paths_base64: z.exactOptional(field.changedPathsBase64Param),
+  range: z.exactOptional(field.nameParam),
   refs: z.exactOptional(
     z
       .array(pushedRef, { error: 'a list of refs' })
       .check(z.maxLength(refsMax, `a list of at most ${refsMax} refs`)),
   ),
-  remote: z.exactOptional(field.name),
+  remote: z.exactOptional(field.nameParam),
   data: z.exactOptional(
     z
       .string({ error: dataWanted })
@@ -100,9 +106,9 @@ const checked = {
         ),
       ),
   ),
-  name: z.exactOptional(field.name),
-  accept: z.exactOptional(field.digestStart),
-  passphrase: z.exactOptional(field.passphrase),
+  name: z.exactOptional(field.nameParam),
+  accept: z.exactOptional(field.digestPrefixParam),
+  passphrase: z.exactOptional(field.passphraseParam),
 };
 const checks = [...publishKinds.map(belongsTogether), isGiven, oneOfGit, oneWorkspace] as const;
 
@@ -110,39 +116,39 @@ const checks = [...publishKinds.map(belongsTogether), isGiven, oneOfGit, oneWork
 const leaving = ['paths', 'changes', 'exec', 'text'] as const satisfies readonly PublishKind[];
 
 const decision = z.enum(['pass', 'review', 'block']);
-const range = z.nullable(z.tuple([shared.count, shared.count]));
+const range = z.nullable(z.tuple([shared.countSchema, shared.countSchema]));
 
 const evidence = z.object({
   score: z.nullable(z.number()),
   source: z.string(),
   span: range,
   lines: range,
-  via: shared.names,
-  text: shared.nullableText,
+  via: shared.nameListSchema,
+  text: shared.nullableTextSchema,
 });
 
-export const publishFinding = z.object({
+export const publishFindingSchema = z.object({
   rule: z.string(),
   decision,
-  item: shared.nullableText,
+  item: shared.nullableTextSchema,
   trace: z.string(),
   evidence: z.exactOptional(evidence),
 });
 
 /** What the gate says of what is to leave. */
-export const publishVerdict = z.object({
+export const publishVerdictSchema = z.object({
   decision,
   basis: z.enum(['non-interference', 'scan']),
   audience: z.string(),
   policy_version: z.string(),
-  items: shared.count,
-  bytes: shared.count,
-  digest: shared.sha256,
-  findings: z.array(publishFinding),
+  items: shared.countSchema,
+  bytes: shared.countSchema,
+  digest: shared.sha256Schema,
+  findings: z.array(publishFindingSchema),
 });
 
-const published = z.extend(publishVerdict, {
-  publication_id: shared.id('p-'),
+const published = z.extend(publishVerdictSchema, {
+  publication_id: shared.createIdSchema('p-'),
   directory: z.string(),
   files: z.array(
     z.object({
@@ -150,46 +156,46 @@ const published = z.extend(publishVerdict, {
       path_base64: z.exactOptional(z.string()),
       type: z.enum(['file', 'symlink']),
       mode: z.string(),
-      size: shared.count,
-      sha256: shared.sha256,
+      size: shared.countSchema,
+      sha256: shared.sha256Schema,
     }),
   ),
 });
 
 /** Every `publish` method: its parameters, its answer and its rules. */
 export const publishMethods = {
-  'publish.check': define({
+  'publish.check': defineMethod({
     params: z
       .object({
         kind: z.enum(publishKinds, { error: quoted(publishKinds) }),
         ...checked,
-        evidence: z.exactOptional(field.flag),
+        evidence: z.exactOptional(field.booleanParam),
       })
       .check(...checks),
-    answer: publishVerdict,
-    roles: roles.agentAndApprover,
-    owns: ownership.publication,
+    answer: publishVerdictSchema,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.publication,
     lane: 'beside',
     http: [
       {
-        ...post,
+        ...postRoute,
         path: '/v1/publications/check',
         about: 'Whether something may leave, and why not',
       },
     ],
     audit: null,
   }),
-  publish: define({
+  publish: defineMethod({
     params: z
       .object({ kind: z.enum(leaving, { error: quoted(leaving) }), ...checked })
       .check(...checks),
     answer: published,
-    roles: roles.agent,
-    owns: ownership.publication,
+    roles: permittedRoles.agent,
+    owns: ownershipRules.publication,
     lane: 'beside',
     http: [
       {
-        ...created,
+        ...createRoute,
         path: '/v1/publications',
         about: 'Lay out what was checked, so that it can leave',
       },

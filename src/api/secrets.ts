@@ -1,10 +1,20 @@
 /** The methods `secrets.*`: no value and no length of one is in any answer. */
 import * as z from 'zod/mini';
-import { define, get, ownership, pages, post, put, remove, roles, sessionPath } from './define.ts';
-import * as field from './fields.ts';
-import * as shared from './shared.ts';
+import {
+  defineMethod,
+  getRoute,
+  ownershipRules,
+  wholeListPaging,
+  postRoute,
+  putRoute,
+  deleteRoute,
+  permittedRoles,
+  sessionRoutePath,
+} from './define-method.ts';
+import * as field from './param-fields.ts';
+import * as shared from './answer-fields.ts';
 
-export const secretSource = z.enum([
+export const secretSourceSchema = z.enum([
   'environment',
   'dotenv',
   'keyring',
@@ -13,161 +23,165 @@ export const secretSource = z.enum([
   'person',
 ]);
 
-export const secret = z.object({
+export const secretSchema = z.object({
   name: z.string(),
-  source: secretSource,
-  origin: shared.nullableText,
-  last_used: z.nullable(shared.time),
+  source: secretSourceSchema,
+  origin: shared.nullableTextSchema,
+  last_used: z.nullable(shared.timestampSchema),
 });
 
-export const secretRequest = z.object({
+export const secretRequestSchema = z.object({
   name: z.string(),
   reason: z.string(),
   requester: z.string(),
-  requested_at: shared.time,
-  expires_at: shared.time,
+  requested_at: shared.timestampSchema,
+  expires_at: shared.timestampSchema,
 });
 
 /** Every `secrets` method: its parameters, its answer and its rules. */
 export const secretsMethods = {
-  'secrets.list': define({
-    params: field.noParams,
+  'secrets.list': defineMethod({
+    params: field.emptyParams,
     answer: z.object({
-      secrets: z.array(secret),
+      secrets: z.array(secretSchema),
       problems: z.array(
-        z.object({ source: secretSource, origin: shared.nullableText, problem: z.string() }),
+        z.object({
+          source: secretSourceSchema,
+          origin: shared.nullableTextSchema,
+          problem: z.string(),
+        }),
       ),
     }),
-    roles: roles.everybody,
-    owns: ownership.none,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/secrets',
         about: 'List secrets by their names',
-        page: { ...pages, items: 'secrets', key: 'name' },
+        page: { ...wholeListPaging, items: 'secrets', key: 'name' },
       },
     ],
     audit: null,
   }),
-  'secrets.check': define({
-    params: z.object({ name: field.secretName }),
+  'secrets.check': defineMethod({
+    params: z.object({ name: field.secretNameParam }),
     answer: z.object({
       name: z.string(),
       state: z.enum(['ready', 'unread', 'missing', 'unreadable', 'unusable']),
-      source: z.nullable(secretSource),
-      origin: shared.nullableText,
-      expires_at: z.nullable(shared.time),
-      problem: shared.nullableText,
+      source: z.nullable(secretSourceSchema),
+      origin: shared.nullableTextSchema,
+      expires_at: z.nullable(shared.timestampSchema),
+      problem: shared.nullableTextSchema,
     }),
-    roles: roles.everybody,
-    owns: ownership.none,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/secrets/{name}',
         about: 'Whether a secret can be given to a command',
       },
     ],
     audit: null,
   }),
-  'secrets.request': define({
+  'secrets.request': defineMethod({
     params: z.object({
-      name: field.secretName,
-      reason: field.answerWords,
-      wait_ms: z.exactOptional(field.whole(0, field.approvalWaitMsMax)),
+      name: field.secretNameParam,
+      reason: field.answerWordsParam,
+      wait_ms: z.exactOptional(field.integerParam(0, field.approvalWaitMsMax)),
     }),
     answer: z.object({
       name: z.string(),
       state: z.enum(['ready', 'pending', 'refused']),
-      expires_at: z.exactOptional(shared.time),
+      expires_at: z.exactOptional(shared.timestampSchema),
     }),
-    roles: roles.agent,
-    owns: ownership.none,
+    roles: permittedRoles.agent,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: [
       {
-        ...post,
+        ...postRoute,
         path: '/v1/secret-requests',
         about: 'Ask a person for a secret',
       },
     ],
     audit: { kind: 'secret.requested', params: ['name'], answer: ['state'] },
   }),
-  'secrets.requests': define({
-    params: field.noParams,
-    answer: z.object({ requests: z.array(secretRequest) }),
-    roles: roles.everybody,
-    owns: ownership.none,
+  'secrets.requests': defineMethod({
+    params: field.emptyParams,
+    answer: z.object({ requests: z.array(secretRequestSchema) }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/secret-requests',
         about: 'List the secrets that people are asked for',
       },
     ],
     audit: null,
   }),
-  'secrets.set': define({
+  'secrets.set': defineMethod({
     params: z.object({
-      name: field.secretName,
-      value: field.secretValue,
-      passphrase: z.exactOptional(field.passphrase),
+      name: field.secretNameParam,
+      value: field.secretValueParam,
+      passphrase: z.exactOptional(field.passphraseParam),
     }),
-    answer: z.object({ name: z.string(), warning: shared.nullableText }),
-    roles: roles.approver,
-    owns: ownership.none,
+    answer: z.object({ name: z.string(), warning: shared.nullableTextSchema }),
+    roles: permittedRoles.approver,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: [
       {
-        ...put,
+        ...putRoute,
         path: '/v1/secrets/{name}',
         about: 'Give the value of a secret; nothing ever answers it',
       },
     ],
     audit: { kind: 'secret.set', params: ['name'], answer: [] },
   }),
-  'secrets.inject': define({
-    params: z.extend(field.ofSession, { names: field.secretNames }),
-    answer: z.object({ session_id: shared.sessionId, names: shared.names }),
-    roles: roles.agent,
-    owns: ownership.session,
+  'secrets.inject': defineMethod({
+    params: z.extend(field.sessionParamsObject, { names: field.secretNamesParam }),
+    answer: z.object({ session_id: shared.sessionIdSchema, names: shared.nameListSchema }),
+    roles: permittedRoles.agent,
+    owns: ownershipRules.session,
     lane: 'in-turn',
     http: [
       {
-        ...post,
-        path: `${sessionPath}/secrets`,
+        ...postRoute,
+        path: `${sessionRoutePath}/secrets`,
         about: 'Give secrets, by their names, to each later command of a session',
       },
     ],
     audit: { kind: 'secret.granted', params: ['names'], answer: ['names'] },
   }),
   // An agent takes an injection into its own session back; see `onlyOfSession`.
-  'secrets.delete': define({
+  'secrets.delete': defineMethod({
     params: z.object({
-      name: field.secretName,
-      session_id: z.exactOptional(field.sessionId),
-      passphrase: z.exactOptional(field.passphrase),
+      name: field.secretNameParam,
+      session_id: z.exactOptional(field.sessionIdParam),
+      passphrase: z.exactOptional(field.passphraseParam),
     }),
     answer: z.object({
       name: z.string(),
-      session_id: z.nullable(shared.sessionId),
-      remains: z.nullable(secretSource),
+      session_id: z.nullable(shared.sessionIdSchema),
+      remains: z.nullable(secretSourceSchema),
     }),
-    roles: roles.agentAndApprover,
-    owns: ownership.session,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.session,
     lane: 'in-turn',
     http: [
       {
-        ...remove,
-        path: `${sessionPath}/secrets/{name}`,
+        ...deleteRoute,
+        path: `${sessionRoutePath}/secrets/{name}`,
         about: 'Give a secret to no later command of a session',
       },
       {
-        ...remove,
+        ...deleteRoute,
         path: '/v1/secrets/{name}',
         about: 'Forget the value of a secret',
       },

@@ -1,31 +1,38 @@
 /** The methods `snapshot.*` and `exec.undo`. */
 import * as z from 'zod/mini';
-import { define, execPath, get, ownership, post, roles } from './define.ts';
-import * as field from './fields.ts';
-import * as shared from './shared.ts';
+import {
+  defineMethod,
+  execRoutePath,
+  getRoute,
+  ownershipRules,
+  postRoute,
+  permittedRoles,
+} from './define-method.ts';
+import * as field from './param-fields.ts';
+import * as shared from './answer-fields.ts';
 import { limits } from '../limits.ts';
-import { changes, restored, snapshot } from './changes.ts';
-import { oneTarget, paths } from './changed-paths.ts';
+import { changeListSchema, restoreAnswerSchema, snapshotSchema } from './changes.ts';
+import { exactlyOneTarget, changedPathParams } from './changed-paths.ts';
 
 const snapshotsMax = 1_000;
-const listed = z.exactOptional(field.whole(1, limits.changesListed.max));
-const dryRun = z.exactOptional(field.flag);
+const listed = z.exactOptional(field.integerParam(1, limits.changesListed.max));
+const dryRun = z.exactOptional(field.booleanParam);
 
 /** Every `snapshot` method: its parameters, its answer and its rules. */
 export const snapshotMethods = {
-  'snapshot.list': define({
+  'snapshot.list': defineMethod({
     params: z.object({
-      session_id: z.exactOptional(field.sessionId),
-      path: z.exactOptional(field.path),
-      limit: z.exactOptional(field.whole(1, snapshotsMax)),
+      session_id: z.exactOptional(field.sessionIdParam),
+      path: z.exactOptional(field.pathParam),
+      limit: z.exactOptional(field.integerParam(1, snapshotsMax)),
     }),
-    answer: z.object({ snapshots: z.array(snapshot) }),
-    roles: roles.everybody,
-    owns: ownership.listed,
+    answer: z.object({ snapshots: z.array(snapshotSchema) }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.listed,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/snapshots',
         about: 'List what commands changed',
         query: { session_id: 'text', path: 'text' },
@@ -34,34 +41,36 @@ export const snapshotMethods = {
     ],
     audit: null,
   }),
-  'snapshot.get': define({
+  'snapshot.get': defineMethod({
     params: z
       .object({
-        exec_id: z.exactOptional(field.execId),
-        id: z.exactOptional(field.treeId),
-        from: z.exactOptional(field.whole(0)),
+        exec_id: z.exactOptional(field.execIdParam),
+        id: z.exactOptional(field.treeIdParam),
+        from: z.exactOptional(field.integerParam(0)),
         limit: listed,
-        content: z.exactOptional(field.path),
+        content: z.exactOptional(field.pathParam),
       })
-      .check(oneTarget('id')),
-    answer: z.extend(snapshot, {
-      changes,
-      changes_total: shared.count,
-      next: z.nullable(shared.count),
-      content: z.nullable(z.object({ size: shared.count, base64: shared.nullableText })),
+      .check(exactlyOneTarget('id')),
+    answer: z.extend(snapshotSchema, {
+      changes: changeListSchema,
+      changes_total: shared.countSchema,
+      next: z.nullable(shared.countSchema),
+      content: z.nullable(
+        z.object({ size: shared.countSchema, base64: shared.nullableTextSchema }),
+      ),
     }),
-    roles: roles.everybody,
-    owns: ownership.recorded,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.recorded,
     lane: 'beside',
     http: [
       {
-        ...get,
-        path: `${execPath}/snapshot`,
+        ...getRoute,
+        path: `${execRoutePath}/snapshot`,
         about: 'What a command changed, path by path',
         query: { from: 'integer', limit: 'integer', content: 'text' },
       },
       {
-        ...get,
+        ...getRoute,
         path: '/v1/snapshots/{id}',
         about: 'Look at a snapshot, path by path',
         query: { from: 'integer', limit: 'integer', content: 'text' },
@@ -69,27 +78,27 @@ export const snapshotMethods = {
     ],
     audit: null,
   }),
-  'snapshot.restore': define({
+  'snapshot.restore': defineMethod({
     params: z
       .object({
-        exec_id: z.exactOptional(field.execId),
-        id: z.exactOptional(field.treeId),
+        exec_id: z.exactOptional(field.execIdParam),
+        id: z.exactOptional(field.treeIdParam),
         dry_run: dryRun,
-        ...paths,
+        ...changedPathParams,
       })
-      .check(oneTarget('id')),
-    answer: restored,
-    roles: roles.agentAndApprover,
-    owns: ownership.recorded,
+      .check(exactlyOneTarget('id')),
+    answer: restoreAnswerSchema,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.recorded,
     lane: 'in-turn',
     http: [
       {
-        ...post,
-        path: `${execPath}/restore`,
+        ...postRoute,
+        path: `${execRoutePath}/restore`,
         about: 'Restore what stood there before a command ran',
       },
       {
-        ...post,
+        ...postRoute,
         path: '/v1/snapshots/{id}/restore',
         about: 'Restore a snapshot',
       },
@@ -100,16 +109,16 @@ export const snapshotMethods = {
       answer: ['totals', 'exec_ids'],
     },
   }),
-  'exec.undo': define({
-    params: z.object({ exec_id: field.execId, dry_run: dryRun, ...paths }),
-    answer: restored,
-    roles: roles.agentAndApprover,
-    owns: ownership.recorded,
+  'exec.undo': defineMethod({
+    params: z.object({ exec_id: field.execIdParam, dry_run: dryRun, ...changedPathParams }),
+    answer: restoreAnswerSchema,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.recorded,
     lane: 'in-turn',
     http: [
       {
-        ...post,
-        path: `${execPath}/undo`,
+        ...postRoute,
+        path: `${execRoutePath}/undo`,
         about: 'Take back what a command changed',
       },
     ],

@@ -1,136 +1,144 @@
 /** The methods `system.*`, `runtime.list` and `console.login`. */
 import * as z from 'zod/mini';
-import { define, get, ownership, roles } from './define.ts';
-import * as field from './fields.ts';
-import * as shared from './shared.ts';
+import { defineMethod, getRoute, ownershipRules, permittedRoles } from './define-method.ts';
+import * as field from './param-fields.ts';
+import * as shared from './answer-fields.ts';
 import { limits } from '../limits.ts';
-import { feedId } from './feed.ts';
+import { feedIdSchema } from './feed.ts';
 
 /** A place where commands run. */
-export const runtime = z.object({
+export const runtimeSchema = z.object({
   runtime_id: z.string(),
   kind: z.literal('local'),
   platform: z.string(),
   version: z.string(),
-  uptime_s: shared.count,
-  active_sessions: shared.count,
+  uptime_s: shared.countSchema,
+  active_sessions: shared.countSchema,
 });
 
-const counted = z.record(z.string(), shared.count);
+const counted = z.record(z.string(), shared.countSchema);
 const amount = z.number();
 
 const metrics = z.object({
-  uptime_s: shared.count,
-  memory_rss_bytes: shared.count,
-  open_fds: z.nullable(shared.count),
-  heap_used_bytes: shared.count,
+  uptime_s: shared.countSchema,
+  memory_rss_bytes: shared.countSchema,
+  open_fds: z.nullable(shared.countSchema),
+  heap_used_bytes: shared.countSchema,
   cpu_s: amount,
   event_loop_lag_ms: amount,
   event_loop_lag_max_ms: amount,
-  active_sessions: shared.count,
-  commands_running: shared.count,
+  active_sessions: shared.countSchema,
+  commands_running: shared.countSchema,
   commands: z.object({
-    zero: shared.count,
-    nonzero: shared.count,
-    timed_out: shared.count,
-    stopped: shared.count,
-    refused: shared.count,
-    failed: shared.count,
+    zero: shared.countSchema,
+    nonzero: shared.countSchema,
+    timed_out: shared.countSchema,
+    stopped: shared.countSchema,
+    refused: shared.countSchema,
+    failed: shared.countSchema,
   }),
-  verdicts: z.object({ allow: shared.count, ask: shared.count, block: shared.count }),
+  verdicts: z.object({
+    allow: shared.countSchema,
+    ask: shared.countSchema,
+    block: shared.countSchema,
+  }),
   command_duration_ms: z.object({
-    buckets: z.array(z.object({ le_ms: shared.count, count: shared.count })),
+    buckets: z.array(z.object({ le_ms: shared.countSchema, count: shared.countSchema })),
     sum: amount,
-    count: shared.count,
+    count: shared.countSchema,
   }),
-  output_bytes: shared.count,
-  redactions: shared.count,
-  approvals_pending: shared.count,
-  approvals: z.object({ approved: shared.count, denied: shared.count, ended: shared.count }),
+  output_bytes: shared.countSchema,
+  redactions: shared.countSchema,
+  approvals_pending: shared.countSchema,
+  approvals: z.object({
+    approved: shared.countSchema,
+    denied: shared.countSchema,
+    ended: shared.countSchema,
+  }),
   http: z.object({
-    connections: shared.count,
-    web_sockets: shared.count,
-    evicted: shared.count,
-    own_readers: shared.count,
+    connections: shared.countSchema,
+    web_sockets: shared.countSchema,
+    evicted: shared.countSchema,
+    own_readers: shared.countSchema,
   }),
   refusals: counted,
 });
 
 /** Every `system` method: its parameters, its answer and its rules. */
 export const systemMethods = {
-  'system.ping': define({
-    params: field.noParams,
-    answer: z.object({ uptime_s: shared.count, version: z.string() }),
-    roles: roles.everybody,
-    owns: ownership.none,
+  'system.ping': defineMethod({
+    params: field.emptyParams,
+    answer: z.object({ uptime_s: shared.countSchema, version: z.string() }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'at-once',
-    http: [{ ...get, path: '/v1/ping', about: 'Whether it answers, and its version' }],
+    http: [{ ...getRoute, path: '/v1/ping', about: 'Whether it answers, and its version' }],
     audit: null,
   }),
-  'system.stats': define({
-    params: field.noParams,
+  'system.stats': defineMethod({
+    params: field.emptyParams,
     answer: z.object({
-      active_sessions: shared.count,
-      total_commands_run: shared.count,
-      uptime_s: shared.count,
-      memory_rss_bytes: shared.count,
-      open_fds: z.nullable(shared.count),
+      active_sessions: shared.countSchema,
+      total_commands_run: shared.countSchema,
+      uptime_s: shared.countSchema,
+      memory_rss_bytes: shared.countSchema,
+      open_fds: z.nullable(shared.countSchema),
     }),
-    roles: roles.everybody,
-    owns: ownership.none,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'at-once',
-    http: [{ ...get, path: '/v1/stats', about: 'Sessions, commands and memory' }],
+    http: [{ ...getRoute, path: '/v1/stats', about: 'Sessions, commands and memory' }],
     audit: null,
   }),
-  'system.metrics': define({
-    params: field.noParams,
+  'system.metrics': defineMethod({
+    params: field.emptyParams,
     answer: metrics,
-    roles: roles.everybody,
-    owns: ownership.none,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'at-once',
-    http: [{ ...get, path: '/v1/metrics', about: 'The figures of /metrics as JSON' }],
+    http: [{ ...getRoute, path: '/v1/metrics', about: 'The figures of /metrics as JSON' }],
     audit: null,
   }),
-  'system.hello': define({
+  'system.hello': defineMethod({
     params: z.object({
-      protocol: z.exactOptional(field.name),
-      client: z.exactOptional(field.execKey),
+      protocol: z.exactOptional(field.nameParam),
+      client: z.exactOptional(field.execKeyParam),
       frames: z.exactOptional(z.enum(['lines', 'bin'], { error: '"lines" or "bin"' })),
       window_bytes: z.exactOptional(
-        field.whole(limits.windowBytes.default / 16, limits.windowBytes.max),
+        field.integerParam(limits.windowBytes.default / 16, limits.windowBytes.max),
       ),
     }),
     answer: z.object({
       version: z.string(),
       protocol: z.literal('trl/2'),
-      features: shared.names,
+      features: shared.nameListSchema,
       frames: z.enum(['lines', 'bin']),
-      window_bytes: z.exactOptional(shared.count),
+      window_bytes: z.exactOptional(shared.countSchema),
     }),
-    roles: roles.everybody,
-    owns: ownership.none,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'at-once',
     http: 'it is about a connection; GET /rpc',
     audit: null,
   }),
-  'runtime.list': define({
-    params: field.noParams,
-    answer: z.object({ runtimes: z.array(runtime) }),
-    roles: roles.everybody,
-    owns: ownership.none,
+  'runtime.list': defineMethod({
+    params: field.emptyParams,
+    answer: z.object({ runtimes: z.array(runtimeSchema) }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'beside',
-    http: [{ ...get, path: '/v1/runtimes', about: 'Where commands run' }],
+    http: [{ ...getRoute, path: '/v1/runtimes', about: 'Where commands run' }],
     audit: null,
   }),
-  'system.watch': define({
-    params: field.noParams,
-    answer: z.object({ stream_id: feedId }),
-    roles: roles.everybody,
-    owns: ownership.none,
+  'system.watch': defineMethod({
+    params: field.emptyParams,
+    answer: z.object({ stream_id: feedIdSchema }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/events',
         about: 'Follow everything that changes as server-sent events',
         answer: 'events',
@@ -138,11 +146,11 @@ export const systemMethods = {
     ],
     audit: null,
   }),
-  'console.login': define({
-    params: z.object({ passphrase: z.exactOptional(field.passphrase) }),
-    answer: z.object({ url: z.string(), expires_at: shared.time }),
+  'console.login': defineMethod({
+    params: z.object({ passphrase: z.exactOptional(field.passphraseParam) }),
+    answer: z.object({ url: z.string(), expires_at: shared.timestampSchema }),
     roles: 'socket',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: 'it makes the link by which a person logs in here',
     // The link itself is whoever's who has it: it is told to nobody.

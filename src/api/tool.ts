@@ -1,8 +1,15 @@
 /** The methods `tool.*`. */
 import * as z from 'zod/mini';
-import { define, get, ownership, pages, post, roles } from './define.ts';
-import * as field from './fields.ts';
-import { receipt } from './receipt.ts';
+import {
+  defineMethod,
+  getRoute,
+  ownershipRules,
+  wholeListPaging,
+  postRoute,
+  permittedRoles,
+} from './define-method.ts';
+import * as field from './param-fields.ts';
+import { receiptSchema } from './receipt.ts';
 
 const waitMsMax = 3_600_000;
 const timeoutMsMax = 3_600_000;
@@ -24,7 +31,7 @@ const description = z
 const object = z.record(z.string(), z.unknown());
 
 /** A tool beyond those that every runtime has. */
-export const tool = z.object({
+export const toolSchema = z.object({
   name: z.string(),
   title: z.string(),
   description: z.string(),
@@ -37,42 +44,42 @@ const streamId = z.templateLiteral(['t-', z.string()]);
 
 /** Every `tool` method: its parameters, its answer and its rules. */
 export const toolMethods = {
-  'tool.list': define({
-    params: z.object({ session_id: z.exactOptional(field.sessionId) }),
-    answer: z.object({ tools: z.array(tool) }),
-    roles: roles.everybody,
-    owns: ownership.session,
+  'tool.list': defineMethod({
+    params: z.object({ session_id: z.exactOptional(field.sessionIdParam) }),
+    answer: z.object({ tools: z.array(toolSchema) }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.session,
     lane: 'beside',
     http: [
       {
-        ...get,
+        ...getRoute,
         path: '/v1/tools',
         about: 'List the tools that are registered here',
         query: { session_id: 'text' },
-        page: { ...pages, items: 'tools', key: 'name' },
+        page: { ...wholeListPaging, items: 'tools', key: 'name' },
       },
     ],
     audit: null,
   }),
-  'tool.call': define({
+  'tool.call': defineMethod({
     params: z.object({
       name: toolName,
       arguments: z.exactOptional(anObject),
-      session_id: z.exactOptional(field.sessionId),
-      exec_key: z.exactOptional(field.execKey),
-      wait_ms: z.exactOptional(field.whole(0, waitMsMax)),
+      session_id: z.exactOptional(field.sessionIdParam),
+      exec_key: z.exactOptional(field.execKeyParam),
+      wait_ms: z.exactOptional(field.integerParam(0, waitMsMax)),
     }),
     answer: z.object({
       name: z.string(),
-      receipt: z.exactOptional(receipt),
+      receipt: z.exactOptional(receiptSchema),
       result: z.exactOptional(z.unknown()),
     }),
-    roles: roles.agent,
-    owns: ownership.session,
+    roles: permittedRoles.agent,
+    owns: ownershipRules.session,
     lane: 'beside',
     http: [
       {
-        ...post,
+        ...postRoute,
         path: '/v1/tools/{name}',
         about: 'Call a tool',
         idempotency: 'exec_key',
@@ -80,22 +87,22 @@ export const toolMethods = {
     ],
     audit: { kind: 'call.done', params: ['name'], answer: [] },
   }),
-  'tool.register': define({
+  'tool.register': defineMethod({
     params: z.object({
       name: toolName,
-      title: z.exactOptional(field.name),
+      title: z.exactOptional(field.nameParam),
       description,
       input_schema: z.exactOptional(anObject),
-      timeout_ms: z.exactOptional(field.whole(1, timeoutMsMax)),
+      timeout_ms: z.exactOptional(field.integerParam(1, timeoutMsMax)),
     }),
     answer: z.object({ stream_id: streamId }),
     roles: 'admin',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: 'calls come on the connection that registers; GET /rpc',
     audit: { kind: 'call.done', params: ['name', 'description'], answer: [] },
   }),
-  'tool.answer': define({
+  'tool.answer': defineMethod({
     params: z.object({
       call_id: callId,
       result: z.exactOptional(z.unknown()),
@@ -103,7 +110,7 @@ export const toolMethods = {
     }),
     answer: z.object({ call_id: callIdAnswer }),
     roles: 'admin',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'beside',
     http: 'calls come on the connection that registers; GET /rpc',
     audit: null,

@@ -1,24 +1,30 @@
 /** The methods `workspace.*` and `cache.*`. */
 import * as z from 'zod/mini';
 import {
-  created,
-  define,
-  execPath,
-  get,
-  ownership,
-  post,
-  roles,
-  sessionPath,
-  socketOnly,
-} from './define.ts';
-import * as field from './fields.ts';
-import * as shared from './shared.ts';
-import { changes, changeMethod, workspaceDiff, workspaceMode, workspaceStatus } from './changes.ts';
-import { oneTarget, paths } from './changed-paths.ts';
+  createRoute,
+  defineMethod,
+  execRoutePath,
+  getRoute,
+  ownershipRules,
+  postRoute,
+  permittedRoles,
+  sessionRoutePath,
+  socketOnlyReason,
+} from './define-method.ts';
+import * as field from './param-fields.ts';
+import * as shared from './answer-fields.ts';
+import {
+  changeListSchema,
+  changeMethodSchema,
+  workspaceDiffSchema,
+  workspaceModeSchema,
+  workspaceStatusSchema,
+} from './changes.ts';
+import { exactlyOneTarget, changedPathParams } from './changed-paths.ts';
 import { gitViews } from '../protocol/workspace.ts';
 
 const contextMax = 1_000;
-const patterns = z.exactOptional(field.patterns);
+const patterns = z.exactOptional(field.patternsParam);
 const policy = z.strictObject(
   {
     read: z.exactOptional(
@@ -35,94 +41,94 @@ const policy = z.strictObject(
 /** Every `workspace` method: its parameters, its answer and its rules. */
 export const workspaceMethods = {
   // Which directories an agent may work in is said by who starts it.
-  'workspace.trust': define({
-    params: z.object({ path: field.path }),
+  'workspace.trust': defineMethod({
+    params: z.object({ path: field.pathParam }),
     answer: z.object({ path: z.string(), is_new: z.boolean() }),
     roles: 'socket',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'in-turn',
-    http: socketOnly,
+    http: socketOnlyReason,
     audit: { kind: 'workspace.trusted', params: ['path'], answer: ['path', 'is_new'] },
   }),
-  'workspace.forget': define({
-    params: z.object({ path: field.path }),
+  'workspace.forget': defineMethod({
+    params: z.object({ path: field.pathParam }),
     answer: z.object({ forgotten: z.boolean() }),
     roles: 'socket',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'in-turn',
-    http: socketOnly,
+    http: socketOnlyReason,
     audit: { kind: 'workspace.forgotten', params: ['path'], answer: ['forgotten'] },
   }),
-  'workspace.list': define({
-    params: field.noParams,
+  'workspace.list': defineMethod({
+    params: field.emptyParams,
     answer: z.object({
       workspaces: z.array(
         z.object({
           path: z.string(),
-          trusted_at: shared.nullableText,
+          trusted_at: shared.nullableTextSchema,
           is_there: z.boolean(),
-          sessions: shared.count,
+          sessions: shared.countSchema,
         }),
       ),
     }),
     roles: 'socket',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'beside',
-    http: socketOnly,
+    http: socketOnlyReason,
     audit: null,
   }),
-  'cache.list': define({
-    params: field.noParams,
+  'cache.list': defineMethod({
+    params: field.emptyParams,
     answer: z.object({
       caches: z.array(
         z.object({
           cache_id: z.string(),
           path: z.string(),
-          bytes: shared.count,
+          bytes: shared.countSchema,
           used_at: z.string(),
         }),
       ),
     }),
     roles: 'socket',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'beside',
-    http: socketOnly,
+    http: socketOnlyReason,
     audit: null,
   }),
   // Without a path: all of them.
-  'cache.clear': define({
-    params: z.object({ path: z.exactOptional(field.path) }),
+  'cache.clear': defineMethod({
+    params: z.object({ path: z.exactOptional(field.pathParam) }),
     answer: z.object({
-      cleared: shared.count,
-      left: shared.count,
+      cleared: shared.countSchema,
+      left: shared.countSchema,
       why: z.exactOptional(z.string()),
     }),
     roles: 'socket',
-    owns: ownership.none,
+    owns: ownershipRules.none,
     lane: 'in-turn',
-    http: socketOnly,
+    http: socketOnlyReason,
     audit: { kind: 'call.done', params: ['path'], answer: ['cleared'] },
   }),
-  'workspace.open': define({
+  'workspace.open': defineMethod({
     params: z.object({
-      path: field.path,
+      path: field.pathParam,
       policy: z.exactOptional(policy),
-      mode: z.exactOptional(field.workspaceMode),
+      mode: z.exactOptional(field.workspaceModeParam),
     }),
     answer: z.object({
-      workspace_id: shared.workspaceId,
+      workspace_id: shared.workspaceIdSchema,
       path: z.string(),
-      mode: workspaceMode,
-      method: changeMethod,
-      denied: z.nullable(shared.count),
+      mode: workspaceModeSchema,
+      method: changeMethodSchema,
+      denied: z.nullable(shared.countSchema),
       git: z.enum(gitViews),
     }),
-    roles: roles.agent,
-    owns: ownership.none,
+    roles: permittedRoles.agent,
+    owns: ownershipRules.none,
     lane: 'in-turn',
     http: [
       {
-        ...created,
+        ...createRoute,
         path: '/v1/workspaces',
         about: 'Open a workspace with rules of its own',
       },
@@ -133,44 +139,44 @@ export const workspaceMethods = {
       answer: ['workspace_id', 'path'],
     },
   }),
-  'workspace.status': define({
-    params: field.ofSession,
-    answer: workspaceStatus,
-    roles: roles.everybody,
-    owns: ownership.session,
+  'workspace.status': defineMethod({
+    params: field.sessionParamsObject,
+    answer: workspaceStatusSchema,
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.session,
     lane: 'beside',
     http: [
       {
-        ...get,
-        path: `${sessionPath}/workspace`,
+        ...getRoute,
+        path: `${sessionRoutePath}/workspace`,
         about: 'What commands of a session changed and what of it waits',
       },
     ],
     audit: null,
   }),
-  'workspace.diff': define({
+  'workspace.diff': defineMethod({
     params: z
       .object({
-        session_id: z.exactOptional(field.sessionId),
-        exec_id: z.exactOptional(field.execId),
-        context: z.exactOptional(field.whole(0, contextMax)),
-        ...paths,
+        session_id: z.exactOptional(field.sessionIdParam),
+        exec_id: z.exactOptional(field.execIdParam),
+        context: z.exactOptional(field.integerParam(0, contextMax)),
+        ...changedPathParams,
       })
-      .check(oneTarget('session_id')),
-    answer: workspaceDiff,
-    roles: roles.everybody,
+      .check(exactlyOneTarget('session_id')),
+    answer: workspaceDiffSchema,
+    roles: permittedRoles.everybody,
     owns: { own: ['session_id', 'exec_id'], recorded: true },
     lane: 'beside',
     http: [
       {
-        ...get,
-        path: `${sessionPath}/diff`,
+        ...getRoute,
+        path: `${sessionRoutePath}/diff`,
         about: 'What waits in a session, as a diff',
         query: { context: 'integer', paths: 'list', paths_base64: 'list' },
       },
       {
-        ...get,
-        path: `${execPath}/diff`,
+        ...getRoute,
+        path: `${execRoutePath}/diff`,
         about: 'What a command changed, as a diff',
         query: { context: 'integer', paths: 'list', paths_base64: 'list' },
       },
@@ -178,13 +184,13 @@ export const workspaceMethods = {
     audit: null,
   }),
   // What is held only a person lets through, which its desk asks for.
-  'workspace.apply': define({
+  'workspace.apply': defineMethod({
     params: z
-      .extend(field.ofSession, {
-        held: z.exactOptional(field.flag),
-        digest: z.exactOptional(field.digestStart),
-        passphrase: z.exactOptional(field.passphrase),
-        ...paths,
+      .extend(field.sessionParamsObject, {
+        held: z.exactOptional(field.booleanParam),
+        digest: z.exactOptional(field.digestPrefixParam),
+        passphrase: z.exactOptional(field.passphraseParam),
+        ...changedPathParams,
       })
       .check(
         z.refine(({ held, digest }) => held !== true || digest !== undefined, {
@@ -193,18 +199,22 @@ export const workspaceMethods = {
         }),
       ),
     answer: z.object({
-      applied: changes,
-      conflicts: changes,
-      held: changes,
-      totals: z.object({ applied: shared.count, conflicts: shared.count, held: shared.count }),
+      applied: changeListSchema,
+      conflicts: changeListSchema,
+      held: changeListSchema,
+      totals: z.object({
+        applied: shared.countSchema,
+        conflicts: shared.countSchema,
+        held: shared.countSchema,
+      }),
     }),
-    roles: roles.agentAndApprover,
-    owns: ownership.session,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.session,
     lane: 'in-turn',
     http: [
       {
-        ...post,
-        path: `${sessionPath}/apply`,
+        ...postRoute,
+        path: `${sessionRoutePath}/apply`,
         about: 'Let what waits reach the real tree',
       },
     ],
@@ -214,19 +224,19 @@ export const workspaceMethods = {
       answer: ['totals'],
     },
   }),
-  'workspace.discard': define({
-    params: z.extend(field.ofSession, paths),
+  'workspace.discard': defineMethod({
+    params: z.extend(field.sessionParamsObject, changedPathParams),
     answer: z.object({
-      discarded: changes,
-      totals: z.object({ discarded: shared.count }),
+      discarded: changeListSchema,
+      totals: z.object({ discarded: shared.countSchema }),
     }),
-    roles: roles.agentAndApprover,
-    owns: ownership.session,
+    roles: permittedRoles.agentAndApprover,
+    owns: ownershipRules.session,
     lane: 'in-turn',
     http: [
       {
-        ...post,
-        path: `${sessionPath}/discard`,
+        ...postRoute,
+        path: `${sessionRoutePath}/discard`,
         about: 'Throw away what waits',
       },
     ],

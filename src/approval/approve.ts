@@ -2,20 +2,20 @@
 /* oxlint-disable typescript/consistent-type-assertions -- the mint */
 /* oxlint-disable typescript/no-unsafe-type-assertion -- the mint */
 import { createHash } from 'node:crypto';
-import type { ApprovedPlan, Box, DecidingRule, Plan, SealedBox, Verdict } from '../command.ts';
+import type { ApprovedPlan, Box, DecidingRule, Plan, CanonicalBox, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { isGrant, type Approval } from './approval.ts';
+import { isSessionGrant, type Approval } from './approval.ts';
 import { canonicalJson } from '../canonical.ts';
-import { changesBetween } from './changes.ts';
-import { ruleText, type LastingRule } from './lasting.ts';
-import { askedDigest, boundAs, type Asked } from './request.ts';
+import { diffSubjects } from './subject-diff.ts';
+import { ruleText, type LastingRule } from './lasting-rules.ts';
+import { subjectDigest, rebindSubject, type ApprovalSubject } from './subject.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** A session's box is one large object that all its plans share: it is hashed once. */
-const sealed = new WeakMap<Box, SealedBox>();
+const sealed = new WeakMap<Box, CanonicalBox>();
 
-function sealBox(box: Box): SealedBox {
+function sealBox(box: Box): CanonicalBox {
   const known = sealed.get(box);
   if (known !== undefined) return known;
   const canonical = canonicalJson(box);
@@ -29,12 +29,12 @@ function sealBox(box: Box): SealedBox {
  *
  * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what must be asked
  */
-export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
+export function approveByPolicy(plan: Plan, verdict: Verdict): ApprovedPlan {
   switch (verdict.decision) {
     case 'block':
-      throw new Refused(verdict);
+      throw new PolicyRefusal(verdict);
     case 'ask':
-      throw new TrlError('APPROVAL_REQUIRED', waitingReason(verdict));
+      throw new TrlError('APPROVAL_REQUIRED', approvalReason(verdict));
     case 'allow':
       return mint(plan);
   }
@@ -47,17 +47,17 @@ export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
  * @throws TrlError `POLICY_DENIED` for a block, which nobody can approve; `APPROVAL_REQUIRED` when
  *   the question is not the one that was answered
  */
-export function approveAsked(
+export function approveByAnswer(
   plan: Plan,
   verdict: Verdict,
-  { asked, approval }: { readonly asked: Asked; readonly approval: Approval },
+  { asked, approval }: { readonly asked: ApprovalSubject; readonly approval: Approval },
 ): ApprovedPlan {
-  if (verdict.decision === 'block') return approve(plan, verdict);
-  const said = approval.state === 'used' || isGrant(approval, Date.now());
+  if (verdict.decision === 'block') return approveByPolicy(plan, verdict);
+  const said = approval.state === 'used' || isSessionGrant(approval, Date.now());
   const same =
     asked.command === plan.command &&
     asked.session === plan.session_id &&
-    askedDigest(boundAs(approval.asked, asked)) === approval.digest;
+    subjectDigest(rebindSubject(approval.asked, asked)) === approval.digest;
   if (said && same) return mint(plan);
   throw new TrlError('APPROVAL_REQUIRED', 'Cannot run the command: nobody approved what it is now');
 }
@@ -68,15 +68,15 @@ export function approveAsked(
  *
  * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what the rule is not about
  */
-export function approveLasting(
+export function approveByRule(
   plan: Plan,
   verdict: Verdict,
-  { asked, rule }: { readonly asked: Asked; readonly rule: LastingRule },
+  { asked, rule }: { readonly asked: ApprovalSubject; readonly rule: LastingRule },
 ): { readonly approved: ApprovedPlan; readonly verdict: Verdict } {
   const isSame = canonicalJson(asked.rule ?? null) === canonicalJson(rule.of);
   const isOwn = asked.command === plan.command && asked.session === plan.session_id;
   if (verdict.decision !== 'ask' || !isSame || !isOwn) {
-    if (verdict.decision === 'block') throw new Refused(verdict);
+    if (verdict.decision === 'block') throw new PolicyRefusal(verdict);
     const message = 'Cannot run the command: no rule answers what it is now';
     throw new TrlError('APPROVAL_REQUIRED', message);
   }
@@ -93,7 +93,7 @@ export function approveLasting(
 }
 
 /** @throws TrlError `APPROVAL_EXPIRED` when the rule no longer answers what would start */
-export function confirmLasting(before: LastingRule, now: LastingRule | null): void {
+export function confirmRuleUnchanged(before: LastingRule, now: LastingRule | null): void {
   if (now !== null && now.id === before.id) return;
   const what = `the rule ${before.id} no longer fits just before the start`;
   throw new TrlError('APPROVAL_EXPIRED', `Cannot run the command: ${what}; run it again to ask`);
@@ -104,10 +104,10 @@ export function confirmLasting(before: LastingRule, now: LastingRule | null): vo
  *
  * @throws TrlError `APPROVAL_EXPIRED` when what was answered is not what would start
  */
-export function confirmSame(answered: Asked, found: Asked): void {
-  const now = boundAs(answered, found);
-  if (askedDigest(now) === askedDigest(answered)) return;
-  const [first] = changesBetween(answered, now);
+export function confirmSubjectUnchanged(answered: ApprovalSubject, found: ApprovalSubject): void {
+  const now = rebindSubject(answered, found);
+  if (subjectDigest(now) === subjectDigest(answered)) return;
+  const [first] = diffSubjects(answered, now);
   const what = `${first?.text ?? 'what the yes binds changed'} just before the start`;
   const message = `Cannot run the command: ${what}; run it again to ask anew`;
   throw new TrlError('APPROVAL_EXPIRED', message);
@@ -120,7 +120,7 @@ function mint(plan: Plan): ApprovedPlan {
 }
 
 /** What policy blocks; nobody can approve it. */
-export class Refused extends TrlError {
+export class PolicyRefusal extends TrlError {
   readonly verdict: Verdict;
   constructor(verdict: Verdict) {
     super('POLICY_DENIED', refusal(verdict), { data: { verdict } });
@@ -137,7 +137,7 @@ function refusal(verdict: Verdict): string {
 }
 
 /** Why a person has to decide. */
-export function waitingReason(verdict: Verdict): string {
+export function approvalReason(verdict: Verdict): string {
   const [first] = verdict.rules;
   const why = first === undefined ? '' : `: ${clause(first, verdict)}`;
   return `Cannot run the command yet${why}`;

@@ -6,7 +6,7 @@
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { TrlError } from '../errors.ts';
-import { readPrivate, writePrivate } from '../private-file.ts';
+import { readPrivateFile, writePrivateFile } from '../private-file.ts';
 
 const charactersMin = 8;
 const bytesMax = 1_024;
@@ -38,7 +38,7 @@ interface Attempts {
 }
 
 export interface EnrolmentOptions {
-  /** `approver.json`; see {@link enrolmentPlaces}. */
+  /** `approver.json`; see {@link enrolmentFiles}. */
   readonly file: string;
   /** Where wrong proofs are counted, so that a restart does not forget them. */
   readonly attemptsFile: string;
@@ -49,7 +49,7 @@ export interface EnrolmentOptions {
 }
 
 /** Where both files of this user lie. `home` is absolute. */
-export function enrolmentPlaces(
+export function enrolmentFiles(
   env: Readonly<{ [name: string]: string | undefined }>,
   home: string,
 ): Pick<EnrolmentOptions, 'file' | 'attemptsFile'> {
@@ -109,7 +109,7 @@ export class Enrolment {
       const { n, r, p } = cost;
       const coded = { salt: salt.toString('base64'), hash: hash.toString('base64') };
       const record: Record = { v: 1, name, n, r, p, ...coded };
-      writePrivate(this.#options.file, `${JSON.stringify(record)}\n`);
+      writePrivateFile(this.#options.file, `${JSON.stringify(record)}\n`);
       this.#count({ wrong: 0, at: 0 });
     });
   }
@@ -136,7 +136,7 @@ export class Enrolment {
   }
 
   #read(): Record | null {
-    const text = readPrivate(this.#options.file, fileBytesMax);
+    const text = readPrivateFile(this.#options.file, fileBytesMax);
     if (text === null) return null;
     const record = parse(text);
     if (isRecord(record)) return record;
@@ -145,7 +145,7 @@ export class Enrolment {
 
   /** What cannot be read counts as five: the next proof is taken after the first wait. */
   #attempts(): Attempts {
-    const text = readPrivate(this.#options.attemptsFile, fileBytesMax);
+    const text = readPrivateFile(this.#options.attemptsFile, fileBytesMax);
     if (text === null) return { wrong: 0, at: 0 };
     const found = parse(text);
     if (isAttempts(found)) return found;
@@ -155,7 +155,7 @@ export class Enrolment {
   }
 
   #count(attempts: Attempts): void {
-    writePrivate(this.#options.attemptsFile, `${JSON.stringify(attempts)}\n`);
+    writePrivateFile(this.#options.attemptsFile, `${JSON.stringify(attempts)}\n`);
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {

@@ -16,11 +16,11 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { createDurable } from '../private-file.ts';
+import { createDurableFile } from '../private-file.ts';
 
 const keyBytes = 32;
 /** Of the key of tags, in the state directory. */
-export const tagKeyName = 'redaction.key';
+export const redactionKeyName = 'redaction.key';
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
@@ -29,14 +29,14 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
  *
  * @throws TrlError `BACKEND_UNAVAILABLE` when the file is not the user's own, or not a key
  */
-export function openKey(stateDir: string | null, name = 'approvals.key'): Buffer {
+export function openSecretKey(stateDir: string | null, name = 'approvals.key'): Buffer {
   const fresh = randomBytes(keyBytes);
   if (stateDir === null) return fresh;
   const file = path.join(stateDir, name);
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return readKey(file);
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
   try {
-    createDurable(draft, fresh);
+    createDurableFile(draft, fresh);
     // Whole or not at all: half a key would stop every later start.
     linkSync(draft, file);
     return fresh;

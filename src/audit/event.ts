@@ -100,7 +100,7 @@ export interface AuditPosition {
   readonly leaf: string;
 }
 
-export interface AppendOptions {
+export interface AuditAppendOptions {
   /** The end of what runs already: it may use the room that is put by. Default: `false`. */
   readonly urgent?: boolean | undefined;
 }
@@ -114,7 +114,10 @@ export interface AuditSink {
    * @throws TrlError `AUDIT_UNAVAILABLE` when they cannot be written: then none of them counts, and
    *   what they permit must not happen
    */
-  append(events: readonly AuditEvent[], options?: AppendOptions): Promise<readonly AuditPosition[]>;
+  append(
+    events: readonly AuditEvent[],
+    options?: AuditAppendOptions,
+  ): Promise<readonly AuditPosition[]>;
   /** The newest signed head, a signed note (C2SP `tlog-checkpoint`); `null` before the first. */
   head(): string | null;
 }

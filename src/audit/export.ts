@@ -14,25 +14,25 @@ import { closeSync } from 'node:fs';
 import path from 'node:path';
 import { canonicalJson } from '../canonical.ts';
 import { limits } from '../limits.ts';
-import { pemOf } from './key.ts';
-import { Check, missingOf, type CheckOptions, type LogReport } from './check.ts';
-import { linesOf, type Line } from './lines.ts';
-import { coveredLines, logIdOf } from './read.ts';
-import { openRead, segmentsOf } from './segments.ts';
-import { withFile } from './tail.ts';
+import { publicKeyPem } from './audit-key.ts';
+import { LogCheck, findMissingLogs, type LogCheckOptions, type LogReport } from './log-check.ts';
+import { readLogLines, type LogLine } from './line-reader.ts';
+import { readCoveredLines, readLogId } from './read-events.ts';
+import { openForReading, listSegments } from './segments.ts';
+import { withOpenFile } from './log-tail.ts';
 import type { LogsReport } from './verify.ts';
 
 const lineBytesMax = limits.auditEventBytes.max + 1024;
 
 /** Lines with their newlines, of the log in `directory`; none where there is no log. */
-export function* exportLog(directory: string, publicKey: KeyObject): Generator<string> {
-  const log = logIdOf(directory);
+export function* exportLogLines(directory: string, publicKey: KeyObject): Generator<string> {
+  const log = readLogId(directory);
   if (log === null) return;
-  const public_key = pemOf(publicKey);
+  const public_key = publicKeyPem(publicKey);
   yield `${canonicalJson({ export: { log, public_key, version: 1 } })}\n`;
-  for (const [number, { file }] of segmentsOf(directory).entries()) {
+  for (const [number, { file }] of listSegments(directory).entries()) {
     let isRepeated = number > 0;
-    for (const line of coveredLines(file)) {
+    for (const line of readCoveredLines(file)) {
       if (!isRepeated) yield `${line.toString()}\n`;
       isRepeated = false;
     }
@@ -51,12 +51,12 @@ export interface VerifyExportOptions {
 export async function verifyExport(options: VerifyExportOptions): Promise<LogsReport> {
   const { file, heads } = options;
   const logs: LogReport[] = [];
-  const fd = openRead(file);
+  const fd = openForReading(file);
   let key = options.publicKey ?? null;
   try {
     let section: Section | null = null;
-    const length = withFile(file, (_, size) => size);
-    for (const line of linesOf(fd, 0, length, lineBytesMax)) {
+    const length = withOpenFile(file, (_, size) => size);
+    for (const line of readLogLines(fd, 0, length, lineBytesMax)) {
       const header = headerOf(line);
       if (header !== null) {
         if (section !== null) logs.push(await section.end(line.offset));
@@ -76,7 +76,7 @@ export async function verifyExport(options: VerifyExportOptions): Promise<LogsRe
     const finding = { kind: 'log.empty', segment: null, offset: null, seq: null, text } as const;
     return { isGood: false, logs, findings: [finding] };
   }
-  const findings = missingOf({ publicKey: key, heads }, logs);
+  const findings = findMissingLogs({ publicKey: key, heads }, logs);
   const isGood = logs.length > 0 && logs.every((one) => one.isGood) && findings.length === 0;
   return { isGood, logs, findings };
 }
@@ -95,27 +95,27 @@ class Section {
   readonly #file: string;
   readonly #begin: number;
   readonly #log: string;
-  readonly #check: Check;
+  readonly #check: LogCheck;
 
-  constructor({ file, begin, log, key }: SectionPlace, options: CheckOptions) {
+  constructor({ file, begin, log, key }: SectionPlace, options: LogCheckOptions) {
     this.#file = file;
     this.#begin = begin;
     this.#log = log;
-    this.#check = new Check(options);
+    this.#check = new LogCheck(options);
     if (!key.equals(options.publicKey)) {
       this.#check.findings.add('key.changed', { offset: begin }, 'It brings another key along.');
     }
-    this.#check.pass.begin(path.basename(file), { file, first: 0 });
+    this.#check.pass.beginSegment(path.basename(file), { file, first: 0 });
   }
 
-  async line(line: Line): Promise<void> {
+  async line(line: LogLine): Promise<void> {
     const { pass, findings } = this.#check;
-    pass.line(line);
+    pass.verifyLine(line);
     if (!line.isWhole) {
       const at = { segment: path.basename(this.#file), offset: line.offset, seq: pass.size };
       findings.add('end.unfinished', at, 'The last line has no end.');
     }
-    await this.#check.room();
+    await this.#check.waitForRoom();
   }
 
   async end(offset: number): Promise<LogReport> {
@@ -138,7 +138,7 @@ function headerOf({
   buffer,
   start,
   end,
-}: Line): { readonly key: KeyObject; readonly log: string } | null {
+}: LogLine): { readonly key: KeyObject; readonly log: string } | null {
   if (buffer.toString('latin1', start, start + 10) !== '{"export":') return null;
   const line = buffer.toString('utf8', start, end);
   try {
@@ -149,7 +149,7 @@ function headerOf({
     const exact = canonicalJson({ export: { log, public_key: pem, version: 1 } });
     if (typeof pem !== 'string' || typeof log !== 'string' || exact !== line) return null;
     const key = createPublicKey(pem);
-    const isExact = key.asymmetricKeyType === 'ed25519' && pemOf(key) === pem;
+    const isExact = key.asymmetricKeyType === 'ed25519' && publicKeyPem(key) === pem;
     return isExact ? { key, log } : null;
   } catch {
     return null;

@@ -6,17 +6,17 @@ import { hash, randomBytes } from 'node:crypto';
 import { canonicalJson } from '../canonical.ts';
 import type { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { AppendOptions, AuditEvent, AuditPosition, AuditSink, Json } from './event.ts';
-import { isFull, reasonOf, unavailable } from './failure.ts';
-import type { AuditKey } from './key.ts';
-import { eventLine } from './line.ts';
-import { emptyRoot, leafHash, type Tree } from './merkle.ts';
-import { keyHashOf, signHead } from './note.ts';
-import { LogLost, type AuditStore, type Stored } from './store.ts';
+import type { AuditAppendOptions, AuditEvent, AuditPosition, AuditSink, Json } from './event.ts';
+import { isDiskFull, describeWriteFailure, auditUnavailable } from './write-failure.ts';
+import type { AuditKey } from './audit-key.ts';
+import { serializeEventLine } from './line-format.ts';
+import { emptyRoot, leafHash, type MerkleTree } from './merkle.ts';
+import { noteKeyHash, signHeadNote } from './signed-note.ts';
+import { LogLostError, type AuditStore, type StoredLog } from './store.ts';
 
-export interface Opened {
+export interface OpenedStore {
   readonly store: AuditStore;
-  readonly stored: Stored;
+  readonly stored: StoredLog;
 }
 
 export type LogState =
@@ -33,15 +33,15 @@ export interface AuditLogOptions {
   /** Whenever it begins to fail, and when it is well again. Must not throw. */
   readonly onState?: ((state: LogState) => void) | undefined;
   /** Another log, when this one cannot be gone on with; without it every append is refused. */
-  readonly next?: ((reason: string) => Promise<Opened>) | undefined;
+  readonly openNextLog?: ((reason: string) => Promise<OpenedStore>) | undefined;
   /** Where the log before this one could not be gone on with. */
-  readonly follows?: Follows | undefined;
+  readonly previousLog?: PreviousLog | undefined;
   /** After it is closed. Must not throw. */
   readonly onClosed?: (() => void) | undefined;
 }
 
 /** The log before, in `log.opened`. */
-export interface Follows {
+export interface PreviousLog {
   /** `null`: it is not known. */
   readonly log: string | null;
   /** The newest head that is known of it. */
@@ -62,7 +62,7 @@ interface Waiting {
 interface Draft {
   readonly texts: readonly string[];
   readonly positions: readonly AuditPosition[];
-  readonly tree: Tree;
+  readonly tree: MerkleTree;
   readonly prev: string;
   readonly head: string;
   readonly lines: string;
@@ -70,10 +70,13 @@ interface Draft {
 }
 
 /** The first head of a log that has nothing. */
-export function freshHead(key: AuditKey): { readonly log: string; readonly head: string } {
+export function createFirstHead(key: AuditKey): { readonly log: string; readonly head: string } {
   const log = randomBytes(16).toString('hex');
   const checkpoint = { log, size: 0, root: emptyRoot(), previous: 0 };
-  return { log, head: signHead(checkpoint, key.privateKey, keyHashOf(log, key.rawPublicKey)) };
+  return {
+    log,
+    head: signHeadNote(checkpoint, key.privateKey, noteKeyHash(log, key.rawPublicKey)),
+  };
 }
 
 /**
@@ -101,7 +104,7 @@ export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions;
   readonly #clock: () => number;
   #store: AuditStore;
-  #stored: Stored;
+  #stored: StoredLog;
   #keyHash: Buffer;
   /** Events of its own that come before the next group. */
   #own: AuditEvent[] = [];
@@ -119,13 +122,13 @@ export class AuditLog implements AuditSink {
   #isClosed = false;
   #closing: Promise<void> | null = null;
 
-  constructor({ store, stored }: Opened, options: AuditLogOptions) {
+  constructor({ store, stored }: OpenedStore, options: AuditLogOptions) {
     this.#options = options;
     this.#clock = options.clock ?? Date.now;
     this.#store = store;
     this.#stored = stored;
-    this.#keyHash = keyHashOf(stored.log, options.key.rawPublicKey);
-    this.#opening(options.follows);
+    this.#keyHash = noteKeyHash(stored.log, options.key.rawPublicKey);
+    this.#opening(options.previousLog);
   }
 
   /** 32 lower-case hex digits. */
@@ -152,7 +155,7 @@ export class AuditLog implements AuditSink {
    */
   async append(
     events: readonly AuditEvent[],
-    { urgent = false }: AppendOptions = {},
+    { urgent = false }: AuditAppendOptions = {},
   ): Promise<readonly AuditPosition[]> {
     if (this.#isClosed) throw this.#unavailable('it is closed');
     if (events.length === 0) return [];
@@ -184,7 +187,7 @@ export class AuditLog implements AuditSink {
     this.#options.onClosed?.();
   }
 
-  #opening(follows: Follows | undefined): void {
+  #opening(follows: PreviousLog | undefined): void {
     const { key, about } = this.#options;
     const at = this.#clock();
     const data = { ...about, log: this.id, key: key.id, follows: follows && { ...follows } };
@@ -220,7 +223,7 @@ export class AuditLog implements AuditSink {
       await this.#commit(group);
       this.#turn({ kind: 'ok' });
     } catch (error) {
-      const urgent = isFull(error) ? group.filter(({ isUrgent }) => isUrgent) : [];
+      const urgent = isDiskFull(error) ? group.filter(({ isUrgent }) => isUrgent) : [];
       this.#fail(error, urgent.length === 0 ? group : group.filter(({ isUrgent }) => !isUrgent));
       if (urgent.length > 0) await this.#writeUrgent(urgent);
     }
@@ -242,21 +245,21 @@ export class AuditLog implements AuditSink {
     try {
       await this.#store.recover();
     } catch (error) {
-      if (!(error instanceof LogLost)) throw error;
+      if (!(error instanceof LogLostError)) throw error;
       await this.#goOnElsewhere(error);
     }
     this.#isBroken = false;
   }
 
-  async #goOnElsewhere(lost: LogLost): Promise<void> {
-    const { next, key } = this.#options;
+  async #goOnElsewhere(lost: LogLostError): Promise<void> {
+    const { openNextLog: next, key } = this.#options;
     if (next === undefined) throw lost;
     const follows = { log: this.id, head: this.head(), reason: lost.message };
     const opened = await next(lost.message);
     await this.#store.close().catch(() => null);
     this.#store = opened.store;
     this.#stored = opened.stored;
-    this.#keyHash = keyHashOf(opened.stored.log, key.rawPublicKey);
+    this.#keyHash = noteKeyHash(opened.stored.log, key.rawPublicKey);
     this.#isReserved = false;
     this.#own = [];
     this.#opening(follows);
@@ -273,7 +276,7 @@ export class AuditLog implements AuditSink {
       this.#isBroken = true;
       throw error;
     }
-    for (const torn of this.#stored.torn) this.#store.recorded(torn);
+    for (const torn of this.#stored.torn) this.#store.markRecorded(torn);
     this.#stored = { log: this.id, head, tree, prev, torn: [] };
     this.#own = [];
     this.#refused = 0;
@@ -303,7 +306,7 @@ export class AuditLog implements AuditSink {
     const hashes: Buffer[] = [];
     const positions = texts.map((text): AuditPosition => {
       const seq = tree.size;
-      const line = eventLine(text, prev, seq);
+      const line = serializeEventLine(text, prev, seq);
       const leaf = leafHash(line);
       hashes.push(...tree.append(leaf));
       lines += `${line}\n`;
@@ -312,16 +315,16 @@ export class AuditLog implements AuditSink {
     });
     const previous = this.size;
     const checkpoint = { log, size: tree.size, root: tree.root(), previous };
-    const head = signHead(checkpoint, this.#options.key.privateKey, this.#keyHash);
+    const head = signHeadNote(checkpoint, this.#options.key.privateKey, this.#keyHash);
     return { texts, positions, tree, prev, head, lines, hashes };
   }
 
   #fail(error: unknown, group: readonly Waiting[]): void {
-    const reason = reasonOf(error);
+    const reason = describeWriteFailure(error);
     if (this.#state.kind === 'ok') this.#isTold = false;
     const since = this.#state.kind === 'ok' ? this.#clock() : this.#state.since;
     this.#refused += group.reduce((sum, { texts }) => sum + texts.length, 0);
-    if (isFull(error)) this.#isReserved = false;
+    if (isDiskFull(error)) this.#isReserved = false;
     this.#turn({ kind: 'failing', since, reason });
     const failure = this.#unavailable(reason, error);
     for (const { reject } of group) reject(failure);
@@ -338,7 +341,7 @@ export class AuditLog implements AuditSink {
   }
 
   #unavailable(reason: string, cause?: unknown): TrlError {
-    return unavailable(this.#store.place, reason, cause);
+    return auditUnavailable(this.#store.location, reason, cause);
   }
 }
 

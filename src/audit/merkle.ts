@@ -7,7 +7,7 @@
  */
 import { hash } from 'node:crypto';
 
-export const hashBytes = 32;
+export const merkleHashBytes = 32;
 
 /** Asks for a stored hash by its index. */
 export type ReadHash = (index: number) => Buffer | Promise<Buffer>;
@@ -15,12 +15,12 @@ export type ReadHash = (index: number) => Buffer | Promise<Buffer>;
 /** SHA-256(0x00 || line). `line` is without its newline. */
 export const leafHash = (line: string): Buffer => hash('sha256', `\0${line}`, 'buffer');
 
-const joined = Buffer.alloc(1 + 2 * hashBytes, 1);
+const joined = Buffer.alloc(1 + 2 * merkleHashBytes, 1);
 
 /** SHA-256(0x01 || left || right). */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   joined.set(left, 1);
-  joined.set(right, 1 + hashBytes);
+  joined.set(right, 1 + merkleHashBytes);
   return hash('sha256', joined, 'buffer');
 }
 
@@ -28,7 +28,7 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
 export const emptyRoot = (): Buffer => hash('sha256', '', 'buffer');
 
 /** A tree to which leaves are appended; holds only the roots of its whole subtrees. */
-export class Tree {
+export class MerkleTree {
   #size: number;
   readonly #peaks: Buffer[];
 
@@ -66,8 +66,8 @@ export class Tree {
     );
   }
 
-  clone(): Tree {
-    return new Tree(this.#size, this.#peaks);
+  clone(): MerkleTree {
+    return new MerkleTree(this.#size, this.#peaks);
   }
 }
 
@@ -84,7 +84,7 @@ export const storedHashCount = (size: number): number =>
   size === 0 ? 0 : storedHashIndex(0, size);
 
 /** The tree of the first `size` leaves, out of stored hashes. */
-export async function treeAt(size: number, read: ReadHash): Promise<Tree> {
+export async function readMerkleTreeAt(size: number, read: ReadHash): Promise<MerkleTree> {
   const peaks: Buffer[] = [];
   let begin = 0;
   while (begin < size) {
@@ -92,11 +92,15 @@ export async function treeAt(size: number, read: ReadHash): Promise<Tree> {
     peaks.push(await read(storedHashIndex(Math.log2(leaves), begin / leaves)));
     begin += leaves;
   }
-  return new Tree(size, peaks);
+  return new MerkleTree(size, peaks);
 }
 
 /** Hashes from the leaf `seq` up to the root of `size` leaves (RFC 6962, 2.1.1). */
-export async function inclusionProof(seq: number, size: number, read: ReadHash): Promise<Buffer[]> {
+export async function buildInclusionProof(
+  seq: number,
+  size: number,
+  read: ReadHash,
+): Promise<Buffer[]> {
   if (!(seq >= 0 && seq < size)) throw new RangeError(`No event ${seq} among ${size}`);
   const proof: Buffer[] = [];
   let [begin, end] = [0, size];
@@ -111,7 +115,7 @@ export async function inclusionProof(seq: number, size: number, read: ReadHash):
 }
 
 /** That the tree of `older` leaves is the beginning of the one of `size` (RFC 6962, 2.1.2). */
-export async function consistencyProof(
+export async function buildConsistencyProof(
   older: number,
   size: number,
   read: ReadHash,
@@ -135,7 +139,7 @@ export async function consistencyProof(
   return proof;
 }
 
-export interface Inclusion {
+export interface InclusionClaim {
   readonly leaf: Buffer;
   readonly seq: number;
   readonly size: number;
@@ -144,7 +148,7 @@ export interface Inclusion {
 }
 
 /** Whether `proof` leads from the leaf to the root (RFC 9162, 2.1.3.2). */
-export function isIncluded({ leaf, seq, size, root, proof }: Inclusion): boolean {
+export function isIncluded({ leaf, seq, size, root, proof }: InclusionClaim): boolean {
   if (!(seq >= 0 && seq < size)) return false;
   let [at, last, found] = [seq, size - 1, leaf];
   for (const other of proof) {
@@ -160,14 +164,14 @@ export function isIncluded({ leaf, seq, size, root, proof }: Inclusion): boolean
   return last === 0 && found.equals(root);
 }
 
-export interface Consistency {
+export interface ConsistencyClaim {
   readonly older: { readonly size: number; readonly root: Buffer };
   readonly newer: { readonly size: number; readonly root: Buffer };
   readonly proof: readonly Buffer[];
 }
 
 /** Whether the older tree is the beginning of the newer one (RFC 9162, 2.1.4.2). */
-export function isConsistent({ older, newer, proof }: Consistency): boolean {
+export function isConsistent({ older, newer, proof }: ConsistencyClaim): boolean {
   if (older.size > newer.size) return false;
   if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);
   if (older.size === 0) return proof.length === 0 && older.root.equals(emptyRoot());

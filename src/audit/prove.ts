@@ -6,15 +6,21 @@ import { closeSync, existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { AuditEvent } from './event.ts';
-import { keyIdOf, pemOf } from './key.ts';
-import { eventOfLine } from './line.ts';
-import { bytesOf } from './lines.ts';
-import { consistencyProof, hashBytes, inclusionProof, isConsistent, isIncluded } from './merkle.ts';
-import { leafHash, Tree, treeAt, type ReadHash } from './merkle.ts';
-import { openHead, type Checkpoint } from './note.ts';
-import { eventAt, readLog } from './read.ts';
-import { fileNames, openRead, segmentsOf } from './segments.ts';
-import { lastHead, withFile } from './tail.ts';
+import { auditKeyIdOf, publicKeyPem } from './audit-key.ts';
+import { parseEventLine } from './line-format.ts';
+import { readByteRange } from './line-reader.ts';
+import {
+  buildConsistencyProof,
+  merkleHashBytes,
+  buildInclusionProof,
+  isConsistent,
+  isIncluded,
+} from './merkle.ts';
+import { leafHash, MerkleTree, readMerkleTreeAt, type ReadHash } from './merkle.ts';
+import { verifyHeadNote, type Checkpoint } from './signed-note.ts';
+import { readEventAt, readLogEvents } from './read-events.ts';
+import { logFileNames, openForReading, listSegments } from './segments.ts';
+import { findLastHead, withOpenFile } from './log-tail.ts';
 
 /** A JSON file. */
 export interface EventProof {
@@ -50,44 +56,44 @@ export interface ProveOptions {
 /** `null`: there is no such event below a head that this key signed, or the log is damaged. */
 export async function proveEvent(options: ProveOptions, seq: number): Promise<EventProof | null> {
   const newest = newestHead(options);
-  const found = eventAt(options.directory, seq);
+  const found = readEventAt(options.directory, seq);
   if (newest === null || found === null || seq >= newest.checkpoint.size) return null;
   const { checkpoint, note } = newest;
   const proof = await withHashes(options.directory, checkpoint, (read) =>
-    inclusionProof(seq, checkpoint.size, read),
+    buildInclusionProof(seq, checkpoint.size, read),
   );
   if (proof === null) return null;
   const made: EventProof = {
     version: 1,
     log: checkpoint.log,
-    public_key: pemOf(options.publicKey),
+    public_key: publicKeyPem(options.publicKey),
     seq,
     event: found.line,
     proof: proof.map((one) => one.toString('base64')),
     checkpoint: note,
   };
-  return checkProof(made).isGood ? made : null;
+  return checkEventProof(made).isGood ? made : null;
 }
 
 /** That the newest head goes on from `older`, a signed note; `null` where it does not. */
 export async function proveHeads(options: ProveOptions, older: string): Promise<HeadsProof | null> {
   const newest = newestHead(options);
-  const old = openHead(older, options.publicKey);
+  const old = verifyHeadNote(older, options.publicKey);
   if (newest === null || old === null || old.size > newest.checkpoint.size) return null;
   const { size } = newest.checkpoint;
   const proof = await withHashes(options.directory, newest.checkpoint, (read) =>
-    consistencyProof(old.size, size, read),
+    buildConsistencyProof(old.size, size, read),
   );
   if (proof === null) return null;
   const made: HeadsProof = {
     version: 1,
     log: old.log,
-    public_key: pemOf(options.publicKey),
+    public_key: publicKeyPem(options.publicKey),
     older,
     newer: newest.note,
     proof: proof.map((one) => one.toString('base64')),
   };
-  return checkHeads(made).isGood ? made : null;
+  return checkHeadsProof(made).isGood ? made : null;
 }
 
 export interface ProofReport {
@@ -104,7 +110,7 @@ export interface ProofReport {
  * Checks a proof without its log. Without `publicKey` it is checked with the key that it brings
  * along: then it says only that whoever has that key wrote the event.
  */
-export function checkProof(proof: unknown, publicKey?: KeyObject): ProofReport {
+export function checkEventProof(proof: unknown, publicKey?: KeyObject): ProofReport {
   const hashes = base64List(field(proof, 'proof'));
   const [line, note, seq] = ['event', 'checkpoint', 'seq'].map((name) => field(proof, name));
   const key = publicKey ?? keyIn(field(proof, 'public_key'));
@@ -112,9 +118,9 @@ export function checkProof(proof: unknown, publicKey?: KeyObject): ProofReport {
   if (typeof line !== 'string' || typeof note !== 'string' || typeof seq !== 'number') {
     return bad(noProof);
   }
-  const head = openHead(note, key);
+  const head = verifyHeadNote(note, key);
   if (head === null) return bad('its head was not signed by the key');
-  const stored = eventOfLine(line);
+  const stored = parseEventLine(line);
   if (stored === null || stored.seq !== seq || !Number.isSafeInteger(seq) || seq < 0) {
     return bad('its event is not as events are written');
   }
@@ -123,17 +129,17 @@ export function checkProof(proof: unknown, publicKey?: KeyObject): ProofReport {
   if (!isIncluded({ leaf: leafHash(line), seq, size, root, proof: hashes })) {
     return bad('its event is not what the head covers');
   }
-  return { isGood: true, reason: null, key: keyIdOf(key), head, event: stored.event };
+  return { isGood: true, reason: null, key: auditKeyIdOf(key), head, event: stored.event };
 }
 
 /** Checks that the newer head of a proof goes on from the older one. */
-export function checkHeads(proof: unknown, publicKey?: KeyObject): ProofReport {
+export function checkHeadsProof(proof: unknown, publicKey?: KeyObject): ProofReport {
   const hashes = base64List(field(proof, 'proof'));
   const [olderNote, newerNote] = ['older', 'newer'].map((name) => field(proof, name));
   const key = publicKey ?? keyIn(field(proof, 'public_key'));
   if (field(proof, 'version') !== 1 || key === null || hashes === null) return bad(noProof);
   if (typeof olderNote !== 'string' || typeof newerNote !== 'string') return bad(noProof);
-  const [older, newer] = [openHead(olderNote, key), openHead(newerNote, key)];
+  const [older, newer] = [verifyHeadNote(olderNote, key), verifyHeadNote(newerNote, key)];
   if (older === null || newer === null) return bad('a head was not signed by the key');
   if (older.log !== newer.log || older.log !== field(proof, 'log')) {
     return bad('the heads are of different logs');
@@ -141,7 +147,7 @@ export function checkHeads(proof: unknown, publicKey?: KeyObject): ProofReport {
   if (!isConsistent({ older, newer, proof: hashes })) {
     return bad('the newer head does not go on from the older one');
   }
-  return { isGood: true, reason: null, key: keyIdOf(key), head: newer, event: null };
+  return { isGood: true, reason: null, key: auditKeyIdOf(key), head: newer, event: null };
 }
 
 const noProof = 'it is no proof of this version';
@@ -158,9 +164,9 @@ function newestHead({
   directory,
   publicKey,
 }: ProveOptions): { readonly note: string; readonly checkpoint: Checkpoint } | null {
-  for (const { file } of segmentsOf(directory).toReversed()) {
-    const found = withFile(file, (fd, length) =>
-      lastHead(fd, length, (note) => openHead(note, publicKey)),
+  for (const { file } of listSegments(directory).toReversed()) {
+    const found = withOpenFile(file, (fd, length) =>
+      findLastHead(fd, length, (note) => verifyHeadNote(note, publicKey)),
     );
     if (found !== null) return found;
   }
@@ -176,12 +182,13 @@ async function withHashes<T>(
   checkpoint: Checkpoint,
   use: (read: ReadHash) => Promise<T>,
 ): Promise<T | null> {
-  const file = path.join(directory, fileNames.nodes);
+  const file = path.join(directory, logFileNames.nodes);
   // A runtime writes it right behind the log.
   for (let look = 0; look < 3 && existsSync(file); look += 1) {
-    const fd = openRead(file);
+    const fd = openForReading(file);
     try {
-      const read: ReadHash = (index) => bytesOf(fd, index * hashBytes, (index + 1) * hashBytes);
+      const read: ReadHash = (index) =>
+        readByteRange(fd, index * merkleHashBytes, (index + 1) * merkleHashBytes);
       if (await fits(read, checkpoint)) return await use(read);
     } finally {
       closeSync(fd);
@@ -189,18 +196,18 @@ async function withHashes<T>(
     await wait(5);
   }
   const hashes = storedHashesOf(directory, checkpoint.size);
-  const read: ReadHash = (index) => hashes[index] ?? Buffer.alloc(hashBytes);
+  const read: ReadHash = (index) => hashes[index] ?? Buffer.alloc(merkleHashBytes);
   return (await fits(read, checkpoint)) ? await use(read) : null;
 }
 
 async function fits(read: ReadHash, { size, root }: Checkpoint): Promise<boolean> {
-  return (await treeAt(size, read)).root().equals(root);
+  return (await readMerkleTreeAt(size, read)).root().equals(root);
 }
 
 function storedHashesOf(directory: string, size: number): Buffer[] {
-  const tree = new Tree();
+  const tree = new MerkleTree();
   const hashes: Buffer[] = [];
-  for (const { line } of readLog(directory, {}, 'oldest')) {
+  for (const { line } of readLogEvents(directory, {}, 'oldest')) {
     if (tree.size < size) hashes.push(...tree.append(leafHash(line)));
   }
   return hashes;
@@ -225,5 +232,5 @@ function base64List(value: unknown): Buffer[] | null {
   const hashes = value.map((one: unknown) =>
     typeof one === 'string' ? Buffer.from(one, 'base64') : Buffer.alloc(0),
   );
-  return hashes.every((one) => one.length === hashBytes) ? hashes : null;
+  return hashes.every((one) => one.length === merkleHashBytes) ? hashes : null;
 }

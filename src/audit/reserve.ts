@@ -4,14 +4,14 @@ import { closeSync, constants, existsSync, fdatasyncSync, openSync } from 'node:
 import { renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { limits } from '../limits.ts';
-import { fileNames } from './segments.ts';
+import { logFileNames } from './segments.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
 /** `false`: there is none. */
 export function spendReserve(directory: string): boolean {
   try {
-    unlinkSync(path.join(directory, fileNames.reserve));
+    unlinkSync(path.join(directory, logFileNames.reserve));
     return true;
   } catch {
     return false;
@@ -20,7 +20,7 @@ export function spendReserve(directory: string): boolean {
 
 /** Makes it where there is none. Throws the error of the operating system. */
 export function saveReserve(directory: string): void {
-  const file = path.join(directory, fileNames.reserve);
+  const file = path.join(directory, logFileNames.reserve);
   if (existsSync(file)) return;
   const draft = `${file}.new`;
   rmSync(draft, { force: true });

@@ -14,13 +14,13 @@ import path from 'node:path';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
-export interface Segment {
+export interface LogSegment {
   readonly file: string;
   /** `seq` of its first event. */
   readonly first: number;
 }
 
-export const fileNames = {
+export const logFileNames = {
   nodes: 'nodes',
   reserve: 'reserve',
   torn: 'torn',
@@ -28,17 +28,17 @@ export const fileNames = {
   lost: 'lost',
 } as const;
 
-export const segmentName = (first: number): string => `${String(first).padStart(16, '0')}.jsonl`;
+export const logSegmentName = (first: number): string => `${String(first).padStart(16, '0')}.jsonl`;
 
 /** By their first event; a directory that is not there has none. */
-export function segmentsOf(directory: string): Segment[] {
-  return namesIn(directory)
+export function listSegments(directory: string): LogSegment[] {
+  return listNamesIn(directory)
     .filter((name) => /^\d{16}\.jsonl$/.test(name))
     .toSorted()
     .map((name) => ({ file: path.join(directory, name), first: Number(name.slice(0, 16)) }));
 }
 
-export function namesIn(directory: string): string[] {
+export function listNamesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
@@ -47,7 +47,7 @@ export function namesIn(directory: string): string[] {
   }
 }
 
-export const openRead = (file: string): number => openSync(file, O_RDONLY | O_NOFOLLOW);
+export const openForReading = (file: string): number => openSync(file, O_RDONLY | O_NOFOLLOW);
 
 /** So that names of it last. */
 export function syncDirectory(directory: string): void {

@@ -1,11 +1,11 @@
 /**
  * Where a log is kept: the few things that the log asks of files, and could ask of a database.
  */
-import type { Tree } from './merkle.ts';
-import type { Checkpoint } from './note.ts';
+import type { MerkleTree } from './merkle.ts';
+import type { Checkpoint } from './signed-note.ts';
 
 /** What is written at once, or not at all. */
-export interface Group {
+export interface EventGroup {
   /** `seq` of its first event. */
   readonly first: number;
   /** Event lines, each with its newline. */
@@ -17,23 +17,23 @@ export interface Group {
 }
 
 /** Tells a head that our key signed. */
-export type Trusts = (note: string) => Checkpoint | null;
+export type VerifyHead = (note: string) => Checkpoint | null;
 
 /** What a store has when it is opened. */
-export interface Stored {
+export interface StoredLog {
   /** 32 lower-case hex digits. */
   readonly log: string;
   /** The newest head. */
   readonly head: string;
-  readonly tree: Tree;
+  readonly tree: MerkleTree;
   /** Leaf hash of the last event, hex; zeros before the first. */
   readonly prev: string;
   /** Unfinished ends that were set aside, and of which no event tells. */
-  readonly torn: readonly Torn[];
+  readonly torn: readonly TornWrite[];
 }
 
 /** Bytes of a write that never ended, so nobody was told that it had. */
-export interface Torn {
+export interface TornWrite {
   /** What they are kept as, inside of the log's directory. */
   readonly file: string;
   readonly sha256: string;
@@ -44,12 +44,12 @@ export interface Torn {
 
 export interface AuditStore {
   /** For messages: what cannot be written. */
-  readonly place: string;
+  readonly location: string;
   /**
    * Answers when the group is on disk. Rejects with the error of the operating system; then nothing
    * of it counts, and `recover` comes before the next one.
    */
-  append(group: Group): Promise<void>;
+  append(group: EventGroup): Promise<void>;
   /**
    * Back to the end of the last group that was written, without trust in what is cached.
    *
@@ -57,7 +57,7 @@ export interface AuditStore {
    */
   recover(): Promise<void>;
   /** An event tells of it now. Must not throw. */
-  recorded(torn: Torn): void;
+  markRecorded(torn: TornWrite): void;
   /** Frees what is put by for the ends of running commands; `false`: there is nothing. */
   spendReserve(): boolean;
   /** Puts it by where there is none. Throws the error of the operating system. */
@@ -66,4 +66,4 @@ export interface AuditStore {
 }
 
 /** The log cannot be gone on with: what lies there is evidence, and stays as it is. */
-export class LogLost extends Error {}
+export class LogLostError extends Error {}

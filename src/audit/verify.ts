@@ -6,55 +6,62 @@ import { closeSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { limits } from '../limits.ts';
-import { Check, missingOf, type CheckOptions, type LogReport } from './check.ts';
-import type { Finding } from './findings.ts';
-import { linesOf } from './lines.ts';
-import { logDirectories } from './logs.ts';
-import { fileNames, hasCode, namesIn, openRead, segmentsOf, type Segment } from './segments.ts';
-import { withFile } from './tail.ts';
-import { checkFiles } from './verify-files.ts';
+import { LogCheck, findMissingLogs, type LogCheckOptions, type LogReport } from './log-check.ts';
+import type { AuditFinding } from './audit-findings.ts';
+import { readLogLines } from './line-reader.ts';
+import { listLogDirectories } from './open-log.ts';
+import {
+  logFileNames,
+  hasCode,
+  listNamesIn,
+  openForReading,
+  listSegments,
+  type LogSegment,
+} from './segments.ts';
+import { withOpenFile } from './log-tail.ts';
+import { checkLogFiles } from './verify-files.ts';
 
-export type { LogReport } from './check.ts';
+export type { LogReport } from './log-check.ts';
 
-export interface VerifyOptions extends CheckOptions {
+export interface VerifyLogOptions extends LogCheckOptions {
   /** Of one log, or `audit` for all of them. */
   readonly directory: string;
   /**
    * How long to wait for the head of a group that a runtime may be writing, in milliseconds.
    * Default: 500; 0 where nobody writes.
    */
-  readonly patienceMs?: number | undefined;
+  readonly headWaitMs?: number | undefined;
 }
 
 export interface LogsReport {
   readonly isGood: boolean;
   readonly logs: readonly LogReport[];
   /** Of logs that are not there, and of heads that another key signed. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly AuditFinding[];
 }
 
 const lineBytesMax = limits.auditEventBytes.max + 1024;
 const defaultPatienceMs = 500;
 
 /** Every log of an `audit` directory. */
-export async function verifyLogs(options: VerifyOptions): Promise<LogsReport> {
+export async function verifyLogs(options: VerifyLogOptions): Promise<LogsReport> {
   const logs: LogReport[] = [];
-  for (const directory of logDirectories(options.directory)) {
+  for (const directory of listLogDirectories(options.directory)) {
     if (isUnbegun(directory)) continue;
     logs.push(await verifyLog({ ...options, directory }));
   }
-  const findings = missingOf(options, logs);
+  const findings = findMissingLogs(options, logs);
   return { isGood: findings.length === 0 && logs.every(({ isGood }) => isGood), logs, findings };
 }
 
 /** A process took it, and ended before it wrote anything: nobody was told of an event in it. */
 function isUnbegun(directory: string): boolean {
   try {
-    const names = namesIn(directory);
+    const names = listNamesIn(directory);
     const isEmpty = (name: string): boolean => statSync(path.join(directory, name)).size === 0;
     return (
-      names.includes(fileNames.lock) &&
-      names.every((name) => unbegun.has(name) && (name !== fileNames.nodes || isEmpty(name)))
+      names.includes(logFileNames.lock) &&
+      names.every((name) => unbegun.has(name) && (name !== logFileNames.nodes || isEmpty(name)))
     );
   } catch {
     return false;
@@ -62,27 +69,27 @@ function isUnbegun(directory: string): boolean {
 }
 
 const unbegun: ReadonlySet<string> = new Set([
-  fileNames.lock,
-  fileNames.nodes,
-  fileNames.reserve,
-  `${fileNames.reserve}.new`,
+  logFileNames.lock,
+  logFileNames.nodes,
+  logFileNames.reserve,
+  `${logFileNames.reserve}.new`,
 ]);
 
 /** A directory without a log, or one that cannot be read, is a finding and no error. */
-export async function verifyLog(options: VerifyOptions): Promise<LogReport> {
+export async function verifyLog(options: VerifyLogOptions): Promise<LogReport> {
   const { directory } = options;
-  const check = new Check(options);
+  const check = new LogCheck(options);
   const { findings, pass } = check;
   let bytes = 0;
   try {
-    const segments = segmentsOf(directory);
+    const segments = listSegments(directory);
     if (segments.length === 0) findings.add('log.empty', {}, 'There is no segment.');
     for (const segment of segments) {
       const isLast = segment === segments.at(-1);
-      const patienceMs = isLast ? (options.patienceMs ?? defaultPatienceMs) : 0;
+      const patienceMs = isLast ? (options.headWaitMs ?? defaultPatienceMs) : 0;
       bytes += await readSegment(segment, check, patienceMs);
     }
-    checkFiles(directory, pass.repaired, findings);
+    checkLogFiles(directory, pass.repaired, findings);
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EIO', 'ELOOP', 'ENOENT', 'EISDIR', 'EPERM')) throw error;
     findings.add('log.unreadable', {}, `It cannot be read: ${String(error)}.`);
@@ -91,14 +98,18 @@ export async function verifyLog(options: VerifyOptions): Promise<LogReport> {
 }
 
 /** Its length in bytes. */
-async function readSegment(segment: Segment, check: Check, patienceMs: number): Promise<number> {
+async function readSegment(
+  segment: LogSegment,
+  check: LogCheck,
+  patienceMs: number,
+): Promise<number> {
   const { pass } = check;
   const name = path.basename(segment.file);
-  pass.begin(name, segment);
+  pass.beginSegment(name, segment);
   let position = 0;
   let length = 0;
   for (let waited = 0, step = 1; ; waited += step, step *= 2) {
-    length = withFile(segment.file, (_, size) => size);
+    length = withOpenFile(segment.file, (_, size) => size);
     position = await readLines(segment.file, { position, length }, check);
     // A segment has no line yet for the moment in which it is begun.
     const isEnd = length > 0 && position === length && pass.uncovered === 0;
@@ -121,16 +132,16 @@ async function readSegment(segment: Segment, check: Check, patienceMs: number): 
 async function readLines(
   file: string,
   { position, length }: { readonly position: number; readonly length: number },
-  check: Check,
+  check: LogCheck,
 ): Promise<number> {
-  const fd = openRead(file);
+  const fd = openForReading(file);
   try {
     let reached = position;
-    for (const line of linesOf(fd, position, length, lineBytesMax)) {
+    for (const line of readLogLines(fd, position, length, lineBytesMax)) {
       const bytes = line.end - line.start;
       if (!line.isWhole && bytes <= lineBytesMax) return line.offset;
-      check.pass.line(line);
-      await check.room();
+      check.pass.verifyLine(line);
+      await check.waitForRoom();
       reached = line.offset + bytes + (line.isWhole ? 1 : 0);
     }
     return reached;

@@ -1,53 +1,61 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
-import { bindingText, inputHeading, kindOf, scopeMeanings } from '../protocol/approval.ts';
+import {
+  bindingText,
+  inputHeading,
+  approvalTextKind,
+  scopeMeanings,
+} from '../protocol/approval.ts';
 import { quoteArgv } from '../quote.ts';
 import { showDuration } from './units.ts';
-import { barred, visible } from './visible.ts';
+import { quoteLines, escapeHiddenText } from './escape-text.ts';
 
 /** The answer is to what was shown: another digest is refused by the runtime. */
-export const seen = ({ approval_id: id, digest }: ApprovalView) => ({ approval_id: id, digest });
+export const approvalReference = ({ approval_id: id, digest }: ApprovalView) => ({
+  approval_id: id,
+  digest,
+});
 
 /** What a person must see before an answer: the whole command, why it is asked, what changed. */
-export function summaryOf(view: ApprovalView, columns: number): string[] {
+export function approvalSummaryLines(view: ApprovalView, columns: number): string[] {
   const { asked, verdict } = view;
   const lines = [
     `Approval ${view.approval_id}  ${stateOf(view)}`,
-    `  asked by ${visible(view.requester)} in session ${view.session_id}, digest ` +
+    `  asked by ${escapeHiddenText(view.requester)} in session ${view.session_id}, digest ` +
       view.digest.slice(0, 16),
     '',
     ...placeOf(view, columns),
-    ...barred(asked.command, columns),
+    ...quoteLines(asked.command, columns),
     ...inputOf(view, columns),
   ];
   if (asked.argv !== null) {
     const words = quoteArgv(asked.argv);
-    lines.push('Started in place of the shell:', ...barred(words, columns));
+    lines.push('Started in place of the shell:', ...quoteLines(words, columns));
   }
   if (view.changes !== undefined) {
     lines.push('', 'Changed since the last yes:');
-    lines.push(...view.changes.flatMap((each) => barred(each, columns)));
+    lines.push(...view.changes.flatMap((each) => quoteLines(each, columns)));
   }
-  lines.push('', `Why it is asked (policy ${visible(verdict.policy.name)}):`);
+  lines.push('', `Why it is asked (policy ${escapeHiddenText(verdict.policy.name)}):`);
   for (const rule of verdict.rules) {
     const via = rule.via.length === 0 ? '' : `, through ${rule.via.join(' › ')}`;
-    lines.push(...barred(`${rule.id}: ${rule.reason}${via}`, columns));
-    if (rule.evidence !== null) lines.push(...barred(`    found: ${rule.evidence}`, columns));
-    if (rule.instead !== null) lines.push(...barred(`    instead: ${rule.instead}`, columns));
+    lines.push(...quoteLines(`${rule.id}: ${rule.reason}${via}`, columns));
+    if (rule.evidence !== null) lines.push(...quoteLines(`    found: ${rule.evidence}`, columns));
+    if (rule.instead !== null) lines.push(...quoteLines(`    instead: ${rule.instead}`, columns));
   }
-  for (const note of verdict.notes) lines.push(...barred(`note: ${note}`, columns));
+  for (const note of verdict.notes) lines.push(...quoteLines(`note: ${note}`, columns));
   const loose = asked.contents.filter(({ sha256 }) => sha256 === null);
   if (loose.length > 0) lines.push('', 'What it runs and nobody can look into beforehand:');
-  for (const { role, name } of loose) lines.push(...barred(`${role} ${name}`, columns));
+  for (const { role, name } of loose) lines.push(...quoteLines(`${role} ${name}`, columns));
   const binding = bindingText(asked);
-  if (binding !== null) lines.push('', ...barred(binding, columns));
+  if (binding !== null) lines.push('', ...quoteLines(binding, columns));
   return [...lines, '', ...reachOf(view, columns), ...scopesOf(view, columns)];
 }
 
 /** For how long a yes may hold, where that is more than once. */
 function scopesOf({ scopes = [], asked }: ApprovalView, columns: number): string[] {
   if (scopes.length < 2) return [];
-  const rule = asked.rule === undefined ? [] : ['The rule:', ...barred(asked.rule, columns)];
+  const rule = asked.rule === undefined ? [] : ['The rule:', ...quoteLines(asked.rule, columns)];
   const meanings = scopes.map((one) => `  ${one}: ${scopeMeanings[one]}`);
   return ['', 'A yes may hold for:', ...meanings, ...rule];
 }
@@ -57,24 +65,25 @@ function inputOf({ asked }: ApprovalView, columns: number): string[] {
   if (heading === null) return [];
   return asked.input === undefined
     ? [`${heading}.`]
-    : [`${heading}:`, ...barred(asked.input.text, columns)];
+    : [`${heading}:`, ...quoteLines(asked.input.text, columns)];
 }
 
 /** A long name goes behind bars: what the terminal wraps could pass for a line of this program. */
 function placeOf({ asked }: ApprovalView, columns: number): string[] {
-  const kind = kindOf(asked);
-  const by = asked.language === 'python' ? 'python3 -I' : visible(asked.shell.path);
-  const how = `${kind.slice(0, 1).toUpperCase()}${visible(kind.slice(1))}, ${asked.mode}, ${by}`;
-  const line = `${how}, in ${visible(asked.cwd)}:`;
+  const kind = approvalTextKind(asked);
+  const by = asked.language === 'python' ? 'python3 -I' : escapeHiddenText(asked.shell.path);
+  const kindShown = `${kind.slice(0, 1).toUpperCase()}${escapeHiddenText(kind.slice(1))}`;
+  const how = `${kindShown}, ${asked.mode}, ${by}`;
+  const line = `${how}, in ${escapeHiddenText(asked.cwd)}:`;
   const fits = line.length < columns && /^[ -~]*$/.test(line) && !line.includes('  ');
-  return fits ? [line] : ['In the directory:', ...barred(asked.cwd, columns), `${how}, there:`];
+  return fits ? [line] : ['In the directory:', ...quoteLines(asked.cwd, columns), `${how}, there:`];
 }
 
 /** The summary, and everything else that the answer binds. */
-export function detailsOf(view: ApprovalView, columns: number): string[] {
+export function approvalDetailLines(view: ApprovalView, columns: number): string[] {
   const { asked } = view;
-  const bar = (text: string): string[] => barred(text, columns);
-  const lines = [...summaryOf(view, columns), '', 'What the command names:'];
+  const bar = (text: string): string[] => quoteLines(text, columns);
+  const lines = [...approvalSummaryLines(view, columns), '', 'What the command names:'];
   if (asked.contents.length === 0) lines.push('  nothing whose content is bound');
   for (const { role, name, path, sha256 } of asked.contents) {
     lines.push(...bar(`${role} ${name}: ${path ?? 'not found'}`));
@@ -99,7 +108,7 @@ function reachOf({ asked }: ApprovalView, columns: number): string[] {
   const lines = [
     'What it reaches:',
     `  ${held}, network ${asked.network === 'on' ? 'ON' : 'off'}`,
-    ...barred(`workspace: ${asked.workspace ?? without}`, columns),
+    ...quoteLines(`workspace: ${asked.workspace ?? without}`, columns),
   ];
   const { read, write } = asked.files;
   const grants = [
@@ -109,7 +118,7 @@ function reachOf({ asked }: ApprovalView, columns: number): string[] {
     ['may not write', write.deny],
   ] as const;
   for (const [what, paths] of grants) {
-    if (paths.length > 0) lines.push(...barred(`${what}: ${paths.join(', ')}`, columns));
+    if (paths.length > 0) lines.push(...quoteLines(`${what}: ${paths.join(', ')}`, columns));
   }
   return lines;
 }
@@ -121,9 +130,9 @@ const scopeNames = {
 } as const;
 
 function stateOf(view: ApprovalView): string {
-  const by = view.decided_by === undefined ? '' : ` by ${visible(view.decided_by)}`;
+  const by = view.decided_by === undefined ? '' : ` by ${escapeHiddenText(view.decided_by)}`;
   const uid = view.same_uid === true ? ', proved by the uid only' : '';
-  const words = view.words === undefined ? '' : `: ${visible(view.words)}`;
+  const words = view.words === undefined ? '' : `: ${escapeHiddenText(view.words)}`;
   switch (view.state) {
     case 'pending':
       return `pending until ${view.expires_at}`;
@@ -141,6 +150,6 @@ function stateOf(view: ApprovalView): string {
 }
 
 /** One line of a decision that was taken. */
-export function outcomeOf(view: ApprovalView): string {
+export function approvalOutcomeLine(view: ApprovalView): string {
   return `${view.approval_id} ${stateOf(view)}`;
 }

@@ -4,13 +4,18 @@
  */
 import type { AnswerScope, ApprovalView, Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
-import { detailsOf, outcomeOf, seen, summaryOf } from './approval-text.ts';
-import type { Args } from './args.ts';
+import {
+  approvalDetailLines,
+  approvalOutcomeLine,
+  approvalReference,
+  approvalSummaryLines,
+} from './approval-text.ts';
+import type { CliArguments } from './args.ts';
 import { Interrupts } from './interrupts.ts';
-import { reach } from './reach.ts';
-import { sayJson } from './show.ts';
-import { Left, Terminal } from './terminal.ts';
-import { visible } from './visible.ts';
+import { connectRuntime } from './runtime-connection.ts';
+import { printJson } from './print.ts';
+import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 /** How long keys are dropped after a question appears: they were meant for what was there. */
 const settleMs = 400;
@@ -24,21 +29,21 @@ function helpOf({ scopes = [] }: ApprovalView): string {
   ].join('  ');
 }
 
-export async function watch(args: Args): Promise<number> {
+export async function runApprovalsWatch(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  await using client = await reach(args, { signal });
+  await using client = await connectRuntime(args, { signal });
   try {
     if (args.has('json')) {
-      for await (const view of client.watchApprovals(signal)) sayJson(view);
+      for await (const view of client.watchApprovals(signal)) printJson(view);
       return 0;
     }
-    using terminal = Terminal.open('watch without --json');
+    using terminal = ControllingTerminal.open('watch without --json');
     const { enrolled } = await client.approvalStatus();
     return await new Inbox(client, terminal, { enrolled, signal }).run();
   } catch (error) {
     if (signal.aborted) return interrupts.exitCode ?? 0;
-    if (error instanceof Left) return 0;
+    if (error instanceof PromptCancelledError) return 0;
     throw error;
   }
 }
@@ -50,7 +55,7 @@ interface InboxOptions {
 
 class Inbox {
   readonly #client: Client;
-  readonly #terminal: Terminal;
+  readonly #terminal: ControllingTerminal;
   readonly #options: InboxOptions;
   /** What waits, in the order in which it is shown. */
   readonly #waiting = new Map<string, ApprovalView>();
@@ -61,7 +66,7 @@ class Inbox {
   #turn = new AbortController();
   #current: ApprovalView | null = null;
 
-  constructor(client: Client, terminal: Terminal, options: InboxOptions) {
+  constructor(client: Client, terminal: ControllingTerminal, options: InboxOptions) {
     this.#client = client;
     this.#terminal = terminal;
     this.#options = options;
@@ -82,7 +87,7 @@ class Inbox {
       return 0;
     } finally {
       signal.removeEventListener('abort', abort);
-      stop.abort(new Left());
+      stop.abort(new PromptCancelledError());
       await listening;
     }
   }
@@ -103,7 +108,7 @@ class Inbox {
     if (view.state === 'pending') this.#waiting.set(id, view);
     else this.#waiting.delete(id);
     const isGone = view.state !== 'pending' && this.#current?.approval_id === id;
-    if (isGone) this.#terminal.write(`\n${outcomeOf(view)}\n`);
+    if (isGone) this.#terminal.write(`\n${approvalOutcomeLine(view)}\n`);
     if (isGone || (this.#current === null && !isKnown)) this.#turn.abort();
   }
 
@@ -131,7 +136,7 @@ class Inbox {
     const { columns } = this.#terminal;
     this.#current = view;
     const more = this.#waiting.size === 1 ? '' : `, ${this.#waiting.size - 1} more wait`;
-    this.#terminal.write(`\n${summaryOf(view, columns).join('\n')}\n`);
+    this.#terminal.write(`\n${approvalSummaryLines(view, columns).join('\n')}\n`);
     await new Promise((resolve) => setTimeout(resolve, settleMs));
     this.#terminal.discard();
     this.#terminal.write(`${helpOf(view)}${more}\n`);
@@ -156,7 +161,7 @@ class Inbox {
         break;
       case 'v':
         this.#terminal.write(
-          `\n${detailsOf(view, this.#terminal.columns).join('\n')}\n${helpOf(view)}\n`,
+          `\n${approvalDetailLines(view, this.#terminal.columns).join('\n')}\n${helpOf(view)}\n`,
         );
         break;
       case 'n':
@@ -189,11 +194,11 @@ class Inbox {
     const proof = this.#passphrase === null ? {} : { passphrase: this.#passphrase };
     try {
       // What is shown afterwards is the event of the watch, as for everybody who watches.
-      await this.#client.decide({ ...seen(view), ...answer, ...proof });
+      await this.#client.decide({ ...approvalReference(view), ...answer, ...proof });
     } catch (error) {
       if (!isTrlError(error) || error.code === 'BACKEND_UNAVAILABLE') throw error;
       this.#passphrase = null;
-      this.#terminal.write(`${visible(error.message)}\n${helpOf(view)}\n`);
+      this.#terminal.write(`${escapeHiddenText(error.message)}\n${helpOf(view)}\n`);
     }
   }
 }

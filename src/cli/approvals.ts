@@ -2,93 +2,93 @@
 import type { ApprovalDecideParams, ApprovalView, Client } from '../client/index.ts';
 import { approvalStates } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { detailsOf, outcomeOf, seen } from './approval-text.ts';
-import type { Args } from './args.ts';
-import { usage } from './args.ts';
-import { exitInterrupted, Interrupts } from './interrupts.ts';
-import { passphraseFromStdin, withPassphrase } from './passphrase.ts';
-import { findSession, reach } from './reach.ts';
-import { only } from './session.ts';
-import { say, sayJson, sayTable } from './show.ts';
-import { Left, Terminal } from './terminal.ts';
-import { visible } from './visible.ts';
+import { approvalDetailLines, approvalOutcomeLine, approvalReference } from './approval-text.ts';
+import type { CliArguments } from './args.ts';
+import { usageError } from './args.ts';
+import { interruptedExitCode, Interrupts } from './interrupts.ts';
+import { readPassphraseFromStdin, withPassphrase } from './passphrase.ts';
+import { findSessionByWord, connectRuntime } from './runtime-connection.ts';
+import { requireSingleWord } from './session.ts';
+import { printMessage, printJson, printTable } from './print.ts';
+import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 const states = [...approvalStates, 'all'] as const;
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
 
-export async function list(args: Args): Promise<number> {
+export async function runApprovalsList(args: CliArguments): Promise<number> {
   const state = args.oneOf('state', states) ?? 'pending';
-  await using client = await reach(args);
+  await using client = await connectRuntime(args);
   const word = args.text('session');
-  const session = word === undefined ? undefined : await findSession(client, word);
+  const session = word === undefined ? undefined : await findSessionByWord(client, word);
   const approvals = await client.approvals({
     ...(state === 'all' ? {} : { state }),
     ...(session === undefined ? {} : { session_id: session.id }),
   });
   if (args.has('json')) {
-    sayJson({ approvals });
+    printJson({ approvals });
     return 0;
   }
   const rows = approvals.map((view) => [
     view.approval_id,
     view.state,
     view.expires_at,
-    visible(view.asked.cwd),
+    escapeHiddenText(view.asked.cwd),
     // The last column, and never cut: what is not read is not answered.
-    visible(view.asked.command),
+    escapeHiddenText(view.asked.command),
   ]);
-  sayTable(['APPROVAL', 'STATE', 'EXPIRES', 'DIRECTORY', 'COMMAND'], rows);
+  printTable(['APPROVAL', 'STATE', 'EXPIRES', 'DIRECTORY', 'COMMAND'], rows);
   return 0;
 }
 
-export async function show(args: Args): Promise<number> {
-  const word = only(args, 'approvals show');
-  await using client = await reach(args);
+export async function runApprovalsShow(args: CliArguments): Promise<number> {
+  const word = requireSingleWord(args, 'approvals show');
+  await using client = await connectRuntime(args);
   const view = await find(client, word, 'show');
   if (args.has('json')) {
-    sayJson(view);
+    printJson(view);
   } else {
     const columns = process.stdout.columns ?? 100;
-    process.stdout.write(`${detailsOf(view, columns).join('\n')}\n`);
+    process.stdout.write(`${approvalDetailLines(view, columns).join('\n')}\n`);
   }
   return 0;
 }
 
-export async function approve(args: Args): Promise<number> {
+export async function runApprovalsApprove(args: CliArguments): Promise<number> {
   return decide(args, 'approve');
 }
 
-export async function deny(args: Args): Promise<number> {
+export async function runApprovalsDeny(args: CliArguments): Promise<number> {
   return decide(args, 'deny');
 }
 
-async function decide(args: Args, decision: 'approve' | 'deny'): Promise<number> {
+async function decide(args: CliArguments, decision: 'approve' | 'deny'): Promise<number> {
   const verb = `approvals ${decision}`;
-  const word = only(args, verb);
+  const word = requireSingleWord(args, verb);
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  await using client = await reach(args, { signal });
+  await using client = await connectRuntime(args, { signal });
   const view = await find(client, word, decision);
   if (view.state !== 'pending') {
     const message = `Cannot ${decision} ${view.approval_id}: it is ${view.state}`;
     throw new TrlError('INVALID_PARAMS', message);
   }
-  const params = { ...answerOf(args, decision), ...seen(view) };
+  const params = { ...answerOf(args, decision), ...approvalReference(view) };
   try {
     const decided = args.has('passphrase-stdin')
       ? await decideFromStdin(client, params)
       : await decideAtTerminal(client, view, { params, signal });
-    if (args.has('json')) sayJson(decided);
-    else say(outcomeOf(decided));
+    if (args.has('json')) printJson(decided);
+    else printMessage(approvalOutcomeLine(decided));
     return 0;
   } catch (error) {
-    if (!(error instanceof Left) && !signal.aborted) throw error;
-    say('nothing was decided');
-    return interrupts.exitCode ?? exitInterrupted;
+    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
+    printMessage('nothing was decided');
+    return interrupts.exitCode ?? interruptedExitCode;
   }
 }
 
-function answerOf(args: Args, decision: 'approve' | 'deny') {
+function answerOf(args: CliArguments, decision: 'approve' | 'deny') {
   const words = args.text('message');
   return {
     decision,
@@ -98,9 +98,9 @@ function answerOf(args: Args, decision: 'approve' | 'deny') {
 }
 
 /** @throws TrlError INVALID_PARAMS for both */
-function scopeOf(args: Args): Pick<ApprovalDecideParams, 'scope'> {
+function scopeOf(args: CliArguments): Pick<ApprovalDecideParams, 'scope'> {
   const [session, project] = [args.has('for-session'), args.has('for-project')];
-  if (session && project) throw usage('approvals approve', '--for-session or --for-project');
+  if (session && project) throw usageError('approvals approve', '--for-session or --for-project');
   return session ? { scope: 'session' } : project ? { scope: 'project' } : {};
 }
 
@@ -108,7 +108,7 @@ async function decideFromStdin(
   client: Client,
   params: ApprovalDecideParams,
 ): Promise<ApprovalView> {
-  return client.decide({ ...params, passphrase: await passphraseFromStdin('approvals') });
+  return client.decide({ ...params, passphrase: await readPassphraseFromStdin('approvals') });
 }
 
 async function decideAtTerminal(
@@ -116,15 +116,15 @@ async function decideAtTerminal(
   view: ApprovalView,
   { params, signal }: { readonly params: ApprovalDecideParams; readonly signal: AbortSignal },
 ): Promise<ApprovalView> {
-  using terminal = Terminal.open(`${params.decision} without --passphrase-stdin`);
+  using terminal = ControllingTerminal.open(`${params.decision} without --passphrase-stdin`);
   const { enrolled } = await client.approvalStatus();
-  terminal.write(`${detailsOf(view, terminal.columns).join('\n')}\n\n`);
+  terminal.write(`${approvalDetailLines(view, terminal.columns).join('\n')}\n\n`);
   const { scope: chosen = 'once' } = params;
   const scope = chosen === 'once' ? '' : ` for this ${chosen}`;
   const what = params.decision === 'approve' ? `Approve${scope}` : 'Deny';
   if (!enrolled) {
     const key = await terminal.line(`${what}? Nobody is enrolled. Type yes: `, signal);
-    if (key.trim() !== 'yes') throw new Left();
+    if (key.trim() !== 'yes') throw new PromptCancelledError();
     return client.decide(params);
   }
   return await withPassphrase(terminal, { prompt: `${what}? Passphrase: `, signal }, (passphrase) =>
@@ -140,7 +140,7 @@ async function decideAtTerminal(
 async function find(client: Client, word: string, verb: string): Promise<ApprovalView> {
   const start = word.startsWith('a-') ? word : `a-${word}`;
   if (!/^a-[0-9a-f]{1,32}$/.test(start)) {
-    throw usage(`approvals ${verb}`, `"${word}" is no a-… id; see: trl approvals list`);
+    throw usageError(`approvals ${verb}`, `"${word}" is no a-… id; see: trl approvals list`);
   }
   const all = await client.approvals();
   const named = all.filter(({ approval_id: id }) => id.startsWith(start));

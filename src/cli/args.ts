@@ -1,11 +1,11 @@
 /** Reads the arguments of one verb by its row of the table. */
 import { TrlError } from '../errors.ts';
-import { nearest } from '../nearest.ts';
-import { flags, isFlagName } from './flags.ts';
-import type { Flag, FlagName } from './flags.ts';
+import { nearestWord } from '../nearest-word.ts';
+import { flagDefinitions, isFlagName } from './flags.ts';
+import type { FlagDefinition, FlagName } from './flags.ts';
 
 /** What was given. */
-export class Args {
+export class CliArguments {
   readonly #given: ReadonlyMap<FlagName, readonly string[]>;
   /** Everything from the first word on that is not a flag: flags after it are the command's. */
   readonly words: readonly string[];
@@ -54,7 +54,7 @@ export class Args {
 }
 
 /** What {@link parseArgs} must know of a verb. */
-export interface Takes {
+export interface ArgumentRules {
   readonly flags: readonly FlagName[];
   /** Whether everything behind the first word belongs to a command. */
   readonly command: boolean;
@@ -67,7 +67,11 @@ export interface Takes {
  * @throws TrlError INVALID_PARAMS for a flag the verb does not have, with the nearest it has; for
  *   a missing or unwanted value, or a flag given twice.
  */
-export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): Args {
+export function parseArgs(
+  verb: string,
+  takes: ArgumentRules,
+  argv: readonly string[],
+): CliArguments {
   const given = new Map<FlagName, string[]>();
   const words: string[] = [];
   for (let at = 0; at < argv.length; at += 1) {
@@ -87,15 +91,15 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
       continue;
     }
     const { name, value } = readFlag(verb, takes, word);
-    const flag: Flag = flags[name];
+    const flag: FlagDefinition = flagDefinitions[name];
     if (flag.value === null && value !== undefined) {
       // A value of a secret that was put here by mistake would be in the log of a script.
       const got = verb.startsWith('secrets') ? '' : `, got "${value}"`;
-      throw usage(verb, `"--${name}" takes no value${got}`);
+      throw usageError(verb, `"--${name}" takes no value${got}`);
     }
     const before = given.get(name) ?? [];
     if (before.length > 0 && flag.many !== true && flag.value !== null) {
-      throw usage(verb, `"--${name}" is given twice`);
+      throw usageError(verb, `"--${name}" is given twice`);
     }
     if (flag.value === null) {
       given.set(name, ['']);
@@ -103,12 +107,12 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
       at += value === undefined ? 1 : 0;
       const taken = value ?? argv[at];
       if (taken === undefined) {
-        throw usage(verb, `"--${name}" needs a value (${flag.value})`);
+        throw usageError(verb, `"--${name}" needs a value (${flag.value})`);
       }
       given.set(name, [...before, taken]);
     }
   }
-  return new Args(given, words);
+  return new CliArguments(given, words);
 }
 
 /**
@@ -117,7 +121,7 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
  */
 function refuseFlagsBehind(
   verb: string,
-  takes: Takes,
+  takes: ArgumentRules,
   command: string,
   others: readonly string[],
 ): void {
@@ -129,7 +133,7 @@ function refuseFlagsBehind(
   if (flag === undefined) return;
   const shown = flag.replace(/=.*/s, '');
   const reason = `"${shown}" is behind the command, where flags are words of it; put it before`;
-  throw usage(verb, `${reason}: trl ${verb} ${shown} …, or put -- before the command`);
+  throw usageError(verb, `${reason}: trl ${verb} ${shown} …, or put -- before the command`);
 }
 
 const shortNames: ReadonlyMap<string, FlagName> = new Map([
@@ -140,7 +144,7 @@ const shortNames: ReadonlyMap<string, FlagName> = new Map([
 
 function readFlag(
   verb: string,
-  takes: Takes,
+  takes: ArgumentRules,
   word: string,
 ): { readonly name: FlagName; readonly value: string | undefined } {
   const [, long, value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
@@ -149,13 +153,13 @@ function readFlag(
     return { name, value };
   }
   const shown = long === undefined ? word : `--${long}`;
-  const near = nearest(name, takes.flags);
+  const near = nearestWord(name, takes.flags);
   const hint = near === null ? `; see: trl ${verb} --help` : `; did you mean "--${near}"?`;
-  throw usage(verb, `there is no flag "${shown}"${hint}`);
+  throw usageError(verb, `there is no flag "${shown}"${hint}`);
 }
 
 /** The error of arguments that cannot be understood. */
-export function usage(verb: string, reason: string): TrlError {
+export function usageError(verb: string, reason: string): TrlError {
   return new TrlError('INVALID_PARAMS', `Cannot run "trl ${verb}": ${reason}`);
 }
 

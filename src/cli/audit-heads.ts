@@ -9,10 +9,10 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync } f
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { randomBytes } from 'node:crypto';
-import { readNote } from '../audit/note.ts';
+import { parseNote } from '../audit/signed-note.ts';
 import { hasCode } from '../audit/segments.ts';
 import { TrlError } from '../errors.ts';
-import { field } from '../provenance/told.ts';
+import { jsonField } from '../provenance/logged-events.ts';
 
 export interface SeenHeads {
   /** Id of the key that signed them; `null`: none were seen. */
@@ -32,14 +32,14 @@ export function readSeenHeads(file: string): SeenHeads {
   }
   try {
     const value: unknown = JSON.parse(text);
-    const key = field(value, 'key');
-    const heads = field(value, 'heads');
-    if (field(value, 'version') !== 1 || typeof heads !== 'object' || heads === null) {
+    const key = jsonField(value, 'key');
+    const heads = jsonField(value, 'heads');
+    if (jsonField(value, 'version') !== 1 || typeof heads !== 'object' || heads === null) {
       throw new Error('it is of another version');
     }
     const notes = Object.entries(heads).map(([log, seen]: [string, unknown]) => {
-      const note = field(seen, 'head');
-      if (typeof note !== 'string' || readNote(note)?.checkpoint.log !== log) {
+      const note = jsonField(seen, 'head');
+      if (typeof note !== 'string' || parseNote(note)?.checkpoint.log !== log) {
         throw new Error(`what it holds of log ${log} is no head of it`);
       }
       return [log, note] as const;
@@ -51,17 +51,17 @@ export function readSeenHeads(file: string): SeenHeads {
 }
 
 /** Keeps the newer head of each log. @throws TrlError `INVALID_PARAMS` when it cannot be written */
-export function keepHeads(file: string, key: string, notes: readonly string[]): void {
+export function saveSeenHeads(file: string, key: string, notes: readonly string[]): void {
   const heads = new Map(readSeenHeads(file).heads);
   for (const note of notes) {
-    const found = readNote(note)?.checkpoint;
+    const found = parseNote(note)?.checkpoint;
     if (found === undefined) continue;
-    const known = readNote(heads.get(found.log) ?? '')?.checkpoint.size ?? -1;
+    const known = parseNote(heads.get(found.log) ?? '')?.checkpoint.size ?? -1;
     if (found.size > known) heads.set(found.log, note);
   }
   const kept = [...heads].map(([log, head]) => [
     log,
-    { size: readNote(head)?.checkpoint.size ?? 0, head },
+    { size: parseNote(head)?.checkpoint.size ?? 0, head },
   ]);
   const text = `${JSON.stringify({ version: 1, key, heads: Object.fromEntries(kept) })}\n`;
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
@@ -85,17 +85,23 @@ export function keepHeads(file: string, key: string, notes: readonly string[]): 
  * The signed notes in a text: a note itself, or JSON that holds one under `audit.head`, as receipts
  * do, or under `head` or `checkpoint`; of JSON lines each.
  */
-export function headsIn(text: string): string[] {
-  if (readNote(text) !== null) return [text];
+export function extractHeads(text: string): string[] {
+  if (parseNote(text) !== null) return [text];
   // A shell takes the last line end of what it puts in place of a command.
-  if (readNote(`${text}\n`) !== null) return [`${text}\n`];
+  if (parseNote(`${text}\n`) !== null) return [`${text}\n`];
   return [text, ...text.split('\n')].flatMap((part) => notesOf(parsed(part)));
 }
 
 function notesOf(value: unknown): string[] {
-  const receipt = field(value, 'audit');
-  const found = [field(receipt, 'head'), field(value, 'head'), field(value, 'checkpoint')];
-  return found.filter((note) => typeof note === 'string').filter((note) => readNote(note) !== null);
+  const receipt = jsonField(value, 'audit');
+  const found = [
+    jsonField(receipt, 'head'),
+    jsonField(value, 'head'),
+    jsonField(value, 'checkpoint'),
+  ];
+  return found
+    .filter((note) => typeof note === 'string')
+    .filter((note) => parseNote(note) !== null);
 }
 
 function parsed(text: string): unknown {

@@ -1,11 +1,11 @@
 /** Events of the audit log as lines for people. Whatever others wrote is made visible. */
 import type { AuditEvent } from '../audit/event.ts';
-import { textAt } from '../provenance/told.ts';
+import { jsonText } from '../provenance/logged-events.ts';
 import { showDuration } from './units.ts';
-import { visible } from './visible.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 /** An event with its place, as far as lines tell of it. */
-export interface Placed {
+export interface PrintableEvent {
   /** 32 hex digits. */
   readonly log: string;
   readonly seq: number;
@@ -16,19 +16,26 @@ export interface Placed {
 const textMax = 160;
 
 /** `3fa91c07:12  2026-11-22 09:30:00.123  exec.ended  x-…  exit 0` */
-export function lineOf({ log, seq, event }: Placed): string {
+export function printableEventLine({ log, seq, event }: PrintableEvent): string {
   const { kind, at, actor, exec, session } = event;
   const about = exec ?? session ?? '-';
   const who = actor ?? 'runtime';
-  const parts = [`${log.slice(0, 8)}:${seq}`, timeOf(at), kind, who, about, summaryOf(event)];
+  const parts = [
+    `${log.slice(0, 8)}:${seq}`,
+    formatEventTime(at),
+    kind,
+    who,
+    about,
+    summaryOf(event),
+  ];
   return parts
-    .map((part) => visible(part))
+    .map((part) => escapeHiddenText(part))
     .join('  ')
     .trimEnd();
 }
 
 /** Local time, to the millisecond. */
-export function timeOf(ms: number): string {
+export function formatEventTime(ms: number): string {
   const at = new Date(ms);
   if (Number.isNaN(at.getTime())) return '(no time)';
   const two = (n: number): string => String(n).padStart(2, '0');
@@ -45,7 +52,7 @@ const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = 
   'exec.decided': ({ decision, rules }) => [decision, listOf(rules)],
   'exec.planned': ({ plan_digest: plan }) => ['plan', shortened(plan)],
   'exec.started': ({ approval }) => [
-    approval == null ? '' : `approved: ${textAt(approval, 'id') ?? '?'}`,
+    approval == null ? '' : `approved: ${jsonText(approval, 'id') ?? '?'}`,
   ],
   'exec.output': (data) => [`${sizesOf(data)} so far`],
   'exec.ended': (data) => [

@@ -1,40 +1,42 @@
 /** `trl audit prove|export`: parts of the log that are checked without it. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import path from 'node:path';
-import { exportLog as linesOfLog } from '../audit/export.ts';
-import { readPublicKey } from '../audit/key.ts';
-import { logDirectories } from '../audit/logs.ts';
+import { exportLogLines as linesOfLog } from '../audit/export.ts';
+import { readPublicKey } from '../audit/audit-key.ts';
+import { listLogDirectories } from '../audit/open-log.ts';
 import { proveEvent } from '../audit/prove.ts';
 import { TrlError } from '../errors.ts';
-import type { Args } from './args.ts';
-import { notWritten, writeOut } from './audit-out.ts';
-import { auditDirectory } from './audit-place.ts';
-import { eventsOf, placeOf } from './audit-read.ts';
-import { only } from './session.ts';
-import { say, sayJson } from './show.ts';
+import type { CliArguments } from './args.ts';
+import { notWrittenError, writeAuditOutput } from './audit-output.ts';
+import { auditDirectory } from './audit-paths.ts';
+import { findNamedEvents, eventLogPath } from './audit-read.ts';
+import { requireSingleWord } from './session.ts';
+import { printMessage, printJson } from './print.ts';
 
 /** Of a command: that its signed statement, else the last event of it, is in the log. */
-export async function prove(args: Args): Promise<number> {
-  const word = only(args, 'audit prove', 'log');
-  const found = eventsOf(word);
+export async function runAuditProve(args: CliArguments): Promise<number> {
+  const word = requireSingleWord(args, 'audit prove', 'log');
+  const found = findNamedEvents(word);
   const isStated = found.findLast(({ event }) => event.kind === 'exec.statement');
   const chosen = isStated ?? found.at(-1);
-  const directory = chosen === undefined ? auditDirectory() : placeOf(chosen);
+  const directory = chosen === undefined ? auditDirectory() : eventLogPath(chosen);
   const publicKey = readPublicKey(path.join(auditDirectory(), 'key.pub'));
   const proof = chosen && (await proveEvent({ directory, publicKey }, chosen.seq));
   if (proof === undefined || proof === null) {
     const why = 'no signed head covers it, or the log is damaged; see: trl audit verify';
     throw new TrlError('INTERNAL_ERROR', `Cannot prove "${word}": ${why}`);
   }
-  writeOut(args, `${JSON.stringify(proof)}\n`);
+  writeAuditOutput(args, `${JSON.stringify(proof)}\n`);
   const file = args.text('out');
-  if (file !== undefined) say(`check it anywhere: trl audit verify --proof ${file} --key key.pub`);
+  if (file !== undefined) {
+    printMessage(`check it anywhere: trl audit verify --proof ${file} --key key.pub`);
+  }
   return 0;
 }
 
 /** All logs of this user, one after the other. */
-export async function exportLog(args: Args): Promise<number> {
-  const directories = logDirectories(auditDirectory());
+export async function runAuditExport(args: CliArguments): Promise<number> {
+  const directories = listLogDirectories(auditDirectory());
   if (directories.length === 0) {
     const message = `Cannot export: nothing is recorded in "${auditDirectory()}"`;
     throw new TrlError('INVALID_PARAMS', message);
@@ -48,14 +50,14 @@ export async function exportLog(args: Args): Promise<number> {
       for (const line of linesOfLog(directory, publicKey)) bytes += writeAll(fd, line);
     }
   } catch (cause) {
-    throw notWritten(file ?? 'standard output', cause);
+    throw notWrittenError(file ?? 'standard output', cause);
   } finally {
     if (file !== undefined) closeSync(fd);
   }
   if (file === undefined) return 0;
   const what = `${bytes} bytes of ${directories.length} logs`;
-  if (args.has('json')) sayJson({ file: path.resolve(file), bytes, logs: directories.length });
-  else say(`${what}; check: trl audit verify --export ${file}`);
+  if (args.has('json')) printJson({ file: path.resolve(file), bytes, logs: directories.length });
+  else printMessage(`${what}; check: trl audit verify --export ${file}`);
   return 0;
 }
 
@@ -63,7 +65,7 @@ function openNew(file: string): number {
   try {
     return openSync(file, 'wx', 0o600);
   } catch (cause) {
-    throw notWritten(file, cause);
+    throw notWrittenError(file, cause);
   }
 }
 

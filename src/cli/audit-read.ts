@@ -1,16 +1,16 @@
 /** Events out of this user's logs, without a runtime. */
-import { directoryOfLog, eventAt, logIdOf, readEvents } from '../audit/read.ts';
-import type { EventFilter, FoundEvent } from '../audit/read.ts';
-import { logDirectories } from '../audit/logs.ts';
+import { findLogDirectory, readEventAt, readLogId, readEvents } from '../audit/read-events.ts';
+import type { EventFilter, AuditLogEntry } from '../audit/read-events.ts';
+import { listLogDirectories } from '../audit/open-log.ts';
 import { TrlError } from '../errors.ts';
-import { auditDirectory, parseEventName } from './audit-place.ts';
+import { auditDirectory, parseEventReference } from './audit-paths.ts';
 
 /** Oldest first. */
-export const allEvents = (filter: EventFilter): Generator<FoundEvent> =>
+export const readAllEvents = (filter: EventFilter): Generator<AuditLogEntry> =>
   readEvents(auditDirectory(), filter, 'oldest');
 
 /** Newest last. */
-export const newestEvents = (filter: EventFilter, limit: number): readonly FoundEvent[] =>
+export const readNewestEvents = (filter: EventFilter, limit: number): readonly AuditLogEntry[] =>
   [...readEvents(auditDirectory(), filter, 'newest').take(limit)].toReversed();
 
 /**
@@ -19,21 +19,23 @@ export const newestEvents = (filter: EventFilter, limit: number): readonly Found
  *
  * @throws TrlError `EXEC_NOT_FOUND`, `INVALID_PARAMS`
  */
-export function eventsOf(word: string): readonly FoundEvent[] {
-  if (parseEventName(word) !== null) return [eventNamed(word)];
+export function findNamedEvents(word: string): readonly AuditLogEntry[] {
+  if (parseEventReference(word) !== null) return [eventNamed(word)];
   if (!/^x-[0-9a-f]+$/.test(word)) {
     const wanted = 'an x-… id, or the number of an event';
     throw new TrlError('INVALID_PARAMS', `Cannot tell what is meant: "${word}" is not ${wanted}`);
   }
-  const found = [...allEvents({ exec: word })];
+  const found = [...readAllEvents({ exec: word })];
   if (found.length > 0) return found;
   throw new TrlError('EXEC_NOT_FOUND', `Cannot find "${word}": nothing is recorded under it`);
 }
 
-function eventNamed(word: string): FoundEvent {
-  const { log, seq } = parseEventName(word) ?? { log: '', seq: -1 };
-  const logs = logDirectories(auditDirectory()).filter((one) => logIdOf(one)?.startsWith(log));
-  const found = logs.map((one) => eventAt(one, seq)).filter((one) => one !== null);
+function eventNamed(word: string): AuditLogEntry {
+  const { log, seq } = parseEventReference(word) ?? { log: '', seq: -1 };
+  const logs = listLogDirectories(auditDirectory()).filter((one) =>
+    readLogId(one)?.startsWith(log),
+  );
+  const found = logs.map((one) => readEventAt(one, seq)).filter((one) => one !== null);
   const [only, ...others] = found;
   if (only === undefined) {
     throw new TrlError('EXEC_NOT_FOUND', `Cannot find event ${word}: no log has it`);
@@ -45,8 +47,8 @@ function eventNamed(word: string): FoundEvent {
 }
 
 /** Where the log of an event lies. */
-export function placeOf({ log }: FoundEvent): string {
-  const directory = directoryOfLog(auditDirectory(), log);
+export function eventLogPath({ log }: AuditLogEntry): string {
+  const directory = findLogDirectory(auditDirectory(), log);
   if (directory !== null) return directory;
   throw new TrlError('INTERNAL_ERROR', `Cannot find log ${log}: it went while it was read`);
 }

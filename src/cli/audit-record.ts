@@ -1,8 +1,8 @@
 /** What the command line does without a runtime, in the audit log. */
 import type { AuditEvent } from '../audit/event.ts';
-import { openAuditLog } from '../audit/logs.ts';
+import { openAuditLog } from '../audit/open-log.ts';
 import { version } from '../protocol/version.ts';
-import { auditDirectory } from './audit-place.ts';
+import { auditDirectory } from './audit-paths.ts';
 
 /**
  * Resolves when the event is on disk.
@@ -10,7 +10,7 @@ import { auditDirectory } from './audit-place.ts';
  * @param verb the words of the command line, as `audit reveal`
  * @throws TrlError `AUDIT_UNAVAILABLE`: then it must not happen
  */
-export async function record(
+export async function recordCliAction(
   verb: string,
   told: Pick<AuditEvent, 'kind' | 'exec' | 'data'>,
 ): Promise<void> {

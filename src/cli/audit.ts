@@ -1,46 +1,46 @@
 /** `trl audit log|show`: what was recorded, out of the log's own files. */
-import type { FoundEvent as Found } from '../audit/read.ts';
+import type { AuditLogEntry as Found } from '../audit/read-events.ts';
 import { TrlError } from '../errors.ts';
-import { statementIn } from '../provenance/told.ts';
-import type { Args } from './args.ts';
-import { lineOf, timeOf } from './audit-lines.ts';
-import { parseTime, timeWanted } from './audit-place.ts';
-import { eventsOf, newestEvents } from './audit-read.ts';
-import { only } from './session.ts';
-import { sayJson } from './show.ts';
-import { countWanted, parseCount } from './units.ts';
-import { barred, visible } from './visible.ts';
+import { readEventStatement } from '../provenance/logged-events.ts';
+import type { CliArguments } from './args.ts';
+import { printableEventLine, formatEventTime } from './audit-lines.ts';
+import { parseTimeFlag, timeFlagHint } from './audit-paths.ts';
+import { findNamedEvents, readNewestEvents } from './audit-read.ts';
+import { requireSingleWord } from './session.ts';
+import { printJson } from './print.ts';
+import { countFlagHint, parseCount } from './units.ts';
+import { quoteLines, escapeHiddenText } from './escape-text.ts';
 
 const limitDefault = 50;
 const columnsDefault = 100;
 
 /** Newest last. With `--json` one event a line. */
-export async function log(args: Args): Promise<number> {
+export async function runAuditLog(args: CliArguments): Promise<number> {
   const filter = {
     exec: args.text('exec'),
     session: args.text('session'),
     actor: args.text('actor'),
     kinds: args.has('kind') ? args.all('kind') : undefined,
-    since: args.read('since', parseTime, timeWanted),
-    until: args.read('until', parseTime, timeWanted),
+    since: args.read('since', parseTimeFlag, timeFlagHint),
+    until: args.read('until', parseTimeFlag, timeFlagHint),
   };
-  const limit = args.read('limit', parseCount, countWanted) ?? limitDefault;
-  for (const found of newestEvents(filter, limit)) {
-    if (args.has('json')) sayJson(viewOf(found));
-    else process.stdout.write(`${lineOf(found)}\n`);
+  const limit = args.read('limit', parseCount, countFlagHint) ?? limitDefault;
+  for (const found of readNewestEvents(filter, limit)) {
+    if (args.has('json')) printJson(viewOf(found));
+    else process.stdout.write(`${printableEventLine(found)}\n`);
   }
   return 0;
 }
 
 /** All of a command, or one event; with `--statement` the signed statement alone. */
-export async function show(args: Args): Promise<number> {
-  const found = eventsOf(only(args, 'audit show', 'log'));
+export async function runAuditShow(args: CliArguments): Promise<number> {
+  const found = findNamedEvents(requireSingleWord(args, 'audit show', 'log'));
   if (args.has('statement')) {
-    sayJson(envelopeOf(found));
+    printJson(envelopeOf(found));
     return 0;
   }
   for (const one of found) {
-    if (args.has('json')) sayJson(viewOf(one));
+    if (args.has('json')) printJson(viewOf(one));
     else process.stdout.write(`${detailsOf(one)}\n`);
   }
   return 0;
@@ -76,14 +76,14 @@ function isoOf(ms: number): string | null {
 /** A heading, and what it says behind bars: nothing of it passes for a line of this program. */
 function detailsOf({ log: id, seq, leaf, event }: Found): string {
   const { kind, at, actor, session, exec } = event;
-  const heading = `${id.slice(0, 8)}:${seq}  ${timeOf(at)}  ${visible(kind)}`;
+  const heading = `${id.slice(0, 8)}:${seq}  ${formatEventTime(at)}  ${escapeHiddenText(kind)}`;
   const columns = process.stdout.columns ?? columnsDefault;
   const facts = { actor, session, exec, ...shownData(event), leaf };
-  return [heading, ...barred(JSON.stringify(facts, null, 2), columns)].join('\n');
+  return [heading, ...quoteLines(JSON.stringify(facts, null, 2), columns)].join('\n');
 }
 
 /** A statement is shown as what it says. */
 function shownData(event: Found['event']): object {
-  const statement = statementIn(event);
+  const statement = readEventStatement(event);
   return statement === null ? { data: event.data } : { statement };
 }

@@ -1,7 +1,7 @@
 /** What commands changed, as lines for a person. */
 import type { ChangeView, DiffFile, ExecEnd } from '../client/index.ts';
-import { sayAside } from './show.ts';
-import { visible } from './visible.ts';
+import { printDimmed } from './print.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 /** One letter a kind, as `git status` has them where it knows the kind. */
 const letters: Readonly<Record<ChangeView['kind'], string>> = {
@@ -25,20 +25,20 @@ export function changeLine(change: ChangeView): string {
   if (state !== 'applied') notes.push(reason === null ? state : `${state}: ${reason}`);
   if (kind === 'mode') notes.push(`${before?.mode ?? '?'} to ${after?.mode ?? '?'}`);
   if (kind === 'type') notes.push(`${before?.type ?? '?'} to ${after?.type ?? '?'}`);
-  if (after?.target !== undefined) notes.push(`to ${visible(after.target)}`);
+  if (after?.target !== undefined) notes.push(`to ${escapeHiddenText(after.target)}`);
   if (after?.entries !== undefined) {
     const { files, directories, links } = after.entries;
     notes.push(`directory with ${files + directories + links} entries, told as one`);
   } else if (after?.type === 'directory' && kind !== 'type') notes.push('directory');
   notes.push(...marks);
   if (typeof change.kept_as === 'string') {
-    notes.push(`its own: trl snapshot show ${visible(change.kept_as)}`);
+    notes.push(`its own: trl snapshot show ${escapeHiddenText(change.kept_as)}`);
   }
   if (change.concurrent_with.length > 0) {
     notes.push(`or done by ${change.concurrent_with.join(', ')}`);
   }
   const said = notes.length === 0 ? '' : `  (${notes.join('; ')})`;
-  return `${letters[kind]}  ${visible(path)}${said}`;
+  return `${letters[kind]}  ${escapeHiddenText(path)}${said}`;
 }
 
 /** One line a change, and how many are not listed. */
@@ -49,7 +49,7 @@ export function changeLines(changes: readonly ChangeView[], total: number): stri
 
 /** Files with their counts of lines, as `git diff --stat` has them. */
 export function statLines(files: readonly DiffFile[]): string[] {
-  const width = Math.max(0, ...files.map(({ path }) => visible(path).length));
+  const width = Math.max(0, ...files.map(({ path }) => escapeHiddenText(path).length));
   const counts = files.map((file) => (file.added_lines ?? 0) + (file.removed_lines ?? 0));
   const digits = String(Math.max(0, ...counts)).length;
   const scale = Math.min(1, barMax / Math.max(1, ...counts));
@@ -60,7 +60,7 @@ export function statLines(files: readonly DiffFile[]): string[] {
     const what = file.binary ? 'binary' : file.kind;
     const said = isCounted ? `${String(counts[at]).padStart(digits)} ${marks}` : what;
     const state = file.state === 'applied' ? '' : ` (${file.state})`;
-    return ` ${visible(file.path).padEnd(width)} | ${said}${state}`.trimEnd();
+    return ` ${escapeHiddenText(file.path).padEnd(width)} | ${said}${state}`.trimEnd();
   });
   const total = (side: (file: DiffFile) => number | null): number =>
     files.reduce((all, file) => all + (side(file) ?? 0), 0);
@@ -70,7 +70,7 @@ export function statLines(files: readonly DiffFile[]): string[] {
   return [...lines, ` ${count} changed, ${added} added lines, ${removed} removed`];
 }
 
-export interface ChangesSaid {
+export interface ChangePrintOptions {
   /** `attention`: only what did not simply happen; `all`: every change. */
   readonly which: 'attention' | 'all';
   /** Whether to say how to look at changes and to take them back. */
@@ -80,15 +80,15 @@ export interface ChangesSaid {
 }
 
 /** Whether something of the command waits in its session. */
-export const waits = ({ changes }: Pick<ExecEnd, 'changes'>): boolean =>
+export const hasWaitingChanges = ({ changes }: Pick<ExecEnd, 'changes'>): boolean =>
   changes.some(({ state }) => state === 'staged' || state === 'held');
 
 /** What a command did to its workspace, on standard error. */
-export function sayChanges(end: ExecEnd, { which, guides, ends }: ChangesSaid): void {
+export function printChanges(end: ExecEnd, { which, guides, ends }: ChangePrintOptions): void {
   const { changes, changes_omitted: omitted, session_id: session } = end;
   if (which === 'all') {
     const lines = changeLines(changes, changes.length + omitted);
-    if (end.snapshot !== null && lines.length === 0) sayAside('it changed nothing');
+    if (end.snapshot !== null && lines.length === 0) printDimmed('it changed nothing');
     for (const line of lines) process.stderr.write(`${line}\n`);
   }
   const of = (state: ChangeView['state']): ChangeView[] =>
@@ -98,12 +98,12 @@ export function sayChanges(end: ExecEnd, { which, guides, ends }: ChangesSaid): 
   if (staged.length > 0) {
     // Staged changes are all or none of a command's: what is left out is staged as well.
     const count = staged.length + omitted;
-    sayAside(`staged, not in the real tree yet: ${named(staged, count)}`);
-    sayAside(`look: trl diff${to}; publish: trl workspace apply${to}; or discard`);
+    printDimmed(`staged, not in the real tree yet: ${named(staged, count)}`);
+    printDimmed(`look: trl diff${to}; publish: trl workspace apply${to}; or discard`);
   }
   if (held.length > 0) {
-    sayAside(`held back from the real tree: ${named(held, held.length)}`);
-    sayAside(
+    printDimmed(`held back from the real tree: ${named(held, held.length)}`);
+    printDimmed(
       ends
         ? 'the runtime ends with this command; to decide about such changes, start: trl serve'
         : `let it through: trl workspace apply --held${to}`,
@@ -111,17 +111,17 @@ export function sayChanges(end: ExecEnd, { which, guides, ends }: ChangesSaid): 
   }
   const [applied, discarded] = [of('applied'), of('discarded')];
   if (guides && applied.length > 0) {
-    sayAside(`look: trl diff ${end.exec_id}; take back: trl undo ${end.exec_id}`);
+    printDimmed(`look: trl diff ${end.exec_id}; take back: trl undo ${end.exec_id}`);
   } else if (guides && discarded.length > 0) {
-    sayAside(`nothing of it was kept; look: trl diff ${end.exec_id}`);
+    printDimmed(`nothing of it was kept; look: trl diff ${end.exec_id}`);
   }
   if (conflicts.length > 0) {
-    sayAside(
+    printDimmed(
       `changed by somebody else meanwhile, theirs stands: ${named(conflicts, conflicts.length)}`,
     );
     const kept = conflicts.flatMap(({ kept_as: name }) => name ?? []);
     for (const name of kept.slice(0, namedMax)) {
-      sayAside(`the command's own version: trl snapshot show ${visible(name)}`);
+      printDimmed(`the command's own version: trl snapshot show ${escapeHiddenText(name)}`);
     }
   }
 }

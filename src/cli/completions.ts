@@ -1,9 +1,9 @@
 /** `trl completions`: what a shell needs to complete verbs, flags and their values. */
-import { quote } from '../quote.ts';
-import { usage } from './args.ts';
-import type { Args } from './args.ts';
-import { flags } from './flags.ts';
-import type { Flag, FlagName } from './flags.ts';
+import { quoteSingle } from '../quote.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { flagDefinitions } from './flags.ts';
+import type { FlagDefinition, FlagName } from './flags.ts';
 import { takesCommand } from './verb.ts';
 import { verbs } from './verbs.ts';
 import type { Verb } from './verb.ts';
@@ -14,11 +14,11 @@ const scripts: ReadonlyMap<string, () => string> = new Map([
   ['fish', fish],
 ]);
 
-export async function completions(args: Args): Promise<number> {
+export async function runCompletions(args: CliArguments): Promise<number> {
   const [shell = ''] = args.words;
   const script = scripts.get(shell);
   if (script === undefined || args.words.length > 1) {
-    throw usage('completions', `name one shell: ${[...scripts.keys()].join(', ')}`);
+    throw usageError('completions', `name one shell: ${[...scripts.keys()].join(', ')}`);
   }
   process.stdout.write(script());
   return 0;
@@ -49,9 +49,9 @@ function secondWords(group: string): string[] {
   );
 }
 
-function allFlags(): [FlagName, Flag][] {
+function allFlags(): [FlagName, FlagDefinition][] {
   const used = new Set([...verbs.values()].flatMap((verb) => verb.flags));
-  return [...used].map((name) => [name, flags[name]]);
+  return [...used].map((name) => [name, flagDefinitions[name]]);
 }
 
 function bash(): string {
@@ -102,7 +102,7 @@ complete -o default -F _trl trl
 }
 
 function zsh(): string {
-  const first = firstWords().map(({ word, about }) => quote(`${word}:${about}`));
+  const first = firstWords().map(({ word, about }) => quoteSingle(`${word}:${about}`));
   const single = [...verbs].filter(([name]) => !name.includes(' '));
   const rows = single.map(([name, verb]) => `    ${name}) ${zshArguments(verb)} ;;`);
   const grouped = groups().map((group) => {
@@ -146,17 +146,17 @@ fi
 
 function zshArguments(verb: Verb): string {
   const specs = verb.flags.map((name) => {
-    const { value, about, many, complete }: Flag = flags[name];
+    const { value, about, many, complete }: FlagDefinition = flagDefinitions[name];
     const actions = { file: '_files', directory: '_files -/' };
     const action =
       typeof complete === 'string' ? actions[complete] : `(${(complete ?? []).join(' ')})`;
     const said = about.replaceAll(/[[\]:]/g, (found) => `\\${found}`);
     const taken = value === null ? '' : `:${value}:${action}`;
-    return quote(`${many ? '*' : ''}--${name}[${said}]${taken}`);
+    return quoteSingle(`${many ? '*' : ''}--${name}[${said}]${taken}`);
   });
   const rest = takesCommand(verb)
     ? "'*::command:_normal'"
-    : quote(`*:word:(${(verb.complete ?? []).join(' ')})`);
+    : quoteSingle(`*:word:(${(verb.complete ?? []).join(' ')})`);
   return `_arguments ${[...specs, rest].join(' ')}`;
 }
 
@@ -189,7 +189,7 @@ ${[...first, ...second, ...verbTests].join('\n')}
 }
 
 function fishFlag(name: FlagName): string {
-  const { value, about, complete }: Flag = flags[name];
+  const { value, about, complete }: FlagDefinition = flagDefinitions[name];
   const actions = { file: '-r -F', directory: "-x -a '(__fish_complete_directories)'" };
   const words = typeof complete === 'object' ? ` -a '${complete.join(' ')}'` : '';
   const taken = typeof complete === 'string' ? actions[complete] : `-x${words}`;

@@ -1,17 +1,17 @@
 /** `trl config show`: what is set, and where. No daemon is needed. */
 import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
-import { checkPatterns } from '../configuration/patterns.ts';
+import { checkSecretPatterns } from '../configuration/secret-patterns.ts';
 import { version } from '../protocol/version.ts';
-import type { Args } from './args.ts';
-import { sayJson, sayTable } from './show.ts';
+import type { CliArguments } from './args.ts';
+import { printJson, printTable } from './print.ts';
 
 /**
  * What a runtime that is started here would have.
  *
  * @throws ConfigurationError as its start would
  */
-export async function show(args: Args): Promise<number> {
+export async function runConfigShow(args: CliArguments): Promise<number> {
   const flags = {
     config: args.text('config') ?? null,
     envMode: args.text('env-mode') ?? null,
@@ -24,7 +24,7 @@ export async function show(args: Args): Promise<number> {
   });
   await tryPatterns(redaction.patterns);
   if (args.has('json')) {
-    sayJson({ files, settings });
+    printJson({ files, settings });
     return 0;
   }
   const origin = args.has('origin');
@@ -33,12 +33,12 @@ export async function show(args: Args): Promise<number> {
     typeof value === 'string' ? value : JSON.stringify(value),
     ...(origin ? [origins.join(', ')] : []),
   ]);
-  sayTable(['KEY', 'VALUE', ...(origin ? ['ORIGIN'] : [])], rows);
+  printTable(['KEY', 'VALUE', ...(origin ? ['ORIGIN'] : [])], rows);
   return 0;
 }
 
 async function tryPatterns(patterns: Configuration['redaction']['patterns']): Promise<void> {
   if (patterns.length === 0) return;
-  const { userRules } = await import('../redaction/rules/user.ts');
-  checkPatterns(patterns, userRules);
+  const { compileUserRules } = await import('../redaction/rules/user-rules.ts');
+  checkSecretPatterns(patterns, compileUserRules);
 }

@@ -7,41 +7,41 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Client } from '../client/index.ts';
 import { tokensFile } from '../identity/tokens.ts';
-import type { Args } from './args.ts';
-import { exitInterrupted, Interrupts } from './interrupts.ts';
-import { asPerson, passphraseFromStdin } from './passphrase.ts';
-import { reach } from './reach.ts';
-import { say, sayJson } from './show.ts';
-import { Left } from './terminal.ts';
+import type { CliArguments } from './args.ts';
+import { interruptedExitCode, Interrupts } from './interrupts.ts';
+import { withPersonProof, readPassphraseFromStdin } from './passphrase.ts';
+import { connectRuntime } from './runtime-connection.ts';
+import { printMessage, printJson } from './print.ts';
+import { PromptCancelledError } from './terminal.ts';
 
 /** A browser that runs has the page by then, in ms; one that must start has it a little later. */
 const openedMs = 3_000;
 
-export async function open(args: Args): Promise<number> {
+export async function runConsole(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  await using client = await reach(args, { signal });
+  await using client = await connectRuntime(args, { signal });
   try {
     const { url, expires_at: expires } = await login(client, args, signal);
-    if (args.has('json')) sayJson({ url, expires_at: expires });
+    if (args.has('json')) printJson({ url, expires_at: expires });
     else process.stdout.write(`${url}\n`);
-    say(`the link is good once, until ${expires}; whoever has it may approve`);
+    printMessage(`the link is good once, until ${expires}; whoever has it may approve`);
     const program = args.has('json') || args.has('no-open') ? null : browserOpener();
     if (program !== null) await openIn(program, url);
     return 0;
   } catch (error) {
-    if (!(error instanceof Left) && !signal.aborted) throw error;
-    say('no link was made');
-    return interrupts.exitCode ?? exitInterrupted;
+    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
+    printMessage('no link was made');
+    return interrupts.exitCode ?? interruptedExitCode;
   }
 }
 
-async function login(client: Client, args: Args, signal: AbortSignal) {
+async function login(client: Client, args: CliArguments, signal: AbortSignal) {
   if (args.has('passphrase-stdin')) {
-    const passphrase = await passphraseFromStdin('console');
+    const passphrase = await readPassphraseFromStdin('console');
     return client.call('console.login', { passphrase });
   }
-  return asPerson(client, signal, (proof) => client.call('console.login', proof));
+  return withPersonProof(client, signal, (proof) => client.call('console.login', proof));
 }
 
 /** `null`: there is no screen to open a browser on. */
@@ -68,7 +68,7 @@ async function openIn(program: string, url: string): Promise<void> {
       child.once('error', () => resolve(false));
       setTimeout(() => resolve(true), openedMs);
     });
-    if (!opened) say(`no browser was opened: ${program} is not there`);
+    if (!opened) printMessage(`no browser was opened: ${program} is not there`);
   } finally {
     rmSync(page, { force: true });
   }

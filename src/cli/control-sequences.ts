@@ -5,7 +5,7 @@
  * what passes; `display`: it draws on this one; `interactive`: and it reads the keys, and may
  * ask for mouse, focus and paste reports; `raw`: all passes.
  */
-export type Level = 'text' | 'display' | 'interactive' | 'raw';
+export type TerminalAccessLevel = 'text' | 'display' | 'interactive' | 'raw';
 
 /**
  * Save and restore (7 8), keypad (= >), index, next line, tab stop, reverse index (D E H M),
@@ -37,18 +37,21 @@ const inputModes: ReadonlySet<string> = new Set(
 );
 
 /** `sequence` is what follows ESC. */
-export function passEscape(sequence: string, level: Level): string | null {
+export function filterEscapeSequence(sequence: string, level: TerminalAccessLevel): string | null {
   if (level === 'raw') return `\x1b${sequence}`;
   return level !== 'text' && escapes.test(sequence) ? `\x1b${sequence}` : null;
 }
 
 /** `sequence` is what follows the introducer, without the terminator. */
-export function passOsc(sequence: string, level: Level): string | null {
+export function filterOscSequence(sequence: string, level: TerminalAccessLevel): string | null {
   return level === 'raw' || links.test(sequence) ? `\x1b]${sequence}\x1b\\` : null;
 }
 
 /** `sequence` is what follows the introducer. Of a list of modes those that may be set remain. */
-export function passCsi(sequence: string, level: Exclude<Level, 'text'>): string | null {
+export function filterCsiSequence(
+  sequence: string,
+  level: Exclude<TerminalAccessLevel, 'text'>,
+): string | null {
   if (level === 'raw' || plainCsi.test(sequence) || selectiveErase.test(sequence)) {
     return `\x1b[${sequence}`;
   }
@@ -57,7 +60,7 @@ export function passCsi(sequence: string, level: Exclude<Level, 'text'>): string
   return passed.length === 0 ? null : `\x1b[${marker}${passed.join(';')}${final}`;
 }
 
-function maySet(marker: string, mode: string, level: Level): boolean {
+function maySet(marker: string, mode: string, level: TerminalAccessLevel): boolean {
   if (marker === '') {
     return plainModes.has(mode);
   }

@@ -6,7 +6,7 @@ import { TrlError } from '../errors.ts';
 import { killMs, pollMs, stateDir } from '../local/index.ts';
 
 /** What the daemon of this number said that it ended, or left; it is told once. */
-export function takeStopped(pid: number): readonly StoppedCommand[] {
+export function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[] {
   const file = path.join(stateDir(), 'stopped.json');
   try {
     const told: unknown = JSON.parse(readFileSync(file, 'utf8'));
@@ -19,7 +19,7 @@ export function takeStopped(pid: number): readonly StoppedCommand[] {
   }
 }
 
-export interface StoppedCommand {
+export interface StoppedCommandRecord {
   readonly exec_id: string;
   readonly session_id: string;
   readonly session: string | null;
@@ -29,7 +29,7 @@ export interface StoppedCommand {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-function stoppedIn(value: unknown): StoppedCommand[] {
+function stoppedIn(value: unknown): StoppedCommandRecord[] {
   if (!isObject(value)) return [];
   const text = (name: string): string => String(Reflect.get(value, name) ?? '');
   const session: unknown = Reflect.get(value, 'session');
@@ -48,7 +48,7 @@ function stoppedIn(value: unknown): StoppedCommand[] {
  * Ends a runner that no daemon has, as one that was killed leaves it; answers whether there was
  * one. What runs in it gets TERM, and KILL when it does not end.
  */
-export async function endLeftRunner(): Promise<boolean> {
+export async function stopOrphanedRunner(): Promise<boolean> {
   const dir = runnerDirectory();
   if (dir === null || isTaken(dir) || leftIn(dir).length === 0) return false;
   const since = Date.now();

@@ -2,7 +2,7 @@
 import { TrlError } from '../errors.ts';
 
 /** What a service starts. */
-export interface Service {
+export interface ServiceDefinition {
   /** The program and its arguments, paths absolute. */
   readonly argv: readonly string[];
   /** Variables that say where things lie; never a value that is secret. */
@@ -13,19 +13,19 @@ export interface Service {
   readonly logFile: string;
 }
 
-export const unitName = 'trl';
-export const agentLabel = 'dev.terminal-runtime-layer.trl';
+export const systemdUnitName = 'trl';
+export const launchdAgentLabel = 'dev.terminal-runtime-layer.trl';
 
 /** Whether a file of that name was written here; somebody else may have a `trl.service`, too. */
-export const isOurs = (text: string): boolean =>
+export const isOwnUnitFile = (text: string): boolean =>
   /^Description=(?:Socket of the )?Terminal Runtime Layer$/m.test(text) ||
-  text.includes(`<key>Label</key><string>${agentLabel}</string>`);
+  text.includes(`<key>Label</key><string>${launchdAgentLabel}</string>`);
 
 /**
  * `trl.socket`: systemd listens, and starts the daemon for the first client. The mode is that of
  * a socket of the daemon's own; it refuses one that is more open.
  */
-export function socketUnit({ socketPath }: Service): string {
+export function socketUnit({ socketPath }: ServiceDefinition): string {
   const path = socketPath === null ? '%t/trl.sock' : listened(socketPath);
   return `[Unit]
 Description=Socket of the Terminal Runtime Layer
@@ -45,7 +45,7 @@ WantedBy=sockets.target
  * itself, and NoNewPrivileges, RestrictNamespaces, PrivateTmp, ProtectHome or a system call filter
  * would break it, or hide the workspaces.
  */
-export function serviceUnit({ argv, env }: Service): string {
+export function serviceUnit({ argv, env }: ServiceDefinition): string {
   const variables = Object.entries(env).map(([name, value]) => {
     return `Environment=${quoted(`${name}=${value}`, false)}\n`;
   });
@@ -70,7 +70,7 @@ UMask=0077
 }
 
 /** `~/Library/LaunchAgents/….plist`; launchd passes no socket to a program without native code. */
-export function launchAgent({ argv, env, logFile }: Service): string {
+export function launchAgent({ argv, env, logFile }: ServiceDefinition): string {
   const text = (value: string): string => `<string>${xml(value)}</string>`;
   const words = argv.map((word) => `    ${text(word)}\n`).join('');
   const variables = Object.entries(env)
@@ -81,7 +81,7 @@ export function launchAgent({ argv, env, logFile }: Service): string {
   "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 <dict>
-  <key>Label</key>${text(agentLabel)}
+  <key>Label</key>${text(launchdAgentLabel)}
   <key>ProgramArguments</key>
   <array>
 ${words}  </array>

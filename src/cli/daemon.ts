@@ -5,30 +5,34 @@
 import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { isTrlError, TrlError } from '../errors.ts';
-import { answers, connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
+import { answers, connectLocal, daemonCommand, defaultSocketPath } from '../local/index.ts';
 import { logFile, processNow, runningDaemon, startProcess } from '../local/index.ts';
 import { endOnDemand, stateDir, stopProcess, tailOf } from '../local/index.ts';
-import type { Args } from './args.ts';
-import { endLeftRunner, takeStopped, type StoppedCommand } from './daemon-process.ts';
-import { managerHere } from './daemon-system.ts';
-import type { Manager } from './daemon-system.ts';
-import type { Service } from './daemon-units.ts';
-import { say, sayJson } from './show.ts';
-import { countWanted, parseCount } from './units.ts';
+import type { CliArguments } from './args.ts';
+import {
+  stopOrphanedRunner,
+  takeStoppedCommands,
+  type StoppedCommandRecord,
+} from './daemon-process.ts';
+import { detectServiceManager } from './daemon-service-manager.ts';
+import type { ServiceManager } from './daemon-service-manager.ts';
+import type { ServiceDefinition } from './daemon-units.ts';
+import { printMessage, printJson } from './print.ts';
+import { countFlagHint, parseCount } from './units.ts';
 import { httpFlags } from './verb.ts';
-import { visible } from './visible.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 const notRunning = 3;
 const linesUsual = 100;
 const linesMost = 100_000;
 const answerMs = 5_000;
 
-export async function install(args: Args): Promise<number> {
-  const manager = managerHere();
+export async function runDaemonInstall(args: CliArguments): Promise<number> {
+  const manager = detectServiceManager();
   const service = serviceOf(args);
   if (args.has('print')) {
     const files = manager.filesOf(service);
-    if (args.has('json')) sayJson({ manager: manager.name, files });
+    if (args.has('json')) printJson({ manager: manager.name, files });
     else for (const { file, text } of files) process.stdout.write(`# ${file}\n${text}\n`);
     return 0;
   }
@@ -45,42 +49,46 @@ export async function install(args: Args): Promise<number> {
     throw new TrlError('BACKEND_UNAVAILABLE', message);
   }
   manager.install(service);
-  for (const { file } of manager.filesOf(service)) say(`wrote ${file}`);
-  say(`${manager.name} starts the runtime when it is needed`);
-  if (args.has('json')) sayJson({ manager: manager.name, installed: true });
+  for (const { file } of manager.filesOf(service)) printMessage(`wrote ${file}`);
+  printMessage(`${manager.name} starts the runtime when it is needed`);
+  if (args.has('json')) printJson({ manager: manager.name, installed: true });
   return 0;
 }
 
-export async function uninstall(args: Args): Promise<number> {
-  const manager = managerHere();
+export async function runDaemonUninstall(args: CliArguments): Promise<number> {
+  const manager = detectServiceManager();
   const wasInstalled = manager.installed();
   if (wasInstalled) manager.uninstall();
-  say(wasInstalled ? 'the service is gone; what the runtime keeps stays' : 'it is not installed');
-  if (args.has('json')) sayJson({ manager: manager.name, installed: false });
+  printMessage(
+    wasInstalled ? 'the service is gone; what the runtime keeps stays' : 'it is not installed',
+  );
+  if (args.has('json')) printJson({ manager: manager.name, installed: false });
   return 0;
 }
 
-export async function start(args: Args): Promise<number> {
+export async function runDaemonStart(args: CliArguments): Promise<number> {
   const socketPath = socketOf(args);
   const manager = serving();
   await endOnDemand();
   if (manager === null && (await answers(socketPath))) {
-    say(`a runtime listens on ${socketPath} already`);
-    return status(args);
+    printMessage(`a runtime listens on ${socketPath} already`);
+    return runDaemonStatus(args);
   }
   if (manager !== null) manager.start();
   else {
     const { argv } = serviceOf(args);
     const { pid } = await startProcess([...argv, '--socket-path', socketPath], socketPath);
-    say(`started (process ${pid}), listening on ${socketPath}; it logs to ${logFile()}`);
+    printMessage(`started (process ${pid}), listening on ${socketPath}; it logs to ${logFile()}`);
     // Who names directories and works in another is refused there.
     const roots = rootsOf(args).map((root) => path.resolve(root));
-    say(`sessions may work ${roots.length === 0 ? 'in any project' : `under ${roots.join(', ')}`}`);
+    printMessage(
+      `sessions may work ${roots.length === 0 ? 'in any project' : `under ${roots.join(', ')}`}`,
+    );
   }
-  return args.has('json') ? status(args) : 0;
+  return args.has('json') ? runDaemonStatus(args) : 0;
 }
 
-export async function stop(args: Args): Promise<number> {
+export async function runDaemonStop(args: CliArguments): Promise<number> {
   const keeps = args.has('keep-running');
   const manager = serving();
   const record = runningDaemon();
@@ -93,27 +101,33 @@ export async function stop(args: Args): Promise<number> {
     const message = `Cannot stop the runtime at "${socketOf(args)}": it was started elsewhere`;
     throw new TrlError('BACKEND_UNAVAILABLE', `${message}; end it there, as with Ctrl-C`);
   }
-  const commands = pid === null ? [] : takeStopped(pid);
-  const leftover = !keeps && (await endLeftRunner());
+  const commands = pid === null ? [] : takeStoppedCommands(pid);
+  const leftover = !keeps && (await stopOrphanedRunner());
   const wasRunning = manager !== null || record !== null;
-  if (args.has('json')) sayJson({ stopped: wasRunning, commands, leftover });
+  if (args.has('json')) printJson({ stopped: wasRunning, commands, leftover });
   else {
-    for (const one of commands) say(lineOf(one));
+    for (const one of commands) printMessage(lineOf(one));
     const rest = leftover ? '; what an earlier one left running was ended' : '';
-    say(`${wasRunning ? 'stopped' : 'it does not run'}${rest}`);
+    printMessage(`${wasRunning ? 'stopped' : 'it does not run'}${rest}`);
   }
   return 0;
 }
 
 /** `ended x-… in session "build": make`. */
-function lineOf({ exec_id: id, session_id: session, session: name, command, end }: StoppedCommand) {
+function lineOf({
+  exec_id: id,
+  session_id: session,
+  session: name,
+  command,
+  end,
+}: StoppedCommandRecord) {
   const where = name === null ? session : JSON.stringify(name);
   return `${end === 'left' ? 'runs on:' : end} ${id} in session ${where}: ${command}`;
 }
 
 /** Exit code 0 while it runs, else 3. */
-export async function status(args: Args): Promise<number> {
-  const manager = managerHere();
+export async function runDaemonStatus(args: CliArguments): Promise<number> {
+  const manager = detectServiceManager();
   const installed = manager.installed();
   const record = runningDaemon();
   const socketPath = args.text('socket-path') ?? record?.socketPath ?? defaultSocketPath();
@@ -124,27 +138,29 @@ export async function status(args: Args): Promise<number> {
   const by = serving() !== null ? manager.name : record !== null ? started : null;
   const pid = record?.pid ?? (by === manager.name ? manager.pid() : null);
   const told = { running: isUp, socket_path: socketPath, pid, started_by: by, installed, ...found };
-  if (args.has('json')) sayJson(told);
+  if (args.has('json')) printJson(told);
   else if (listens && !isUp) {
     const seconds = answerMs / 1_000;
-    say(`what listens on ${socketPath} does not answer within ${seconds} s; see: trl daemon logs`);
-  } else if (!isUp) say(`nothing listens on ${socketPath}; start it: trl daemon start`);
+    printMessage(
+      `what listens on ${socketPath} does not answer within ${seconds} s; see: trl daemon logs`,
+    );
+  } else if (!isUp) printMessage(`nothing listens on ${socketPath}; start it: trl daemon start`);
   else {
     const process_ = pid === null ? '' : `, process ${pid}`;
-    say(`${found.version} listens on ${socketPath}${process_}, up ${found.uptime_s} s`);
+    printMessage(`${found.version} listens on ${socketPath}${process_}, up ${found.uptime_s} s`);
   }
   return isUp ? 0 : notRunning;
 }
 
-export async function logs(args: Args): Promise<number> {
-  const wanted = args.read('tail', parseCount, countWanted) ?? linesUsual;
+export async function runDaemonLogs(args: CliArguments): Promise<number> {
+  const wanted = args.read('tail', parseCount, countFlagHint) ?? linesUsual;
   const count = Math.min(wanted, linesMost);
   const manager = serving();
   const text = manager?.name === 'systemd' ? manager.logs(count) : tailOf(logFile(), count);
   const lines = text.split('\n').slice(0, -1);
-  if (args.has('json')) sayJson({ lines });
+  if (args.has('json')) printJson({ lines });
   // Names that others chose are in it.
-  else for (const line of lines) process.stdout.write(`${visible(line)}\n`);
+  else for (const line of lines) process.stdout.write(`${escapeHiddenText(line)}\n`);
   return 0;
 }
 
@@ -156,7 +172,7 @@ async function ask(
 ): Promise<{ version: string; uptime_s: number } | typeof silent> {
   const signal = AbortSignal.timeout(answerMs);
   try {
-    await using client = await connect({ socketPath, signal });
+    await using client = await connectLocal({ socketPath, signal });
     const { version, uptime_s } = await client.call('system.ping', {}, { signal });
     return { version, uptime_s };
   } catch (error) {
@@ -166,21 +182,21 @@ async function ask(
 }
 
 /** The manager, where the service is installed and it can be asked. */
-function serving(): Manager | null {
-  const manager = managerHere();
+function serving(): ServiceManager | null {
+  const manager = detectServiceManager();
   return manager.installed() && manager.problem() === null ? manager : null;
 }
 
-const socketOf = (args: Args): string =>
+const socketOf = (args: CliArguments): string =>
   path.resolve(args.text('socket-path') ?? defaultSocketPath());
 
 /** Where things lie is part of a service: it has no shell from which it could inherit that. */
 const placeVariables = ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'TRL_POLICY'];
 
 /** None: the projects that are worked in. */
-const rootsOf = (args: Args): readonly string[] => args.all('workspace-root');
+const rootsOf = (args: CliArguments): readonly string[] => args.all('workspace-root');
 
-function serviceOf(args: Args): Service {
+function serviceOf(args: CliArguments): ServiceDefinition {
   const roots = rootsOf(args);
   const socketPath = args.text('socket-path') ?? process.env['TRL_SOCKET_PATH'] ?? '';
   for (const root of roots) checkRoot(root);

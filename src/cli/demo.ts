@@ -9,26 +9,26 @@ import path from 'node:path';
 import { clientOver } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { spawnDaemon } from '../local/index.ts';
-import type { Args } from './args.ts';
-import { installLine } from './demo-install.ts';
-import { DemoPaper } from './demo-paper.ts';
-import { acts } from './demo-acts.ts';
-import type { Told } from './demo-acts.ts';
+import type { CliArguments } from './args.ts';
+import { mcpInstallLine } from './demo-install.ts';
+import { DemoPrinter } from './demo-printer.ts';
+import { demoSteps } from './demo-steps.ts';
+import type { DemoStepResult } from './demo-steps.ts';
 import { Interrupts } from './interrupts.ts';
-import { sayJson } from './show.ts';
+import { printJson } from './print.ts';
 
 /** Exit code 0 when everything was as it should be, else 1. */
-export async function demo(args: Args): Promise<number> {
+export async function runDemo(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
-  const paper = new DemoPaper(!args.has('json'));
+  const paper = new DemoPrinter(!args.has('json'));
   const begun = performance.now();
   const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-demo-')));
   try {
     const told = await perform(base, paper, interrupts.signal);
     const ok = told.every((one) => one.ok);
     const durationMs = Math.round(performance.now() - begun);
-    const install = installLine();
-    if (args.has('json')) sayJson({ ok, duration_ms: durationMs, acts: told, install });
+    const install = mcpInstallLine();
+    if (args.has('json')) printJson({ ok, duration_ms: durationMs, acts: told, install });
     else paper.end(ok, durationMs, install);
     return ok ? 0 : 1;
   } catch (error) {
@@ -39,7 +39,11 @@ export async function demo(args: Args): Promise<number> {
   }
 }
 
-async function perform(base: string, paper: DemoPaper, signal: AbortSignal): Promise<Told[]> {
+async function perform(
+  base: string,
+  paper: DemoPrinter,
+  signal: AbortSignal,
+): Promise<DemoStepResult[]> {
   const work = path.join(base, 'project');
   const state = path.join(base, 'state');
   for (const dir of [work, state]) mkdirSync(dir, { mode: 0o700 });
@@ -50,8 +54,8 @@ async function perform(base: string, paper: DemoPaper, signal: AbortSignal): Pro
   const channel = await spawnDaemon({ workspaceRoots: [work], policy: 'auto' });
   await using client = await clientOver(channel, { ownsDaemon: true });
   const stage = { client, work, state, paper, signal, receipts: [] };
-  const told: Told[] = [];
-  for (const { title, play } of acts) {
+  const told: DemoStepResult[] = [];
+  for (const { title, play } of demoSteps) {
     signal.throwIfAborted();
     paper.title(told.length + 1, title);
     try {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const probeMs = 5_000;
 
-export interface Check {
+export interface DoctorCheck {
   readonly name: string;
   /**
    * `missing`: nothing works without it. `optional`: something is weaker or slower without it.
@@ -18,7 +18,7 @@ export interface Check {
   readonly fix: string | null;
 }
 
-export const fine = (name: string, found: string): Check => ({
+export const passedCheck = (name: string, found: string): DoctorCheck => ({
   name,
   state: 'ok',
   found,
@@ -26,18 +26,18 @@ export const fine = (name: string, found: string): Check => ({
 });
 
 /** Whether `program` runs; what it says first of itself. */
-export async function program(
+export async function checkProgram(
   name: string,
   without: 'missing' | 'optional',
   install: string,
-): Promise<Check> {
-  const line = await firstLine(name, ['--version']);
-  if (line !== null) return fine(name, line);
-  return { name, state: without, found: 'not found in PATH', fix: asRoot(install) };
+): Promise<DoctorCheck> {
+  const line = await readFirstLine(name, ['--version']);
+  if (line !== null) return passedCheck(name, line);
+  return { name, state: without, found: 'not found in PATH', fix: withSudo(install) };
 }
 
 /** What a program prints first; `null` when it cannot be run or fails. */
-export async function firstLine(file: string, args: readonly string[]): Promise<string | null> {
+export async function readFirstLine(file: string, args: readonly string[]): Promise<string | null> {
   try {
     const { stdout } = await run(file, [...args], { timeout: probeMs });
     return stdout.split('\n').find((line) => line.trim() !== '') ?? '';
@@ -46,10 +46,10 @@ export async function firstLine(file: string, args: readonly string[]): Promise<
   }
 }
 
-export const asRoot = (command: string): string =>
+export const withSudo = (command: string): string =>
   process.getuid?.() === 0 ? command : `sudo ${command}`;
 
-export function isWritable(file: string): boolean {
+export function isWritablePath(file: string): boolean {
   try {
     accessSync(file, constants.W_OK);
     return true;
@@ -59,7 +59,7 @@ export function isWritable(file: string): boolean {
 }
 
 /** `''` when it cannot be read. */
-export function readText(file: string): string {
+export function readTextOrEmpty(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

@@ -1,8 +1,15 @@
 /** What this machine offers: programs, namespaces, groups of processes, memory, disk, clock. */
 import { existsSync, statfsSync, watch } from 'node:fs';
 import path from 'node:path';
-import { asRoot, fine, firstLine, isWritable, program, readText } from './doctor-check.ts';
-import type { Check } from './doctor-check.ts';
+import {
+  withSudo,
+  passedCheck,
+  readFirstLine,
+  isWritablePath,
+  checkProgram,
+  readTextOrEmpty,
+} from './doctor-check.ts';
+import type { DoctorCheck } from './doctor-check.ts';
 import { stateDir } from '../local/index.ts';
 
 const tmpfsMagic = 0x01021994;
@@ -12,12 +19,12 @@ const diskBytesLow = 1024 ** 3;
 /** A clock before this program was written is wrong. */
 const clockMin = Date.parse('2026-11-01T00:00:00Z');
 
-export async function hostChecks(): Promise<Check[]> {
+export async function checkHost(): Promise<DoctorCheck[]> {
   return [
     node(),
     sqlite(),
-    await program('bwrap', 'missing', 'apt-get install bubblewrap'),
-    await program('nsenter', 'missing', 'apt-get install util-linux'),
+    await checkProgram('bwrap', 'missing', 'apt-get install bubblewrap'),
+    await checkProgram('nsenter', 'missing', 'apt-get install util-linux'),
     await userNamespaces(),
     await perl(),
     await python(),
@@ -29,26 +36,26 @@ export async function hostChecks(): Promise<Check[]> {
   ];
 }
 
-function node(): Check {
+function node(): DoctorCheck {
   const major = Number(process.versions.node.split('.')[0]);
   const state = major >= nodeMajorMin ? 'ok' : 'missing';
   return { name: 'node', state, found: process.version, fix: 'npm install --global node@24' };
 }
 
-function sqlite(): Check {
+function sqlite(): DoctorCheck {
   const name = 'sqlite';
   const { sqlite: version } = process.versions;
-  if (version !== undefined) return fine(name, `${version}, in Node`);
+  if (version !== undefined) return passedCheck(name, `${version}, in Node`);
   const found = 'this Node was built without it';
   return { name, state: 'missing', found, fix: 'npm install --global node@24' };
 }
 
-async function userNamespaces(): Promise<Check> {
+async function userNamespaces(): Promise<DoctorCheck> {
   const name = 'user namespaces';
-  const made = await firstLine('unshare', ['--user', '--map-root-user', 'echo', 'made']);
-  if (made !== null) return fine(name, 'can be made');
-  if ((await firstLine('unshare', ['--version'])) === null) {
-    const fix = asRoot('apt-get install util-linux');
+  const made = await readFirstLine('unshare', ['--user', '--map-root-user', 'echo', 'made']);
+  if (made !== null) return passedCheck(name, 'can be made');
+  if ((await readFirstLine('unshare', ['--version'])) === null) {
+    const fix = withSudo('apt-get install util-linux');
     return { name, state: 'missing', found: 'not known: unshare is not in PATH', fix };
   }
   const switches = [
@@ -58,7 +65,7 @@ async function userNamespaces(): Promise<Check> {
   ];
   const found = switches.find(
     ({ setting, blocks }) =>
-      readText(`/proc/sys/${setting.replaceAll('.', '/')}`).trim() === blocks,
+      readTextOrEmpty(`/proc/sys/${setting.replaceAll('.', '/')}`).trim() === blocks,
   );
   if (found === undefined) {
     const why = existsSync('/.dockerenv')
@@ -67,14 +74,14 @@ async function userNamespaces(): Promise<Check> {
     return { name, state: 'missing', found: why, fix: null };
   }
   const { setting, blocks, wanted } = found;
-  const fix = asRoot(`sysctl -w ${setting}=${wanted}`);
+  const fix = withSudo(`sysctl -w ${setting}=${wanted}`);
   return { name, state: 'missing', found: `refused: ${setting} is ${blocks}`, fix };
 }
 
 /** Root gives a workspace to the sandbox's user by an idmapped mount, made by a little Perl. */
-async function perl(): Promise<Check> {
+async function perl(): Promise<DoctorCheck> {
   const name = 'perl';
-  const { state, fix } = await program('perl', 'optional', 'apt-get install perl-base');
+  const { state, fix } = await checkProgram('perl', 'optional', 'apt-get install perl-base');
   const without =
     process.getuid?.() === 0
       ? 'not found: commands of root stay uid 0, and helpers of workspaces cannot run'
@@ -83,65 +90,71 @@ async function perl(): Promise<Check> {
   return { name, state, found, fix };
 }
 
-async function python(): Promise<Check> {
-  const { state, found, fix } = await program('python3', 'optional', 'apt-get install python3');
+async function python(): Promise<DoctorCheck> {
+  const { state, found, fix } = await checkProgram(
+    'python3',
+    'optional',
+    'apt-get install python3',
+  );
   return { name: 'python3', state, found: state === 'ok' ? found : 'not found: no scripts', fix };
 }
 
 /** Where this user has none left, all trees are scanned. */
-function inotify(): Check {
+function inotify(): DoctorCheck {
   const name = 'inotify';
   try {
     watch('/', { persistent: false }).close();
-    return fine(name, 'can watch for changes');
+    return passedCheck(name, 'can watch for changes');
   } catch {
     const found = 'this user has no instance or watch left: changes by others are found by scans';
-    const fix = asRoot('sysctl -w fs.inotify.max_user_instances=1024');
+    const fix = withSudo('sysctl -w fs.inotify.max_user_instances=1024');
     return { name, state: 'optional', found, fix };
   }
 }
 
-function cgroups(): Check {
+function cgroups(): DoctorCheck {
   const name = 'cgroups';
-  const own = readText('/proc/self/cgroup')
+  const own = readTextOrEmpty('/proc/self/cgroup')
     .split('\n')
     .find((line) => line.startsWith('0::'));
   const v2 = path.join('/sys/fs/cgroup', own?.slice(3) ?? '');
   const found = [
     { version: 'v2', directory: own === undefined ? '' : v2 },
     { version: 'v1', directory: '/sys/fs/cgroup/memory' },
-  ].find(({ directory }) => directory !== '' && isWritable(path.join(directory, 'cgroup.procs')));
-  if (found !== undefined) return fine(name, `${found.version}, writable`);
+  ].find(
+    ({ directory }) => directory !== '' && isWritablePath(path.join(directory, 'cgroup.procs')),
+  );
+  if (found !== undefined) return passedCheck(name, `${found.version}, writable`);
   const none = 'not writable: --memory is refused';
   const fix = 'systemd-run --user --scope --property=Delegate=yes trl serve';
   return { name, state: 'optional', found: none, fix };
 }
 
-function memory(): Check {
+function memory(): DoctorCheck {
   const name = 'output in memory';
   const directories = [process.env['XDG_RUNTIME_DIR'] ?? '', '/dev/shm'];
   const found = directories.find((one) => one !== '' && isTmpfs(one));
-  if (found !== undefined) return fine(name, `tmpfs at ${found}`);
-  const fix = asRoot('mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs /dev/shm');
+  if (found !== undefined) return passedCheck(name, `tmpfs at ${found}`);
+  const fix = withSudo('mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs /dev/shm');
   return { name, state: 'optional', found: 'no tmpfs: held in the heap', fix };
 }
 
 function isTmpfs(directory: string): boolean {
   try {
-    return statfsSync(directory).type === tmpfsMagic && isWritable(directory);
+    return statfsSync(directory).type === tmpfsMagic && isWritablePath(directory);
   } catch {
     return false;
   }
 }
 
-function disk(): Check {
+function disk(): DoctorCheck {
   const name = 'disk';
   let place = stateDir();
   while (!existsSync(place)) place = path.dirname(place);
   const { bavail, bsize } = statfsSync(place);
   const free = bavail * bsize;
   const found = `${(free / 1024 ** 3).toFixed(1)} GiB free for records (${place})`;
-  if (free >= diskBytesLow) return fine(name, found);
+  if (free >= diskBytesLow) return passedCheck(name, found);
   return {
     name,
     state: free === 0 ? 'missing' : 'optional',
@@ -150,10 +163,10 @@ function disk(): Check {
   };
 }
 
-function clock(): Check {
+function clock(): DoctorCheck {
   const name = 'clock';
   const now = new Date();
-  if (now.getTime() >= clockMin) return fine(name, now.toISOString());
+  if (now.getTime() >= clockMin) return passedCheck(name, now.toISOString());
   const found = `${now.toISOString()} is in the past: approvals and tokens go by it`;
-  return { name, state: 'optional', found, fix: asRoot('timedatectl set-ntp true') };
+  return { name, state: 'optional', found, fix: withSudo('timedatectl set-ntp true') };
 }

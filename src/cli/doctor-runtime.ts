@@ -3,70 +3,71 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { connect, daemonCommand, daemonEnvironment } from '../local/index.ts';
+import { connectLocal, daemonCommand, daemonEnvironment } from '../local/index.ts';
 import { isTrlError } from '../errors.ts';
 import { quoteWord } from '../quote.ts';
 import { version } from '../protocol/version.ts';
-import type { Args } from './args.ts';
+import type { CliArguments } from './args.ts';
 import { runningDaemon } from '../local/index.ts';
-import { clientsHere, ownCommand } from './demo-install.ts';
-import { fine } from './doctor-check.ts';
-import type { Check } from './doctor-check.ts';
-import { editedClients, mcpScopes } from './mcp-clients.ts';
-import { asEntry, entryIn, targetFor } from './mcp-install.ts';
-import { openFile } from './mcp-install-file.ts';
-import { CannotEdit } from './mcp-install-json.ts';
+import { findInstalledClients, ownCommandName } from './demo-install.ts';
+import { passedCheck } from './doctor-check.ts';
+import type { DoctorCheck } from './doctor-check.ts';
+import { editableClients, mcpScopes } from './mcp-clients.ts';
+import { parseMcpEntry, findMcpEntry, mcpTargetFor } from './mcp-install.ts';
+import { readMcpConfigFile } from './mcp-install-file.ts';
+import { CannotEditError } from './mcp-install-json.ts';
 import { isOwnProgram } from './mcp-install-own.ts';
-import { reach } from './reach.ts';
+import { connectRuntime } from './runtime-connection.ts';
 
 const answerMs = 3_000;
 const startMs = 15_000;
 
-export async function runtimeChecks(args: Args, socketPath: string): Promise<Check[]> {
+export async function checkRuntime(args: CliArguments, socketPath: string): Promise<DoctorCheck[]> {
   const running = await daemon(socketPath);
   const others = [await httpDoor(), ...agents()];
   // Whatever waits for one that stands still waits for ever.
   return [running, ...others, ...(running.state === 'missing' ? [] : [await trial(args)])];
 }
 
-async function daemon(socketPath: string): Promise<Check> {
+async function daemon(socketPath: string): Promise<DoctorCheck> {
   const name = 'runtime';
   const signal = AbortSignal.timeout(answerMs);
   try {
-    await using client = await connect({ socketPath, signal });
+    await using client = await connectLocal({ socketPath, signal });
     const answer = await client.call('system.ping', {}, { signal });
     const { version: found, uptime_s: uptime } = answer;
     const told = `${found} at ${socketPath}, up ${uptime} s`;
-    if (found === version()) return fine(name, told);
+    if (found === version()) return passedCheck(name, told);
     // Commands that run go on in the runner, which the new one takes over.
-    const fix = `${ownCommand()} daemon stop --keep-running && ${ownCommand()} daemon start`;
+    const daemon = `${ownCommandName()} daemon`;
+    const fix = `${daemon} stop --keep-running && ${daemon} start`;
     return { name, state: 'optional', found: `${told}; this is ${version()}`, fix };
   } catch (error) {
     if (signal.aborted) return standsStill(socketPath);
     const found = isTrlError(error) ? error.message : String(error);
-    return { name, state: 'optional', found, fix: `${ownCommand()} daemon start` };
+    return { name, state: 'optional', found, fix: `${ownCommandName()} daemon start` };
   }
 }
 
-function standsStill(socketPath: string): Check {
+function standsStill(socketPath: string): DoctorCheck {
   const name = 'runtime';
   const found = `what listens on ${socketPath} does not answer within ${answerMs / 1_000} s`;
   const pid = runningDaemon()?.pid;
   const end = pid === undefined ? `fuser -k ${quoteWord(socketPath)}` : `kill -KILL ${pid}`;
-  return { name, state: 'missing', found, fix: `${end} && ${ownCommand()} daemon start` };
+  return { name, state: 'missing', found, fix: `${end} && ${ownCommandName()} daemon start` };
 }
 
 /** The door that `TRL_HTTP_URL` names; it is off where nobody asked for it. */
-async function httpDoor(): Promise<Check> {
+async function httpDoor(): Promise<DoctorCheck> {
   const name = 'HTTP door';
   const url = process.env['TRL_HTTP_URL'] ?? '';
-  if (url === '') return fine(name, 'off, or not named by TRL_HTTP_URL');
+  if (url === '') return passedCheck(name, 'off, or not named by TRL_HTTP_URL');
   try {
     const { status } = await fetch(new URL('/healthz', url), {
       redirect: 'error',
       signal: AbortSignal.timeout(answerMs),
     });
-    if (status === 200) return fine(name, `${url} answers`);
+    if (status === 200) return passedCheck(name, `${url} answers`);
     const fix = 'trl serve --http 127.0.0.1:7070';
     return { name, state: 'optional', found: `${url} answers with ${status}`, fix };
   } catch {
@@ -76,15 +77,15 @@ async function httpDoor(): Promise<Check> {
 }
 
 /** Programs of agents that are on this machine, each with its line. */
-function agents(): Check[] {
-  const here = new Set(clientsHere());
-  return editedClients.flatMap((client): Check[] => {
+function agents(): DoctorCheck[] {
+  const here = new Set(findInstalledClients());
+  return editableClients.flatMap((client): DoctorCheck[] => {
     const states = mcpScopes.map((scope) => installedAt(client, scope));
     const isInstalled = states.includes('installed');
     if (!here.has(client) && !isInstalled) return [];
     const name = client;
-    if (isInstalled) return [fine(name, 'has the tools of this runtime')];
-    const fix = `${ownCommand()} mcp install --client ${client}`;
+    if (isInstalled) return [passedCheck(name, 'has the tools of this runtime')];
+    const fix = `${ownCommandName()} mcp install --client ${client}`;
     const problem = states.find((state) => state !== 'installed' && state !== 'absent');
     const found = problem ?? 'is here, without the tools of this runtime';
     return [{ name, state: 'optional', found, fix }];
@@ -92,25 +93,27 @@ function agents(): Check[] {
 }
 
 /** `installed`, `absent`, or why it cannot be told. */
-function installedAt(client: (typeof editedClients)[number], scope: 'user' | 'project'): string {
-  const target = targetFor(client, scope, 'trl');
+function installedAt(client: (typeof editableClients)[number], scope: 'user' | 'project'): string {
+  const target = mcpTargetFor(client, scope, 'trl');
   try {
-    const entry = asEntry(entryIn(openFile(target.place.file, target.inside).text, target));
+    const entry = parseMcpEntry(
+      findMcpEntry(readMcpConfigFile(target.location.file, target.inside).text, target),
+    );
     if (entry === null) return 'absent';
     return isOwnProgram(entry.command) ? 'installed' : `starts another "trl": ${entry.command}`;
   } catch (error) {
-    if (!(error instanceof CannotEdit)) throw error;
+    if (!(error instanceof CannotEditError)) throw error;
     return `its file cannot be read: ${error.message}`;
   }
 }
 
 /** One real command, and what the runtime found enforced around it. */
-async function trial(args: Args): Promise<Check> {
+async function trial(args: CliArguments): Promise<DoctorCheck> {
   const name = 'sandbox';
   // Whether the current directory is one to work in is no matter of this machine.
   const root = mkdtempSync(path.join(tmpdir(), 'trl-doctor-'));
   try {
-    await using client = await reach(args, { ephemeral: { workspaceRoots: [root] } });
+    await using client = await connectRuntime(args, { ephemeral: { workspaceRoots: [root] } });
     await using session = await client.createSession();
     const receipt = await session.run('true');
     const { assurance } = await session.info();
@@ -143,8 +146,8 @@ function fixOf(found: string): string | null {
   const policy = /^Cannot use the policy: (.*?):\d+:/.exec(found)?.[1];
   if (policy !== undefined) {
     const isNamed = (process.env['TRL_POLICY'] ?? '') !== '';
-    if (existsSync(policy)) return `${ownCommand()} policy check ${quoteWord(policy)}`;
-    return isNamed ? 'unset TRL_POLICY' : `${ownCommand()} config show --origin`;
+    if (existsSync(policy)) return `${ownCommandName()} policy check ${quoteWord(policy)}`;
+    return isNamed ? 'unset TRL_POLICY' : `${ownCommandName()} config show --origin`;
   }
   const key = /^Cannot use the audit key "(.*?)"/.exec(found)?.[1];
   // One that is not ours alone is told of by its own line, which mends it.

@@ -2,9 +2,9 @@
 import { cacheTools } from '../caches.ts';
 import { workspaceModes } from '../change.ts';
 import { approvalStates } from '../command.ts';
-import { envModes } from '../names.ts';
+import { envModes } from '../variable-names.ts';
 
-export interface Flag {
+export interface FlagDefinition {
   /** What stands for the value in help; `null`: the flag takes none. */
   readonly value: string | null;
   readonly about: string;
@@ -16,7 +16,7 @@ export interface Flag {
 
 const signals = ['INT', 'TERM', 'KILL', 'HUP', 'QUIT', 'USR1', 'USR2', 'STOP', 'CONT'];
 
-export const flags = {
+export const flagDefinitions = {
   actor: { value: 'ACTOR', about: 'only what this one did: uid:1000' },
   accept: { value: null, about: 'let through what a person must look at' },
   all: { value: null, about: 'that of every project' },
@@ -189,14 +189,14 @@ export const flags = {
     many: true,
     complete: 'directory',
   },
-} as const satisfies Record<string, Flag>;
+} as const satisfies Record<string, FlagDefinition>;
 
-export type FlagName = keyof typeof flags;
+export type FlagName = keyof typeof flagDefinitions;
 
 export function isFlagName(name: string): name is FlagName {
-  return Object.hasOwn(flags, name);
+  return Object.hasOwn(flagDefinitions, name);
 }
 
-function path(about: string): Flag {
+function path(about: string): FlagDefinition {
   return { value: 'PATH', about, many: true, complete: 'file' };
 }

@@ -1,13 +1,13 @@
 /** What `--help` prints. */
-import { flags } from './flags.ts';
-import type { Flag, FlagName } from './flags.ts';
+import { flagDefinitions } from './flags.ts';
+import type { FlagDefinition, FlagName } from './flags.ts';
 import { verbs } from './verbs.ts';
 import type { Verb } from './verb.ts';
 
 const exitCodes = `Exit codes: the command's own; 124 time-out, 125 the runtime failed, 126 refused,
 127 command not found, 128+N ended by signal N.`;
 
-export function helpOverall(): string {
+export function overallHelp(): string {
   // Verbs of one group stand together, and those without a group.
   const groups = new Set([...verbs.keys()].map(groupOf));
   const shown = [...groups].map((group) =>
@@ -32,10 +32,10 @@ ${exitCodes}
 /** `session` of `session list`; empty where the name is one word. */
 const groupOf = (name: string): string => /^(\S+) /.exec(name)?.[1] ?? '';
 
-export function helpOf(name: string, verb: Verb): string {
+export function verbHelp(name: string, verb: Verb): string {
   const hasFlags = verb.flags.length > 0;
   const usage = ['trl', name, hasFlags ? '[FLAG…]' : '', verb.words].filter((part) => part !== '');
-  const rows = verb.flags.map((flag) => [flagUsage(flag), flags[flag].about] as const);
+  const rows = verb.flags.map((flag) => [flagUsage(flag), flagDefinitions[flag].about] as const);
   const parts = [`${verb.about}\n\nUsage: ${usage.join(' ')}`, columns(rows)];
   if (verb.examples.length > 0) {
     parts.push(`Examples:\n${verb.examples.map((example) => `  ${example}`).join('\n')}`);
@@ -47,7 +47,7 @@ export function helpOf(name: string, verb: Verb): string {
 }
 
 /** Help of the verbs that begin with `group`, such as `session`. */
-export function helpOfGroup(group: string): string {
+export function groupHelp(group: string): string {
   const rows = [...verbs]
     .filter(([name]) => name.startsWith(`${group} `))
     .map(([name, verb]) => [`${name} ${verb.words}`, verb.about] as const);
@@ -55,7 +55,7 @@ export function helpOfGroup(group: string): string {
 }
 
 function flagUsage(name: FlagName): string {
-  const flag: Flag = flags[name];
+  const flag: FlagDefinition = flagDefinitions[name];
   return `--${name}${flag.value === null ? '' : ` ${flag.value}`}${flag.many ? ' …' : ''}`;
 }
 

@@ -5,7 +5,7 @@ const handled = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const patience = 3;
 
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
-export const exitInterrupted = 130;
+export const interruptedExitCode = 130;
 
 export class Interrupts implements Disposable {
   readonly #first = new AbortController();

@@ -4,8 +4,8 @@
  */
 import { TrlError } from '../errors.ts';
 import { takeLauncherVariables } from '../launcher-variables.ts';
-import { parseArgs, usage } from './args.ts';
-import { sayFailure } from './show.ts';
+import { parseArgs, usageError } from './args.ts';
+import { printFailure } from './print.ts';
 import { takesCommand } from './verb.ts';
 import { verbs } from './verbs.ts';
 import { version } from '../protocol/version.ts';
@@ -34,7 +34,7 @@ async function main(argv: readonly string[]): Promise<number> {
 async function runVerb(name: string, argv: readonly string[]): Promise<number> {
   const verb = verbs.get(name);
   if (verb === undefined) {
-    throw usage(name, 'there is no such verb');
+    throw usageError(name, 'there is no such verb');
   }
   // Until the flags are understood, only those before the first word are surely this program's.
   let json = argv
@@ -47,25 +47,25 @@ async function runVerb(name: string, argv: readonly string[]): Promise<number> {
     const args = parseArgs(name, { flags: verb.flags, command: takesCommand(verb) }, argv);
     json = args.has('json');
     if (args.has('help')) {
-      const { helpOf } = await import('./help.ts');
-      process.stdout.write(helpOf(name, verb));
+      const { verbHelp } = await import('./help.ts');
+      process.stdout.write(verbHelp(name, verb));
       return 0;
     }
     const [unwanted] = args.words;
     if (verb.words === '' && unwanted !== undefined) {
-      throw usage(name, `it takes no words, got "${unwanted}"`);
+      throw usageError(name, `it takes no words, got "${unwanted}"`);
     }
     const act = await verb.load();
     return await act(args);
   } catch (error) {
-    return sayFailure(error, json);
+    return printFailure(error, json);
   }
 }
 
 /** Help, or what the word was meant to be. */
 async function explain(first: string, second: string): Promise<number> {
-  const { helpOfGroup, helpOverall } = await import('./help.ts');
-  const { nearest } = await import('../nearest.ts');
+  const { groupHelp, overallHelp } = await import('./help.ts');
+  const { nearestWord } = await import('../nearest-word.ts');
   const asked = first === 'help' || first === '--help' || first === '-h';
   const groups = new Set([...verbs.keys()].map((name) => name.split(' ')[0] ?? ''));
   if (groups.has(first) && second !== '' && !second.startsWith('-')) {
@@ -73,14 +73,17 @@ async function explain(first: string, second: string): Promise<number> {
       const [group, own] = name.split(' ');
       return group === first && own !== undefined ? [own] : [];
     });
-    const near = nearest(second, inside);
+    const near = nearestWord(second, inside);
     const hint = near === null ? '' : `; did you mean "${first} ${near}"?`;
-    const code = sayFailure(usage(`${first} ${second}`, `there is no such verb${hint}`), false);
-    if (near === null) process.stderr.write(helpOfGroup(first));
+    const code = printFailure(
+      usageError(`${first} ${second}`, `there is no such verb${hint}`),
+      false,
+    );
+    if (near === null) process.stderr.write(groupHelp(first));
     return code;
   }
   if (groups.has(first)) {
-    const help = helpOfGroup(first);
+    const help = groupHelp(first);
     if (second === '--help' || second === '-h') {
       process.stdout.write(help);
       return 0;
@@ -89,12 +92,12 @@ async function explain(first: string, second: string): Promise<number> {
     return 125;
   }
   if (asked || first === '') {
-    (asked ? process.stdout : process.stderr).write(helpOverall());
+    (asked ? process.stdout : process.stderr).write(overallHelp());
     return asked ? 0 : 125;
   }
-  const near = nearest(first, [...groups]);
+  const near = nearestWord(first, [...groups]);
   const hint = near === null ? 'see: trl --help' : `did you mean "${near}"?`;
-  return sayFailure(usage(first, `there is no such verb; ${hint}`), false);
+  return printFailure(usageError(first, `there is no such verb; ${hint}`), false);
 }
 
 /** Some verbs work elsewhere, but each must know where it is. */
@@ -119,7 +122,7 @@ try {
   refuseNowhere();
   exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  exitCode = sayFailure(error, false);
+  exitCode = printFailure(error, false);
 }
 // Standard input may still be open, with nobody left to read it.
 await Promise.all(
@@ -131,6 +134,6 @@ await Promise.all(
 const [lost] = unwritten;
 if (lost !== undefined && exitCode === 0) {
   const message = `Cannot write the output: ${lost.message}`;
-  exitCode = sayFailure(new TrlError('INTERNAL_ERROR', message, { cause: lost }), false);
+  exitCode = printFailure(new TrlError('INTERNAL_ERROR', message, { cause: lost }), false);
 }
 process.exit(exitCode);

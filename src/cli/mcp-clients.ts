@@ -3,13 +3,13 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 
 /** Programs whose file can be edited, in the order in which they are shown. */
-export const editedClients = ['claude-code', 'codex', 'cursor', 'vscode'] as const;
+export const editableClients = ['claude-code', 'codex', 'cursor', 'vscode'] as const;
 /** Programs for which only the text to put in is shown. */
 const printedClients = ['claude-desktop', 'gemini', 'openclaw', 'hermes'] as const;
-export const mcpClients = [...editedClients, ...printedClients] as const;
+export const mcpClients = [...editableClients, ...printedClients] as const;
 export const mcpScopes = ['user', 'project'] as const;
 
-export type EditedClient = (typeof editedClients)[number];
+export type EditableClient = (typeof editableClients)[number];
 export type McpClient = (typeof mcpClients)[number];
 export type McpScope = (typeof mcpScopes)[number];
 
@@ -20,7 +20,7 @@ export interface McpEntry {
 }
 
 /** Where a client keeps its servers. */
-export interface McpPlace {
+export interface McpConfigLocation {
   readonly file: string;
   readonly format: 'json' | 'toml' | 'yaml';
   /** Keys that lead to the table of servers, by name. */
@@ -30,7 +30,7 @@ export interface McpPlace {
 }
 
 /** What a place depends on. */
-export interface McpSurroundings {
+export interface McpHostEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   /** The directory that is the project. */
@@ -38,7 +38,7 @@ export interface McpSurroundings {
   readonly platform: NodeJS.Platform;
 }
 
-export const ownSurroundings = (): McpSurroundings => ({
+export const readHostEnvironment = (): McpHostEnvironment => ({
   env: process.env,
   home: homedir(),
   project: process.cwd(),
@@ -46,13 +46,17 @@ export const ownSurroundings = (): McpSurroundings => ({
 });
 
 /** The place of `client`; `null` where it has none in this scope. */
-export function placeOf(
+export function locateMcpConfig(
   client: McpClient,
   scope: McpScope,
-  around: McpSurroundings,
-): McpPlace | null {
+  around: McpHostEnvironment,
+): McpConfigLocation | null {
   const { home, project, env } = around;
-  const at = (format: McpPlace['format'], keys: readonly string[], files: Files): McpPlace | null =>
+  const at = (
+    format: McpConfigLocation['format'],
+    keys: readonly string[],
+    files: Files,
+  ): McpConfigLocation | null =>
     files[scope] === null ? null : { file: files[scope], format, keys, extra: {} };
   const under = (name: string, ...rest: string[]): string => {
     const named = env[name] ?? '';
@@ -103,14 +107,14 @@ export function placeOf(
 type Files = Readonly<Record<McpScope, string | null>>;
 
 /** Where programs with windows keep their settings. */
-function desktopConfig({ env, home, platform }: McpSurroundings): string {
+function desktopConfig({ env, home, platform }: McpHostEnvironment): string {
   if (platform === 'darwin') return path.join(home, 'Library/Application Support');
   const named = env['XDG_CONFIG_HOME'] ?? '';
   return path.isAbsolute(named) ? named : path.join(home, '.config');
 }
 
 /** The whole text that puts `entry` into an empty file of `place`. */
-export function snippetOf(place: McpPlace, name: string, entry: McpEntry): string {
+export function mcpConfigSnippet(place: McpConfigLocation, name: string, entry: McpEntry): string {
   const value = { ...place.extra, command: entry.command, args: entry.args };
   switch (place.format) {
     case 'json': {

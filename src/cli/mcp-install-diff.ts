@@ -3,7 +3,7 @@
 const contextLines = 3;
 
 /** `''` when nothing changes. `null` as a text: there is no file. */
-export function unifiedDiff(file: string, before: string | null, after: string | null): string {
+export function mcpConfigDiff(file: string, before: string | null, after: string | null): string {
   if (before === after) return '';
   const [old, made] = [linesOf(before), linesOf(after)];
   let start = 0;

@@ -21,13 +21,13 @@ import {
 } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { CannotEdit } from './mcp-install-json.ts';
+import { CannotEditError } from './mcp-install-json.ts';
 
 /** Clients keep histories in such files; more than this is none of them. */
 const fileBytesMax = 64 * 1024 * 1024;
 const backupsMax = 99;
 
-export interface OpenedFile {
+export interface McpConfigFile {
   /** Where the text is: behind links. */
   readonly real: string;
   /** `null`: there is no file. */
@@ -40,20 +40,22 @@ export interface OpenedFile {
  * @param inside a directory that links must not lead out of; `null`: they may lead anywhere
  * @throws CannotEdit when it is no file of text of this user's that can be written
  */
-export function openFile(file: string, inside: string | null): OpenedFile {
+export function readMcpConfigFile(file: string, inside: string | null): McpConfigFile {
   const real = realPlace(file, inside);
   const found = statSync(real, { throwIfNoEntry: false });
   if (found === undefined) return { real, text: null };
-  if (!found.isFile()) throw new CannotEdit('it is not a regular file');
-  if (found.size > fileBytesMax) throw new CannotEdit(`it is larger than ${fileBytesMax} bytes`);
+  if (!found.isFile()) throw new CannotEditError('it is not a regular file');
+  if (found.size > fileBytesMax) {
+    throw new CannotEditError(`it is larger than ${fileBytesMax} bytes`);
+  }
   const uid = process.getuid?.() ?? found.uid;
-  if (found.uid !== uid && uid !== 0) throw new CannotEdit(`it belongs to uid ${found.uid}`);
+  if (found.uid !== uid && uid !== 0) throw new CannotEditError(`it belongs to uid ${found.uid}`);
   try {
     // The mark of the encoding is part of the text here.
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
     return { real, text: decoder.decode(readFileSync(real)) };
   } catch (error) {
-    throw new CannotEdit(error instanceof TypeError ? 'it is not UTF-8' : reasonOf(error));
+    throw new CannotEditError(error instanceof TypeError ? 'it is not UTF-8' : reasonOf(error));
   }
 }
 
@@ -61,19 +63,19 @@ export function openFile(file: string, inside: string | null): OpenedFile {
 function realPlace(file: string, inside: string | null): string {
   const link = lstatSync(file, { throwIfNoEntry: false });
   if (link?.isSymbolicLink() === true && !existsSync(file)) {
-    throw new CannotEdit('it is a link that leads nowhere');
+    throw new CannotEditError('it is a link that leads nowhere');
   }
   const real = link === undefined ? withRealParent(file) : realpathSync(file);
   if (inside === null) return real;
   const root = realpathSync(inside);
   if (real.startsWith(root === '/' ? root : `${root}/`)) return real;
-  throw new CannotEdit(`it leads out of the project, to ${JSON.stringify(real)}`);
+  throw new CannotEditError(`it leads out of the project, to ${JSON.stringify(real)}`);
 }
 
 function withRealParent(file: string): string {
   const parent = path.dirname(file);
   if (lstatSync(parent, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(parent)) {
-    throw new CannotEdit('its directory is a link that leads nowhere');
+    throw new CannotEditError('its directory is a link that leads nowhere');
   }
   const real = existsSync(parent) ? realpathSync(parent) : withRealParent(parent);
   return path.join(real, path.basename(file));
@@ -84,9 +86,14 @@ function withRealParent(file: string): string {
  *
  * @throws CannotEdit when the file is not what was read any more, or cannot be written
  */
-export function replaceFile({ real, text: before }: OpenedFile, text: string | null): void {
+export function replaceMcpConfigFile(
+  { real, text: before }: McpConfigFile,
+  text: string | null,
+): void {
   const found = statSync(real, { throwIfNoEntry: false });
-  if (found !== undefined && (found.mode & 0o200) === 0) throw new CannotEdit('it is read-only');
+  if (found !== undefined && (found.mode & 0o200) === 0) {
+    throw new CannotEditError('it is read-only');
+  }
   try {
     if (text === null) {
       checkSame(real, before);
@@ -103,13 +110,13 @@ export function replaceFile({ real, text: before }: OpenedFile, text: string | n
       rmSync(made, { force: true });
     }
   } catch (error) {
-    if (error instanceof CannotEdit) throw error;
-    throw new CannotEdit(reasonOf(error));
+    if (error instanceof CannotEditError) throw error;
+    throw new CannotEditError(reasonOf(error));
   }
 }
 
 /** Keeps `text` beside the file, under the first free name; answers its path. */
-export function keepBackup({ real }: OpenedFile, text: string): string {
+export function writeConfigBackup({ real }: McpConfigFile, text: string): string {
   const made = writeBeside(real, text, statSync(real, { throwIfNoEntry: false }));
   try {
     for (const name of backupNames(real)) {
@@ -120,17 +127,17 @@ export function keepBackup({ real }: OpenedFile, text: string): string {
         if (!existsSync(name)) throw error;
       }
     }
-    throw new CannotEdit(`there are ${backupsMax} backups beside it already`);
+    throw new CannotEditError(`there are ${backupsMax} backups beside it already`);
   } catch (error) {
-    if (error instanceof CannotEdit) throw error;
-    throw new CannotEdit(reasonOf(error));
+    if (error instanceof CannotEditError) throw error;
+    throw new CannotEditError(reasonOf(error));
   } finally {
     rmSync(made, { force: true });
   }
 }
 
 /** Backups beside the file, the newest first. */
-export function backupsOf(real: string): string[] {
+export function listConfigBackups(real: string): string[] {
   return backupNames(real)
     .filter((name) => lstatSync(name, { throwIfNoEntry: false })?.isFile() === true)
     .toReversed();
@@ -169,7 +176,7 @@ function checkSame(real: string, before: string | null): void {
   const now = existsSync(real) ? readFileSync(real) : null;
   const wanted = before === null ? null : Buffer.from(before);
   const isSame = now === null || wanted === null ? now === wanted : now.equals(wanted);
-  if (!isSame) throw new CannotEdit('another program changed it meanwhile; try again');
+  if (!isSame) throw new CannotEditError('another program changed it meanwhile; try again');
 }
 
 /** The kernel's word for it, without the path, which the message names already. */

@@ -6,12 +6,12 @@ import { findNodeAtLocation, getNodeValue, parseTree } from 'jsonc-parser';
 import type { Node, ParseError } from 'jsonc-parser';
 
 /** The file cannot be edited without the risk of harm; the message is one clause that says why. */
-export class CannotEdit extends Error {}
+export class CannotEditError extends Error {}
 
 const bom = '\ufeff';
 
 /** The value at `keys`; `undefined`: there is none. @throws CannotEdit */
-export function readJson(text: string, keys: readonly string[]): unknown {
+export function readJsonAt(text: string, keys: readonly string[]): unknown {
   const root = rootOf(text);
   if (root === null) return undefined;
   checkPath(root, keys);
@@ -20,7 +20,7 @@ export function readJson(text: string, keys: readonly string[]): unknown {
 }
 
 /** The text with `value` at `keys`, in place of what was there. @throws CannotEdit */
-export function putJson(text: string, keys: readonly string[], value: unknown): string {
+export function setJsonAt(text: string, keys: readonly string[], value: unknown): string {
   const root = rootOf(text);
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
   if (root === null) {
@@ -46,7 +46,7 @@ export function putJson(text: string, keys: readonly string[], value: unknown): 
 }
 
 /** The text without what is at `keys`; as it is when nothing is there. @throws CannotEdit */
-export function cutJson(text: string, keys: readonly string[]): string {
+export function removeJsonAt(text: string, keys: readonly string[]): string {
   const root = rootOf(text);
   if (root === null) return text;
   checkPath(root, keys);
@@ -89,15 +89,15 @@ function rootOf(text: string): Node | null {
     const options = { allowTrailingComma: true, allowEmptyContent: true, disallowComments: false };
     root = parseTree(body, errors, options);
   } catch {
-    throw new CannotEdit('it is nested too deep');
+    throw new CannotEditError('it is nested too deep');
   }
   const [error] = errors;
   if (error !== undefined) {
     const line = text.slice(0, error.offset).split('\n').length;
-    throw new CannotEdit(`it is not valid JSON (line ${line})`);
+    throw new CannotEditError(`it is not valid JSON (line ${line})`);
   }
   if (root === undefined) return null;
-  if (root.type !== 'object') throw new CannotEdit(`it holds ${root.type}, wanted an object`);
+  if (root.type !== 'object') throw new CannotEditError(`it holds ${root.type}, wanted an object`);
   return root;
 }
 
@@ -108,12 +108,14 @@ function checkPath(root: Node, keys: readonly string[]): void {
     if (table === undefined) return;
     if (table.type !== 'object') {
       const place = JSON.stringify(keys.slice(0, at).join('.'));
-      throw new CannotEdit(`${place} is ${table.type}, wanted an object`);
+      throw new CannotEditError(`${place} is ${table.type}, wanted an object`);
     }
     const found: Node[] = (table.children ?? []).filter(
       ({ children }) => children?.[0]?.value === key,
     );
-    if (found.length > 1) throw new CannotEdit(`the key ${JSON.stringify(key)} is in it twice`);
+    if (found.length > 1) {
+      throw new CannotEditError(`the key ${JSON.stringify(key)} is in it twice`);
+    }
     table = found[0]?.children?.[1];
   }
 }

@@ -4,17 +4,17 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isSingleExecutable } from '../embedded.ts';
 import { toolSets, type ToolSet } from '../mcp/tool-sets.ts';
-import { usage } from './args.ts';
-import type { Args } from './args.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
 import type { McpEntry, McpScope } from './mcp-clients.ts';
 
 /**
  * For the user an absolute path: programs with windows do not have the PATH of a shell. A
  * project's file is everybody's, so there it is the name alone.
  */
-export function ownEntry(scope: McpScope, tools: ToolSet | null = null): McpEntry {
+export function ownMcpEntry(scope: McpScope, tools: ToolSet | null = null): McpEntry {
   const args = tools === null ? ['mcp'] : ['mcp', '--tools', tools];
-  return { command: scope === 'project' ? 'trl' : ownProgram(), args };
+  return { command: scope === 'project' ? 'trl' : ownProgramPath(), args };
 }
 
 /**
@@ -22,12 +22,12 @@ export function ownEntry(scope: McpScope, tools: ToolSet | null = null): McpEntr
  *
  * @throws TrlError `INVALID_PARAMS` for a set that is not known, and for two of them
  */
-export function toolSetOf(args: Args, verb: string): ToolSet | null {
+export function parseToolSet(args: CliArguments, verb: string): ToolSet | null {
   const [given, ...rest] = args.all('tools');
   if (given === undefined) return null;
   const found = toolSets.find((one) => one === given);
   if (found !== undefined && rest.length === 0) return found;
-  throw usage(verb, `"--tools" takes one of ${toolSets.join(', ')}`);
+  throw usageError(verb, `"--tools" takes one of ${toolSets.join(', ')}`);
 }
 
 /** Whether arguments are those of an entry that this program writes. */
@@ -39,12 +39,12 @@ export const isOwnArguments = (args: readonly string[]): boolean =>
 /** Whether `command` starts this program. Nothing else may be started to look at it. */
 export function isOwnProgram(command: string): boolean {
   const found = command.includes('/') ? command : inPath(command);
-  const own = [ownProgram(), ownFile()].map(real);
+  const own = [ownProgramPath(), ownFile()].map(real);
   return found !== null && own.includes(real(found));
 }
 
 /** The path by which this program is started; one in PATH, where it is there, stays. */
-export function ownProgram(): string {
+export function ownProgramPath(): string {
   const own = ownFile();
   const named = inPath('trl');
   return named !== null && real(named) === real(own) ? named : own;

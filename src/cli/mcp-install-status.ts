@@ -3,15 +3,15 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { LineReader } from '../protocol/lines.ts';
-import type { Args } from './args.ts';
-import { editedClients, mcpScopes } from './mcp-clients.ts';
-import { asEntry, entryIn, nameOf, targetFor } from './mcp-install.ts';
+import type { CliArguments } from './args.ts';
+import { editableClients, mcpScopes } from './mcp-clients.ts';
+import { parseMcpEntry, findMcpEntry, readServerName, mcpTargetFor } from './mcp-install.ts';
 import type { McpEntry } from './mcp-clients.ts';
 import type { McpTarget } from './mcp-install.ts';
-import { openFile } from './mcp-install-file.ts';
-import { CannotEdit } from './mcp-install-json.ts';
+import { readMcpConfigFile } from './mcp-install-file.ts';
+import { CannotEditError } from './mcp-install-json.ts';
 import { isOwnArguments, isOwnProgram } from './mcp-install-own.ts';
-import { sayJson, sayTable } from './show.ts';
+import { printJson, printTable } from './print.ts';
 
 /** What is found in one place. */
 export interface McpStatus {
@@ -31,15 +31,15 @@ const answerMs = 20_000;
 const lineBytesMax = 4 * 1024 * 1024;
 
 /** Exit code 0; 1 when one that is installed does not answer. */
-export async function status(args: Args): Promise<number> {
-  const clients = args.oneOf('client', editedClients);
+export async function runMcpStatus(args: CliArguments): Promise<number> {
+  const clients = args.oneOf('client', editableClients);
   const scope = args.oneOf('scope', mcpScopes);
-  const name = nameOf(args);
-  const targets = (clients === undefined ? editedClients : [clients]).flatMap((client) =>
-    (scope === undefined ? mcpScopes : [scope]).map((one) => targetFor(client, one, name)),
+  const name = readServerName(args);
+  const targets = (clients === undefined ? editableClients : [clients]).flatMap((client) =>
+    (scope === undefined ? mcpScopes : [scope]).map((one) => mcpTargetFor(client, one, name)),
   );
   const found = await statusOf(targets);
-  if (args.has('json')) sayJson({ clients: found });
+  if (args.has('json')) printJson({ clients: found });
   else show(found);
   return found.some(({ installed, problem }) => installed === true && problem !== null) ? 1 : 0;
 }
@@ -62,12 +62,12 @@ async function statusAt(
   target: McpTarget,
   ask: (entry: McpEntry) => Promise<number>,
 ): Promise<McpStatus> {
-  const { client, scope, place } = target;
+  const { client, scope, location: place } = target;
   const nothing = { client, scope, file: place.file, command: null, tools: null, problem: null };
   try {
-    const value = entryIn(openFile(place.file, target.inside).text, target);
+    const value = findMcpEntry(readMcpConfigFile(place.file, target.inside).text, target);
     if (value === undefined) return { ...nothing, installed: false };
-    const entry = asEntry(value);
+    const entry = parseMcpEntry(value);
     if (entry === null) return { ...nothing, installed: false, problem: 'it has no command' };
     const command = [entry.command, ...entry.args];
     // A project's file is the text of others: what it names is not started to see what it does.
@@ -82,7 +82,7 @@ async function statusAt(
       return { ...nothing, installed: true, command, problem };
     }
   } catch (error) {
-    if (!(error instanceof CannotEdit)) throw error;
+    if (!(error instanceof CannotEditError)) throw error;
     return { ...nothing, installed: null, problem: error.message };
   }
 }
@@ -160,5 +160,5 @@ function show(found: readonly McpStatus[]): void {
     const answers = tools === null ? '' : `${tools} tools`;
     return [client, scope, state, problem ?? answers, file];
   });
-  sayTable(['CLIENT', 'SCOPE', 'INSTALLED', 'ANSWERS', 'FILE'], rows);
+  printTable(['CLIENT', 'SCOPE', 'INSTALLED', 'ANSWERS', 'FILE'], rows);
 }

@@ -1,7 +1,7 @@
 /** Where the statements of a valid TOML text begin and end: headers, and keys with values. */
 import { parse } from 'smol-toml';
 
-export interface Statement {
+export interface TomlStatement {
   /** Keys from the root; of a header its own. */
   readonly path: readonly string[];
   readonly isHeader: boolean;
@@ -12,8 +12,8 @@ export interface Statement {
 }
 
 /** In the order of the text. `text` must be valid TOML. */
-export function statementsOf(text: string): Statement[] {
-  const found: Statement[] = [];
+export function scanTomlStatements(text: string): TomlStatement[] {
+  const found: TomlStatement[] = [];
   let table: readonly string[] = [];
   let at = text.startsWith('\ufeff') ? 1 : 0;
   while (at < text.length) {

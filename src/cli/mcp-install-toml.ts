@@ -4,13 +4,13 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'smol-toml';
-import { CannotEdit } from './mcp-install-json.ts';
-import { statementsOf } from './mcp-install-toml-scan.ts';
+import { CannotEditError } from './mcp-install-json.ts';
+import { scanTomlStatements } from './mcp-install-toml-scan.ts';
 
 const bom = '\ufeff';
 
 /** The value at `keys`; `undefined`: there is none. @throws CannotEdit */
-export function readToml(text: string, keys: readonly string[]): unknown {
+export function readTomlAt(text: string, keys: readonly string[]): unknown {
   return valueAt(parsed(text), keys);
 }
 
@@ -20,13 +20,13 @@ export function readToml(text: string, keys: readonly string[]): unknown {
  * @param section begins with its header and ends with a line end
  * @throws CannotEdit
  */
-export function putToml(text: string, keys: readonly string[], section: string): string {
+export function setTomlAt(text: string, keys: readonly string[], section: string): string {
   const before = parsed(text);
   // Refuses what is no table on the way.
   valueAt(before, keys);
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
   const wanted = withValue(before, keys, valueAt(parsed(section), keys));
-  const first = statementsOf(text).find(({ path }) => startsWith(path, keys));
+  const first = scanTomlStatements(text).find(({ path }) => startsWith(path, keys));
   const rest = cutText(text, keys);
   if (first !== undefined && first.isHeader) {
     const at = first.start;
@@ -38,7 +38,7 @@ export function putToml(text: string, keys: readonly string[], section: string):
 }
 
 /** The text without the table at `keys`; as it is when there is none. @throws CannotEdit */
-export function cutToml(text: string, keys: readonly string[]): string {
+export function removeTomlAt(text: string, keys: readonly string[]): string {
   const before = parsed(text);
   if (valueAt(before, keys) === undefined) return text;
   return checked(cutText(text, keys), withValue(before, keys, undefined));
@@ -47,7 +47,7 @@ export function cutToml(text: string, keys: readonly string[]): string {
 function cutText(text: string, keys: readonly string[]): string {
   let kept = '';
   let at = 0;
-  for (const { path, start, end } of statementsOf(text)) {
+  for (const { path, start, end } of scanTomlStatements(text)) {
     if (!startsWith(path, keys)) continue;
     kept += text.slice(at, start);
     at = end;
@@ -65,7 +65,7 @@ function parsed(text: string): unknown {
   } catch (error) {
     const line = error instanceof Error ? /line (\d+)|:(\d+):/.exec(error.message) : null;
     const place = line === null ? '' : ` (line ${line[1] ?? line[2]})`;
-    throw new CannotEdit(`it is not valid TOML${place}`);
+    throw new CannotEditError(`it is not valid TOML${place}`);
   }
 }
 
@@ -78,7 +78,7 @@ function checked(text: string, wanted: unknown): string {
     found = null;
   }
   if (isDeepStrictEqual(pruned(found), pruned(wanted))) return text;
-  throw new CannotEdit(
+  throw new CannotEditError(
     'its servers are in an inline or dotted table, which no lines can be added to',
   );
 }
@@ -89,7 +89,7 @@ function valueAt(table: unknown, keys: readonly string[]): unknown {
     if (found === undefined) return undefined;
     if (!isTable(found)) {
       const place = JSON.stringify(keys.slice(0, at).join('.'));
-      throw new CannotEdit(`${place} is no table`);
+      throw new CannotEditError(`${place} is no table`);
     }
     found = Object.hasOwn(found, key) ? found[key] : undefined;
   }

@@ -3,29 +3,29 @@ import { realpathSync } from 'node:fs';
 import type { Client } from '../client/index.ts';
 import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import type { StdioOptions } from '../mcp/stdio.ts';
+import type { McpStdioOptions } from '../mcp/stdio.ts';
 import { version } from '../protocol/version.ts';
-import type { Args } from './args.ts';
-import { toolSetOf } from './mcp-install-own.ts';
+import type { CliArguments } from './args.ts';
+import { parseToolSet } from './mcp-install-own.ts';
 import { Interrupts } from './interrupts.ts';
-import { sharedCaches } from './options.ts';
-import { isTooWide } from './project.ts';
-import { reachFor, trusted } from './reach.ts';
+import { readSharedCacheFlags } from './options.ts';
+import { containsHomeDirectory } from './project.ts';
+import { connectForProject, trustProjectOf } from './runtime-connection.ts';
 
-export async function mcp(args: Args): Promise<number> {
+export async function runMcp(args: CliArguments): Promise<number> {
   await serve(args);
   // They had their time; waiting for who does not read them, this would never end.
   if (process.stdout.writableLength > 0) process.exit(0);
   return 0;
 }
 
-async function serve(args: Args): Promise<void> {
+async function serve(args: CliArguments): Promise<void> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   const directory = realpathSync(args.text('cwd') ?? process.cwd());
-  const tools = toolSetOf(args, 'mcp') ?? 'all';
-  await using client = await reachFor(args, { signal });
-  const shareCache = sharedCaches(args);
+  const tools = parseToolSet(args, 'mcp') ?? 'all';
+  await using client = await connectForProject(args, { signal });
+  const shareCache = readSharedCacheFlags(args);
   const policy = client.ownsDaemon ? undefined : args.oneOf('policy', policyProfiles);
   // Loaded here alone: no other verb pays for it.
   const { serveMcpOnStdio } = await import('../mcp/stdio.ts');
@@ -43,19 +43,19 @@ async function serve(args: Args): Promise<void> {
 /** The project of a directory; where that can be none, of one that the client has open. */
 async function rootFor(
   client: Client,
-  args: Args,
+  args: CliArguments,
   directory: string,
-): Promise<StdioOptions['root']> {
+): Promise<McpStdioOptions['root']> {
   const isNamed = args.has('workspace-root') || args.has('socket-path');
-  if (!isTooWide(directory) || isNamed) {
-    const root = await trusted(client, directory);
+  if (!containsHomeDirectory(directory) || isNamed) {
+    const root = await trustProjectOf(client, directory);
     // Whoever names the directory means that one.
     return args.has('cwd') ? directory : root;
   }
   return async (open) => {
-    const [first] = (await open()).filter((one) => !isTooWide(one));
+    const [first] = (await open()).filter((one) => !containsHomeDirectory(one));
     if (first === undefined) throw noProject(directory);
-    return trusted(client, first);
+    return trustProjectOf(client, first);
   };
 }
 

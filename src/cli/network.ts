@@ -1,8 +1,8 @@
 /** Network for `trl run`: what its text is seen to need is asked about before it starts. */
 import type { SessionCreateParams } from '../client/index.ts';
-import { networkNeedOf } from '../tools/network-need.ts';
-import type { Args } from './args.ts';
-import { plain, sayAside } from './show.ts';
+import { detectNetworkNeed } from '../tools/network-need.ts';
+import type { CliArguments } from './args.ts';
+import { escapeControls, printDimmed } from './print.ts';
 
 const chosen = ['net', 'network', 'policy', 'sandbox', 'session', 'quiet'] as const;
 
@@ -10,14 +10,16 @@ const chosen = ['net', 'network', 'policy', 'sandbox', 'session', 'quiet'] as co
  * What its session gets besides; nothing where a flag says what is wanted, or nobody sits at the
  * terminal to answer. It passes `auto`, so that network is always a question.
  */
-export function networkFor(
-  args: Pick<Args, 'has'>,
+export function networkSessionParams(
+  args: Pick<CliArguments, 'has'>,
   text: string,
   isAnswered: boolean,
 ): Pick<SessionCreateParams, 'network' | 'policy'> {
   if (!isAnswered || chosen.some((name) => args.has(name))) return {};
-  const need = networkNeedOf(text);
+  const need = detectNetworkNeed(text);
   if (need === null) return {};
-  sayAside(`"${plain(need)}" needs the network, so it is asked about; --net off runs it without`);
+  printDimmed(
+    `"${escapeControls(need)}" needs the network, so it is asked about; --net off runs it without`,
+  );
   return { network: 'on', policy: 'auto' };
 }

@@ -6,11 +6,11 @@ import type { WorkspaceMode } from '../change.ts';
 import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
-import type { Args } from './args.ts';
+import type { CliArguments } from './args.ts';
 import type { FlagName } from './flags.ts';
-import { countWanted, durationWanted, parseCount, parseDuration, parseSize } from './units.ts';
-import { sizeWanted } from './units.ts';
-import { grants } from './verb.ts';
+import { countFlagHint, durationFlagHint, parseCount, parseDuration, parseSize } from './units.ts';
+import { sizeFlagHint } from './units.ts';
+import { grantFlags } from './verb.ts';
 
 /**
  * What a new session gets.
@@ -19,7 +19,7 @@ import { grants } from './verb.ts';
  * @param ownsDaemon whether the runtime was started for it and has its policy already
  */
 export function sessionParams(
-  args: Args,
+  args: CliArguments,
   workingDir: string,
   ownsDaemon = false,
 ): SessionCreateParams {
@@ -33,7 +33,7 @@ export function sessionParams(
     sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
     files: filesOf(args),
-    share_cache: sharedCaches(args),
+    share_cache: readSharedCacheFlags(args),
     policy: ownsDaemon ? undefined : args.oneOf('policy', policyProfiles),
     workspace_id: workspaceOf(args),
     workspace_mode: args.oneOf('workspace-mode', workspaceModes),
@@ -41,19 +41,19 @@ export function sessionParams(
 }
 
 /** What a command gets besides its text. */
-export function execParams(args: Args): StartOptions {
+export function execParams(args: CliArguments): StartOptions {
   return given<StartOptions>({
-    timeout_ms: args.read('timeout', parseDuration, durationWanted),
-    idle_timeout_ms: args.read('idle-timeout', parseDuration, durationWanted),
-    env: environment(args),
+    timeout_ms: args.read('timeout', parseDuration, durationFlagHint),
+    idle_timeout_ms: args.read('idle-timeout', parseDuration, durationFlagHint),
+    env: readEnvironmentFlags(args),
     env_keys: args.has('env-key') ? args.all('env-key') : undefined,
-    wait_ms: args.read('wait', parseDuration, durationWanted),
-    limits: limitParams(args),
+    wait_ms: args.read('wait', parseDuration, durationFlagHint),
+    limits: readLimitFlags(args),
   });
 }
 
 /** What becomes of what a command changes; `undefined`: as the session says. */
-export function modeOf(args: Args): WorkspaceMode | undefined {
+export function readWorkspaceModeFlag(args: CliArguments): WorkspaceMode | undefined {
   const mode = args.oneOf('workspace-mode', workspaceModes);
   if (!args.has('dry-run')) return mode;
   if (mode === undefined || mode === 'discard') return 'discard';
@@ -61,7 +61,7 @@ export function modeOf(args: Args): WorkspaceMode | undefined {
   throw new TrlError('INVALID_PARAMS', message);
 }
 
-function workspaceOf(args: Args): SessionCreateParams['workspace_id'] {
+function workspaceOf(args: CliArguments): SessionCreateParams['workspace_id'] {
   const word = args.text('workspace');
   if (word === undefined || isWorkspaceId(word)) return word;
   const message = `Cannot use --workspace "${word}": it is no w-… id; see: trl workspace open`;
@@ -77,8 +77,8 @@ function isWorkspaceId(word: string): word is NonNullable<SessionCreateParams['w
  *
  * @throws TrlError INVALID_PARAMS with the flag.
  */
-export function checkSessionFlags(args: Args): void {
-  const found = grants.find((name) => args.has(name));
+export function checkSessionFlags(args: CliArguments): void {
+  const found = grantFlags.find((name) => args.has(name));
   if (found !== undefined) {
     throw new TrlError(
       'INVALID_PARAMS',
@@ -89,7 +89,9 @@ export function checkSessionFlags(args: Args): void {
 }
 
 /** `K=V` as they are; `K` alone takes the value from this process, when it has one. */
-export function environment(args: Args): Readonly<Record<string, string>> | undefined {
+export function readEnvironmentFlags(
+  args: CliArguments,
+): Readonly<Record<string, string>> | undefined {
   const entries = args.all('env').flatMap((text): [string, string][] => {
     const at = text.indexOf('=');
     const value = at === -1 ? process.env[text] : text.slice(at + 1);
@@ -98,18 +100,18 @@ export function environment(args: Args): Readonly<Record<string, string>> | unde
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-export function limitParams(args: Args): LimitParams | undefined {
+export function readLimitFlags(args: CliArguments): LimitParams | undefined {
   const params = given<LimitParams>({
-    memory_bytes: args.read('memory', parseSize, sizeWanted),
-    cpu_s: args.read('cpu', parseCount, countWanted),
-    processes: args.read('processes', parseCount, countWanted),
-    open_files: args.read('open-files', parseCount, countWanted),
-    file_bytes: args.read('file-size', parseSize, sizeWanted),
+    memory_bytes: args.read('memory', parseSize, sizeFlagHint),
+    cpu_s: args.read('cpu', parseCount, countFlagHint),
+    processes: args.read('processes', parseCount, countFlagHint),
+    open_files: args.read('open-files', parseCount, countFlagHint),
+    file_bytes: args.read('file-size', parseSize, sizeFlagHint),
   });
   return Object.keys(params).length === 0 ? undefined : params;
 }
 
-function filesOf(args: Args): SessionCreateParams['files'] | undefined {
+function filesOf(args: CliArguments): SessionCreateParams['files'] | undefined {
   const rules = (allow: FlagName, deny: FlagName) =>
     args.has(allow) || args.has(deny)
       ? { allow: args.all(allow).map(absolute), deny: args.all(deny).map(absolute) }
@@ -122,7 +124,7 @@ function filesOf(args: Args): SessionCreateParams['files'] | undefined {
 }
 
 /** @throws TrlError INVALID_PARAMS for a program that has none */
-export function sharedCaches(args: Args): readonly CacheTool[] | undefined {
+export function readSharedCacheFlags(args: CliArguments): readonly CacheTool[] | undefined {
   if (!args.has('share-cache')) return undefined;
   const words = args.all('share-cache').flatMap((text) => text.split(','));
   return words.map((word) => {

@@ -1,22 +1,22 @@
 /** The enrolled person's passphrase: asked for at the terminal, or out of a pipe. */
 import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
-import { usage } from './args.ts';
-import { Left, Terminal } from './terminal.ts';
-import { visible } from './visible.ts';
+import { usageError } from './args.ts';
+import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 const passphraseBytesMax = 1_024;
 const triesMax = 3;
 
 /** @throws TrlError INVALID_PARAMS where standard input is a terminal, or it is too long */
-export async function passphraseFromStdin(verb: string): Promise<string> {
+export async function readPassphraseFromStdin(verb: string): Promise<string> {
   if (process.stdin.isTTY) {
-    throw usage(verb, '--passphrase-stdin is for a pipe; without it the terminal is asked');
+    throw usageError(verb, '--passphrase-stdin is for a pipe; without it the terminal is asked');
   }
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {
     text += String(chunk);
-    if (text.length > passphraseBytesMax) throw usage(verb, 'the passphrase is too long');
+    if (text.length > passphraseBytesMax) throw usageError(verb, 'the passphrase is too long');
   }
   return text.replace(/\r?\n$/, '');
 }
@@ -27,18 +27,18 @@ export async function passphraseFromStdin(verb: string): Promise<string> {
  * @throws Left for an empty one; what `attempt` throws, `AUTH_FAILED` after the last one only
  */
 export async function withPassphrase<T>(
-  terminal: Terminal,
+  terminal: ControllingTerminal,
   { prompt, signal }: { readonly prompt: string; readonly signal: AbortSignal },
   attempt: (passphrase: string) => Promise<T>,
 ): Promise<T> {
   for (let left = triesMax; ; left -= 1) {
     const passphrase = await terminal.secret(prompt, signal);
-    if (passphrase === '') throw new Left();
+    if (passphrase === '') throw new PromptCancelledError();
     try {
       return await attempt(passphrase);
     } catch (error) {
       if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
-      terminal.write(`${visible(error.message)}\n`);
+      terminal.write(`${escapeHiddenText(error.message)}\n`);
     }
   }
 }
@@ -49,14 +49,14 @@ export async function withPassphrase<T>(
  *
  * @throws Left when they leave the prompt
  */
-export async function asPerson<T>(
+export async function withPersonProof<T>(
   client: Client,
   signal: AbortSignal,
   call: (proof: { readonly passphrase?: string }) => Promise<T>,
 ): Promise<T> {
   const { enrolled } = await client.approvalStatus();
   if (!enrolled) return call({});
-  using terminal = Terminal.open('prove that you are the enrolled person');
+  using terminal = ControllingTerminal.open('prove that you are the enrolled person');
   return await withPassphrase(terminal, { prompt: 'Passphrase: ', signal }, (passphrase) =>
     call({ passphrase }),
   );

@@ -2,44 +2,49 @@
 import path from 'node:path';
 import { isTrlError, TrlError } from '../errors.ts';
 import { judgedShells } from '../command.ts';
-import { explainText, shellNamed } from '../policy/explain.ts';
-import { loadFile, loadPolicy, type Loaded } from '../policy/files/load.ts';
-import { managedFile, projectFileName } from '../policy/files/places.ts';
-import { PolicyError } from '../policy/files/problem.ts';
-import { showProblem } from '../yaml/problem.ts';
+import { explainText, findJudgedShell } from '../policy/explain.ts';
+import { loadPolicyFile, loadPolicy, type LoadedPolicy } from '../policy/files/load.ts';
+import { managedPolicyFile, projectPolicyFileName } from '../policy/files/policy-paths.ts';
+import { PolicyError } from '../policy/files/policy-error.ts';
+import { formatFileProblem } from '../yaml/file-error.ts';
 import { policyJsonSchema } from '../policy/files/schema.ts';
 import { trustProject } from '../policy/files/trust.ts';
-import { baseNames, decisions, isBaseName, type Policy } from '../policy/policy.ts';
-import { profilePolicy, profiles } from '../policy/profiles.ts';
-import { usage } from './args.ts';
-import type { Args } from './args.ts';
-import { explainLines } from './policy-lines.ts';
-import { showVerdict } from './policy-view.ts';
+import {
+  policyBaseNames,
+  policyDecisions,
+  isPolicyBaseName,
+  type Policy,
+} from '../policy/policy.ts';
+import { policyFromProfile, shippedProfiles } from '../policy/profiles.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { explainStdinLines } from './policy-explain-lines.ts';
+import { formatVerdict } from './verdict-text.ts';
 import { commandText } from './command-text.ts';
-import { plain, say, sayAside, sayJson } from './show.ts';
+import { escapeControls, printMessage, printDimmed, printJson } from './print.ts';
 import { version } from '../protocol/version.ts';
 
 /** What decides where nothing is named: what agents' terminals get. */
 const fallback = 'guarded';
 
 /** `trl policy check FILE…`: exit code 1 when one cannot be used. */
-export async function check(args: Args): Promise<number> {
-  if (args.words.length === 0) throw usage('policy check', 'name a file');
+export async function runPolicyCheck(args: CliArguments): Promise<number> {
+  if (args.words.length === 0) throw usageError('policy check', 'name a file');
   let failed = false;
   for (const file of args.words) {
     try {
       const { policy, cases } = load(file);
       const rules = policy.layers.flatMap(({ commands }) => commands).length;
       const { name, base } = policy;
-      if (args.has('json')) sayJson({ file, ok: true, name, base, version: policy.version });
+      if (args.has('json')) printJson({ file, ok: true, name, base, version: policy.version });
       else {
         const counts = `${rules} rules, ${cases.length} cases, base ${base}`;
-        process.stdout.write(`${plain(file)}: ok: ${counts}, version ${policy.version}\n`);
+        process.stdout.write(`${escapeControls(file)}: ok: ${counts}, version ${policy.version}\n`);
       }
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error;
       failed = true;
-      if (args.has('json')) sayJson({ file, ok: false, problems: error.problems });
+      if (args.has('json')) printJson({ file, ok: false, problems: error.problems });
       else sayProblems(error);
     }
   }
@@ -47,16 +52,18 @@ export async function check(args: Args): Promise<number> {
 }
 
 function sayProblems({ file, problems }: PolicyError): void {
-  const lines = problems.map((problem) => `${plain(showProblem(file, problem))}\n`);
+  const lines = problems.map((problem) => `${escapeControls(formatFileProblem(file, problem))}\n`);
   process.stderr.write(lines.join(''));
 }
 
 /** `trl policy test [FILE]`: the shipped examples, and those of a file with its cases. */
-export async function test(args: Args): Promise<number> {
+export async function runPolicyTest(args: CliArguments): Promise<number> {
   const [file, unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('policy test', `one file at most, got "${unwanted}"`);
-  const { checkExamples } = await import('../policy/commands/check.ts');
-  const failures = [...checkExamples()];
+  if (unwanted !== undefined) {
+    throw usageError('policy test', `one file at most, got "${unwanted}"`);
+  }
+  const { checkKnowledgeExamples } = await import('../policy/commands/check.ts');
+  const failures = [...checkKnowledgeExamples()];
   let count = 0;
   if (file !== undefined) {
     try {
@@ -67,16 +74,16 @@ export async function test(args: Args): Promise<number> {
         if (decision === expect) continue;
         const by = rules.map(({ id }) => id).join(', ');
         const message = `expected ${expect}, got ${decision} (${by}): ${command}`;
-        failures.push(showProblem(file, { line, column, message }));
+        failures.push(formatFileProblem(file, { line, column, message }));
       }
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error;
-      failures.push(...error.problems.map((problem) => showProblem(error.file, problem)));
+      failures.push(...error.problems.map((problem) => formatFileProblem(error.file, problem)));
     }
   }
-  if (args.has('json')) sayJson({ ok: failures.length === 0, cases: count, failures });
+  if (args.has('json')) printJson({ ok: failures.length === 0, cases: count, failures });
   else {
-    for (const failure of failures) process.stderr.write(`${plain(failure)}\n`);
+    for (const failure of failures) process.stderr.write(`${escapeControls(failure)}\n`);
     const said = failures.length === 0 ? 'all hold' : `${failures.length} do not hold`;
     process.stdout.write(`the shipped examples and ${count} cases: ${said}\n`);
   }
@@ -84,62 +91,71 @@ export async function test(args: Args): Promise<number> {
 }
 
 /** `trl policy explain -- COMMAND` and `trl policy explain --stdin`. */
-export async function explain(args: Args): Promise<number> {
+export async function runPolicyExplain(args: CliArguments): Promise<number> {
   const policy = chosenPolicy(args);
-  const shell = args.read('shell', shellNamed, judgedShells.join(' or ')) ?? 'bash';
+  const shell = args.read('shell', findJudgedShell, judgedShells.join(' or ')) ?? 'bash';
   if (args.has('stdin')) {
-    if (args.words.length > 0) throw usage('policy explain', '--stdin takes no command');
-    await explainLines(policy, shell);
+    if (args.words.length > 0) throw usageError('policy explain', '--stdin takes no command');
+    await explainStdinLines(policy, shell);
     return 0;
   }
   if (args.words.length === 0) {
-    throw usage('policy explain', 'there is no command; example: trl policy explain -- git push');
+    throw usageError(
+      'policy explain',
+      'there is no command; example: trl policy explain -- git push',
+    );
   }
   const isPosix = shell === 'bash' || shell === 'posix' || shell === 'zsh';
   const command = isPosix ? commandText(args.words) : args.words.join(' ');
   const verdict = await explainText(policy, shell, command);
-  if (args.has('json')) sayJson({ command, shell, ...verdict });
+  if (args.has('json')) printJson({ command, shell, ...verdict });
   else {
-    process.stdout.write(showVerdict(command, verdict));
+    process.stdout.write(formatVerdict(command, verdict));
     if (isUnset(args.text('policy'), policy) && process.stderr.isTTY) {
-      sayAside('no policy is set here; trl run and trl serve begin with auto: --policy auto');
+      printDimmed('no policy is set here; trl run and trl serve begin with auto: --policy auto');
     }
   }
   return 0;
 }
 
 /** `trl policy schema`: the JSON Schema of a policy file. */
-export async function schema(): Promise<number> {
+export async function runPolicySchema(): Promise<number> {
   process.stdout.write(`${JSON.stringify(policyJsonSchema(), null, 2)}\n`);
   return 0;
 }
 
 /** `trl policy trust DIR`: the project's file there holds from now on, as it is now. */
-export async function trust(args: Args): Promise<number> {
+export async function runPolicyTrust(args: CliArguments): Promise<number> {
   const [directory, unwanted] = args.words;
   if (directory === undefined || unwanted !== undefined) {
-    throw usage('policy trust', 'name one directory');
+    throw usageError('policy trust', 'name one directory');
   }
   const found = trustProject(directory, { version: version() });
   if (args.has('json')) {
-    sayJson({ directory: found.directory, sha256: found.sha256 });
+    printJson({ directory: found.directory, sha256: found.sha256 });
   } else if (found.sha256 === null) {
-    say(`there is no ${projectFileName} in "${found.directory}"; what was trusted is forgotten`);
+    printMessage(
+      `there is no ${projectPolicyFileName} in "${found.directory}"; what was trusted is forgotten`,
+    );
   } else {
     const rules = found.file?.commands.length ?? 0;
-    say(`trusted "${path.join(found.directory, projectFileName)}" (${rules} rules)`);
-    say(`sha256 ${found.sha256}; when it changes, nothing runs there until it is trusted again`);
+    printMessage(`trusted "${path.join(found.directory, projectPolicyFileName)}" (${rules} rules)`);
+    printMessage(
+      `sha256 ${found.sha256}; when it changes, nothing runs there until it is trusted again`,
+    );
   }
   return 0;
 }
 
 /** `trl policy show [NAME|FILE]`: what it consists of; without a name, what would decide here. */
-export async function show(args: Args): Promise<number> {
+export async function runPolicyShow(args: CliArguments): Promise<number> {
   const [name, unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('policy show', `one name at most, got "${unwanted}"`);
+  if (unwanted !== undefined) {
+    throw usageError('policy show', `one name at most, got "${unwanted}"`);
+  }
   const policy = name === undefined ? ownPolicy() : named(name);
   if (args.has('json')) {
-    sayJson(policy);
+    printJson(policy);
     return 0;
   }
   const { base, network, approvals, files, limits, withhold, publication } = policy;
@@ -151,7 +167,7 @@ export async function show(args: Args): Promise<number> {
     ...(isUnnamed ? [['from', 'no file: trl run and trl serve begin with auto'] as const] : []),
     ['name', policy.name],
     ['version', policy.version],
-    ['base', `${base}: ${profiles[base].about}`],
+    ['base', `${base}: ${shippedProfiles[base].about}`],
     ...policy.layers.map((layer) => ['layer', showLayer(layer)] as const),
     ...policy.layers.flatMap(({ commands }) =>
       commands.map(({ id, decision, match }) => {
@@ -168,7 +184,7 @@ export async function show(args: Args): Promise<number> {
     ...showPublication(publication),
     ['approvals', `expire after ${seconds} s${approvals.sameUid ? '' : ', need a passphrase'}`],
   ];
-  const lines = rows.map(([key, value]) => `${key.padEnd(9)}  ${plain(value)}\n`);
+  const lines = rows.map(([key, value]) => `${key.padEnd(9)}  ${escapeControls(value)}\n`);
   process.stdout.write(lines.join(''));
   return 0;
 }
@@ -199,7 +215,7 @@ function showGrants(grants: Policy['layers'][number]['grants']): (readonly [stri
     ['variable', grants.environment],
   ] as const;
   return kinds.flatMap(([kind, rules]) =>
-    decisions.flatMap((decision) => {
+    policyDecisions.flatMap((decision) => {
       const names = rules[decision];
       return names.length === 0 ? [] : [[kind, `${decision} ${names.join(', ')}`] as const];
     }),
@@ -213,7 +229,7 @@ function showLayer({ kind, name, base, callers }: Policy['layers'][number]): str
   return [kind, name, base ?? 'no base', ...others].join(', ');
 }
 
-function chosenPolicy(args: Args): Policy {
+function chosenPolicy(args: CliArguments): Policy {
   const name = args.text('policy');
   return name === undefined ? ownPolicy() : named(name);
 }
@@ -224,23 +240,23 @@ function ownPolicy(): Policy {
 }
 
 function named(name: string): Policy {
-  if (isBaseName(name)) return profilePolicy(name);
+  if (isPolicyBaseName(name)) return policyFromProfile(name);
   try {
     return load(name).policy;
   } catch (error) {
     const isAbsent = isTrlError(error) && error.message.includes('there is no such file');
     if (!isAbsent || name.includes('/')) throw error;
-    const known = baseNames.join(', ');
+    const known = policyBaseNames.join(', ');
     const message = `Cannot use the policy "${name}": it is neither a file nor one of ${known}`;
     throw new TrlError('INVALID_PARAMS', message, { cause: error });
   }
 }
 
-function load(file: string): Loaded {
+function load(file: string): LoadedPolicy {
   const kinds = [
-    { kind: 'project', is: path.basename(file) === projectFileName },
-    { kind: 'managed', is: path.resolve(file) === managedFile },
+    { kind: 'project', is: path.basename(file) === projectPolicyFileName },
+    { kind: 'managed', is: path.resolve(file) === managedPolicyFile },
   ] as const;
   const kind = kinds.find(({ is }) => is)?.kind ?? 'user';
-  return loadFile(file, { kind, version: version() }, fallback);
+  return loadPolicyFile(file, { kind, version: version() }, fallback);
 }

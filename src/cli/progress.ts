@@ -1,5 +1,5 @@
 /** A line on standard error that tells what takes longer than a second; only on a terminal. */
-import { dim } from './show.ts';
+import { dimText } from './print.ts';
 import { showDuration } from './units.ts';
 
 const patienceMs = 1_000;
@@ -62,6 +62,6 @@ export class Progress implements Disposable {
     }
     this.#visible = true;
     const line = `trl: ${this.#label}, ${showDuration(now - this.#since)}`;
-    process.stderr.write(`\r\u001B[K${dim(line)}`);
+    process.stderr.write(`\r\u001B[K${dimText(line)}`);
   }
 }

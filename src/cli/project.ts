@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 
 /** Whether it is the home directory, or holds it: no project, but where programs start servers. */
-export function isTooWide(directory: string): boolean {
+export function containsHomeDirectory(directory: string): boolean {
   return `${realHome()}/`.startsWith(directory === '/' ? directory : `${directory}/`);
 }
 

@@ -3,15 +3,15 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import type { Args } from './args.ts';
-import { usage } from './args.ts';
-import { say } from './show.ts';
+import type { CliArguments } from './args.ts';
+import { usageError } from './args.ts';
+import { printMessage } from './print.ts';
 
 /** By it a hook of ours is known. */
 const mark = '# trl publish hook';
 const audienceForm = /^[\w.@-]+$/;
 
-export async function hook(args: Args): Promise<number> {
+export async function runPublishHook(args: CliArguments): Promise<number> {
   const script = scriptFor(args.text('audience'));
   if (!args.has('install')) {
     process.stdout.write(script);
@@ -28,14 +28,19 @@ export async function hook(args: Args): Promise<number> {
   writeFileSync(`${file}.new`, script, { mode: 0o755 });
   chmodSync(`${file}.new`, 0o755);
   renameSync(`${file}.new`, file);
-  say(`installed ${file}; "git push --no-verify" goes round it, a check in CI does not let it`);
+  printMessage(
+    `installed ${file}; "git push --no-verify" goes round it, a check in CI does not let it`,
+  );
   return 0;
 }
 
 /** What cannot be checked is not pushed. */
 function scriptFor(audience: string | undefined): string {
   if (audience !== undefined && !audienceForm.test(audience)) {
-    throw usage('publish hook', `an audience has letters, digits and ".@-_", got "${audience}"`);
+    throw usageError(
+      'publish hook',
+      `an audience has letters, digits and ".@-_", got "${audience}"`,
+    );
   }
   const forWhom = audience === undefined ? '' : ` --audience ${audience}`;
   return [

@@ -1,6 +1,6 @@
 /** A verdict of the publication gate, as lines for a person. */
 import type { FindingView, PublishVerdict } from '../client/index.ts';
-import { visible } from './visible.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 /** What to do about a finding, by its rule. */
 const advice: ReadonlyMap<string, string> = new Map([
@@ -19,11 +19,11 @@ const words = { pass: 'passed', review: 'needs a review', block: 'blocked' } as 
 const order = { pass: 'pass', review: 'review', block: 'block ' } as const;
 
 /** `block  denied.content  src/a.ts  t-…`, and below it what to do. */
-export function findingLines({ findings }: PublishVerdict): string[] {
+export function publishFindingLines({ findings }: PublishVerdict): string[] {
   const told = new Set<string>();
   return findings.flatMap((finding) => {
     const { rule, decision, item, trace } = finding;
-    const where = item === null ? '(a name that is denied)' : visible(item);
+    const where = item === null ? '(a name that is denied)' : escapeHiddenText(item);
     const line = `${order[decision].padEnd(6)}  ${rule.padEnd(14)}  ${where}  ${trace}`;
     const help = told.has(rule) || decision === 'pass' ? undefined : advice.get(rule);
     told.add(rule);
@@ -37,12 +37,18 @@ function evidenceLines({ evidence }: FindingView): string[] {
   const from = lines === null ? '' : `, lines ${lines[0]} to ${lines[1]}`;
   const decoded = via.length === 0 ? '' : `, in ${via.join(' in ')}`;
   const novel = score === null ? '' : `, ${score} characters`;
-  const first = `        of ${visible(source)}${from}${decoded}${novel}`;
-  return [first, ...(text === null ? [] : [`        │ ${visible(text)}`])];
+  const first = `        of ${escapeHiddenText(source)}${from}${decoded}${novel}`;
+  return [first, ...(text === null ? [] : [`        │ ${escapeHiddenText(text)}`])];
 }
 
 /** One sentence about all of it. */
-export function summary({ decision, audience, items, findings, basis }: PublishVerdict): string {
+export function publishSummary({
+  decision,
+  audience,
+  items,
+  findings,
+  basis,
+}: PublishVerdict): string {
   const count = (all: number, what: string): string => `${all} ${what}${all === 1 ? '' : 's'}`;
   const found = findings.filter((one) => one.decision !== 'pass').length;
   const known = basis === 'non-interference' ? '; who made it could read nothing denied' : '';
@@ -51,7 +57,7 @@ export function summary({ decision, audience, items, findings, basis }: PublishV
 }
 
 /** How it can be let through; `null`: it need not be. */
-export function wayOut({ decision }: PublishVerdict): string | null {
+export function publishRemedy({ decision }: PublishVerdict): string | null {
   switch (decision) {
     case 'pass':
       return null;

@@ -3,20 +3,20 @@ import path from 'node:path';
 import { isTrlError, TrlError } from '../client/index.ts';
 import { connectPrivate } from '../local/index.ts';
 import type { PublishCheckParams, PushedRef } from '../client/index.ts';
-import type { Args } from './args.ts';
-import { usage } from './args.ts';
-import { sessionHere } from './here.ts';
-import { reachProject, toExecId } from './reach.ts';
-import type { Reached } from './reach.ts';
+import type { CliArguments } from './args.ts';
+import { usageError } from './args.ts';
+import { findSessionForDirectory } from './current-directory.ts';
+import { connectProject, parseExecId } from './runtime-connection.ts';
+import type { ProjectConnection } from './runtime-connection.ts';
 
 const textBytesMax = 4 * 1024 * 1024;
 const refsBytesMax = 1024 * 1024;
 
-type At = Pick<Reached, 'client' | 'root'>;
+type At = Pick<ProjectConnection, 'client' | 'root'>;
 
 /** Reads standard input, refs or a text, where that is meant. */
-export async function targetOf(
-  args: Args,
+export async function parsePublishTarget(
+  args: CliArguments,
   verb: string,
 ): Promise<(at: At) => Promise<PublishCheckParams>> {
   const { words } = args;
@@ -24,20 +24,22 @@ export async function targetOf(
   const exec = args.text('exec');
   const kinds = [words.length > 0, exec !== undefined, args.has('changes')];
   const given = [...kinds, range !== undefined, args.has('staged')].filter(Boolean).length;
-  if (given !== 1) throw usage(verb, 'say what: PATH…, --exec, --changes, --git, --staged or -');
-  if (args.has('output') && exec === undefined) throw usage(verb, '--output goes with --exec');
+  if (given !== 1) {
+    throw usageError(verb, 'say what: PATH…, --exec, --changes, --git, --staged or -');
+  }
+  if (args.has('output') && exec === undefined) throw usageError(verb, '--output goes with --exec');
   if (args.has('session') && !args.has('changes')) {
-    throw usage(verb, '--session goes with --changes');
+    throw usageError(verb, '--session goes with --changes');
   }
   const audience = args.text('audience');
   const common = audience === undefined ? {} : { audience };
   if (exec !== undefined) {
     const output = args.has('output') ? { output: true } : {};
-    return async () => ({ ...common, kind: 'exec', exec_id: toExecId(exec), ...output });
+    return async () => ({ ...common, kind: 'exec', exec_id: parseExecId(exec), ...output });
   }
   if (args.has('changes')) {
     return async ({ client }) => {
-      const session = await sessionHere(client, args);
+      const session = await findSessionForDirectory(client, args);
       return { ...common, kind: 'changes', session_id: session.id };
     };
   }
@@ -74,14 +76,14 @@ function refsIn(text: string): PushedRef[] {
  * The runtime that runs, else one of the command's own: also where that one works elsewhere, for
  * files and commits are read by any.
  */
-export async function asking<T>(
-  args: Args,
+export async function withPublishRuntime<T>(
+  args: CliArguments,
   ask: (at: At) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   const here = process.cwd();
   try {
-    await using reached = await reachProject(args, here, { signal });
+    await using reached = await connectProject(args, here, { signal });
     return await ask(reached);
   } catch (error) {
     if (args.has('socket-path') || !isTrlError(error, 'WORKSPACE_ESCAPE')) throw error;

@@ -2,25 +2,25 @@
 import type { Client, PublishCheckParams, PublishParams, PublishVerdict } from '../client/index.ts';
 import { checkTarget, takePublication } from '../local/index.ts';
 import { isTrlError, type TrlError } from '../errors.ts';
-import type { Args } from './args.ts';
-import { usage } from './args.ts';
-import { exitInterrupted, Interrupts } from './interrupts.ts';
-import { passphraseFromStdin } from './passphrase.ts';
+import type { CliArguments } from './args.ts';
+import { usageError } from './args.ts';
+import { interruptedExitCode, Interrupts } from './interrupts.ts';
+import { readPassphraseFromStdin } from './passphrase.ts';
 import { Progress } from './progress.ts';
-import { findingLines, summary, wayOut } from './publish-lines.ts';
-import { asking, targetOf } from './publish-target.ts';
-import { asPerson } from './passphrase.ts';
-import { say, sayJson } from './show.ts';
-import { Left, Terminal } from './terminal.ts';
+import { publishFindingLines, publishSummary, publishRemedy } from './publish-lines.ts';
+import { withPublishRuntime, parsePublishTarget } from './publish-target.ts';
+import { withPersonProof } from './passphrase.ts';
+import { printMessage, printJson } from './print.ts';
+import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
 
 /** What is not to leave as it is. */
 const exitBlocked = 1;
 
 /** Exit code 0 when it may leave, 1 when not, or when a person must look at it. */
-export function check(args: Args): Promise<number> {
+export function runPublishCheck(args: CliArguments): Promise<number> {
   return withInterrupts(async (signal) => {
-    const target = await targetOf(args, 'publish check');
-    const verdict = await asking(
+    const target = await parsePublishTarget(args, 'publish check');
+    const verdict = await withPublishRuntime(
       args,
       async (at) => decided(at.client, args, { params: await target(at), signal }),
       signal,
@@ -30,13 +30,13 @@ export function check(args: Args): Promise<number> {
 }
 
 /** Exit code 0 when all of it was written, 1 when it may not leave. */
-export function run(args: Args): Promise<number> {
+export function runPublishRun(args: CliArguments): Promise<number> {
   return withInterrupts(async (signal) => {
     const to = args.text('to');
-    if (to === undefined) throw usage('publish run', 'where to? --to DIR or --to FILE.tar');
+    if (to === undefined) throw usageError('publish run', 'where to? --to DIR or --to FILE.tar');
     checkTarget(to);
-    const target = await targetOf(args, 'publish run');
-    return asking(
+    const target = await parsePublishTarget(args, 'publish run');
+    return withPublishRuntime(
       args,
       async (at) => {
         const { client } = at;
@@ -54,15 +54,15 @@ export function run(args: Args): Promise<number> {
 
 async function published(
   client: Client,
-  args: Args,
+  args: CliArguments,
   { params, to }: { readonly params: PublishParams; readonly to: string },
 ): Promise<number> {
   try {
     const answer = await client.call('publish', params);
     takePublication(answer, to);
     const { directory: _, ...told } = answer;
-    if (args.has('json')) sayJson({ ...told, to });
-    else say(`${summary(answer)}; ${answer.files.length} written to ${to}`);
+    if (args.has('json')) printJson({ ...told, to });
+    else printMessage(`${publishSummary(answer)}; ${answer.files.length} written to ${to}`);
     return 0;
   } catch (error) {
     const verdict = isTrlError(error, 'PUBLICATION_BLOCKED') ? verdictIn(error) : null;
@@ -74,7 +74,7 @@ async function published(
 /** Commits leave by a push. */
 function leaving({ kind, ...rest }: PublishCheckParams): PublishParams {
   if (kind !== 'git' && kind !== 'staged') return { ...rest, kind };
-  throw usage('publish run', 'commits leave by "git push"; see: trl publish hook --install');
+  throw usageError('publish run', 'commits leave by "git push"; see: trl publish hook --install');
 }
 
 interface Asking {
@@ -85,13 +85,13 @@ interface Asking {
 /** With a person's yes where one is wanted and given. */
 async function decided(
   client: Client,
-  args: Args,
+  args: CliArguments,
   { params, signal }: Asking,
 ): Promise<PublishVerdict> {
   using progress = new Progress(!args.has('json'));
   const isAsking = args.has('accept');
   const proof = args.has('passphrase-stdin')
-    ? { passphrase: await passphraseFromStdin('publish check') }
+    ? { passphrase: await readPassphraseFromStdin('publish check') }
     : null;
   const ask = async (more: object): Promise<PublishVerdict> => {
     progress.begin('looking at what is to leave');
@@ -102,11 +102,11 @@ async function decided(
   const prove = async (more: object): Promise<PublishVerdict> => {
     if (proof !== null) return ask({ ...more, ...proof });
     progress.end();
-    return asPerson(client, signal, (own) => ask({ ...more, ...own }));
+    return withPersonProof(client, signal, (own) => ask({ ...more, ...own }));
   };
   if (args.has('evidence') && proof === null) {
     // Whoever has no terminal is no person, as far as that can be told.
-    using terminal = Terminal.open('show what was found');
+    using terminal = ControllingTerminal.open('show what was found');
     terminal.discard();
   }
   const verdict = args.has('evidence') ? await prove({ evidence: true }) : await ask({});
@@ -118,24 +118,24 @@ async function decided(
 /** Shows a person what was found; where one is enrolled, the passphrase is their yes. */
 async function askYes(client: Client, verdict: PublishVerdict, signal: AbortSignal): Promise<void> {
   const { enrolled } = await client.approvalStatus();
-  using terminal = Terminal.open('ask without --passphrase-stdin');
-  terminal.write(`${findingLines(verdict).join('\n')}\n\n`);
+  using terminal = ControllingTerminal.open('ask without --passphrase-stdin');
+  terminal.write(`${publishFindingLines(verdict).join('\n')}\n\n`);
   if (enrolled) return;
   const said = await terminal.line('Let it leave? Nobody is enrolled. Type yes: ', signal);
-  if (said.trim() !== 'yes') throw new Left();
+  if (said.trim() !== 'yes') throw new PromptCancelledError();
 }
 
-function tell(args: Args, verdict: PublishVerdict): number {
+function tell(args: CliArguments, verdict: PublishVerdict): number {
   const code = verdict.decision === 'pass' ? 0 : exitBlocked;
   if (args.has('json')) {
-    sayJson(verdict);
+    printJson(verdict);
     return code;
   }
-  const lines = findingLines(verdict);
+  const lines = publishFindingLines(verdict);
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
-  say(summary(verdict));
-  const way = wayOut(verdict);
-  if (way !== null) say(way);
+  printMessage(publishSummary(verdict));
+  const way = publishRemedy(verdict);
+  if (way !== null) printMessage(way);
   return code;
 }
 
@@ -154,8 +154,8 @@ async function withInterrupts(act: (signal: AbortSignal) => Promise<number>): Pr
   try {
     return await act(signal);
   } catch (error) {
-    if (!(error instanceof Left) && !signal.aborted) throw error;
-    say('nothing was let through');
-    return interrupts.exitCode ?? exitInterrupted;
+    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
+    printMessage('nothing was let through');
+    return interrupts.exitCode ?? interruptedExitCode;
   }
 }

@@ -7,21 +7,21 @@ import { once } from 'node:events';
 import type { KnownSecret } from '../redacted.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
-import { priorOf } from '../redaction/detect/prior.ts';
-import { redactionProfiles } from '../redaction/finding.ts';
+import { secretPriorOf } from '../redaction/detect/secret-prior.ts';
+import { redactionProfileNames } from '../redaction/secret-finding.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { openKnown } from '../redaction/known/open.ts';
+import { buildKnownIndex } from '../redaction/known/build-index.ts';
 import { checkMaskable } from '../redaction/known/maskable.ts';
-import { openRedactor, type OpenStream } from '../redaction/open.ts';
-import { spansOf } from '../redaction/spans.ts';
-import type { Redaction } from '../redaction/stream.ts';
-import { Tags } from '../redaction/tag.ts';
+import { openRedactor, type StreamRedactorOptions } from '../redaction/open-redactor.ts';
+import { findSecretSpans } from '../redaction/secret-spans.ts';
+import type { SecretReplacement } from '../redaction/stream-redactor.ts';
+import { RedactionTags } from '../redaction/redaction-tags.ts';
 import { version } from '../protocol/version.ts';
 import { LineReader } from '../protocol/lines.ts';
-import { usage, type Args } from './args.ts';
-import { tagKey } from './tag-key.ts';
+import { usageError, type CliArguments } from './args.ts';
+import { readTagKey } from './tag-key.ts';
 
-type Options = Omit<OpenStream, 'told'>;
+type Options = Omit<StreamRedactorOptions, 'onRedaction'>;
 
 /** Bytes of a file of known values: 256 of 64 KiB, as JSON may write them. */
 const knownBytesMax = 128 * 1024 * 1024;
@@ -30,39 +30,41 @@ const lineBytesMax = 256 * 1024 * 1024;
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** Standard input to standard output; the exit code is 0 whether something was hidden or not. */
-export async function redact(args: Args): Promise<number> {
+export async function runRedact(args: CliArguments): Promise<number> {
   const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('redact', 'it reads standard input and takes no words');
+  if (unwanted !== undefined) {
+    throw usageError('redact', 'it reads standard input and takes no words');
+  }
   const options = await optionsOf(args);
   return args.has('spans') ? spans(options) : filter(options, args.has('json'));
 }
 
-async function optionsOf(args: Args): Promise<Options> {
-  const asked = args.oneOf('profile', redactionProfiles);
+async function optionsOf(args: CliArguments): Promise<Options> {
+  const asked = args.oneOf('profile', redactionProfileNames);
   const { redaction } = await loadConfiguration({ env: process.env, version: version() });
-  const tags = new Tags(tagKey());
+  const tags = new RedactionTags(readTagKey());
   const file = args.text('known');
   const known = file === undefined ? [] : readKnown(file);
   const index = known.length === 0 ? null : indexOf(known, tags);
   const command = args.text('command');
-  const prior = command === undefined ? 'none' : priorOf(command);
+  const prior = command === undefined ? 'none' : secretPriorOf(command);
   const options = asked === undefined ? redaction : { ...redaction, profile: asked };
   return { options, prior, index, tags };
 }
 
-const indexOf = (known: readonly KnownSecret[], tags: Tags): KnownIndex =>
-  openKnown(known.map((one) => ({ ...one, tag: tags.of(one.value) })));
+const indexOf = (known: readonly KnownSecret[], tags: RedactionTags): KnownIndex =>
+  buildKnownIndex(known.map((one) => ({ ...one, tag: tags.of(one.value) })));
 
 async function filter(options: Options, json: boolean): Promise<number> {
-  const counts = new Map<string, { readonly redaction: Redaction; count: number }>();
-  const told = (redaction: Redaction): void => {
+  const counts = new Map<string, { readonly redaction: SecretReplacement; count: number }>();
+  const told = (redaction: SecretReplacement): void => {
     const { tag, finding } = redaction;
     const id = `${tag} ${finding.rule} ${finding.key ?? ''}`;
     const before = counts.get(id);
     if (before === undefined) counts.set(id, { redaction, count: 1 });
     else before.count += 1;
   };
-  const stream = openRedactor({ ...options, told });
+  const stream = openRedactor({ ...options, onRedaction: told });
   const { stdin, stdout } = process;
   const pass = async (bytes: Uint8Array): Promise<void> => {
     if (bytes.length > 0 && !stdout.write(bytes)) await once(stdout, 'drain');
@@ -84,8 +86,8 @@ async function spans(options: Options): Promise<number> {
     number += 1;
     if (line.trim() === '') continue;
     const { id, text, command } = readLine(line, number);
-    const prior = command === null ? options.prior : priorOf(command);
-    const found = spansOf({ ...options, prior }, text);
+    const prior = command === null ? options.prior : secretPriorOf(command);
+    const found = findSecretSpans({ ...options, prior }, text);
     const pairs = found.map(({ start, end }) => [start, end]);
     if (!process.stdout.write(`${JSON.stringify({ id, spans: pairs })}\n`)) {
       await once(process.stdout, 'drain');

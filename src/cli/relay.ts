@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import type { Client, ExecEnd, ExecStream } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
-import { feed } from './input.ts';
-import { exitInterrupted, type Interrupts } from './interrupts.ts';
-import { Output } from './output.ts';
-import type { OnBroken } from './output.ts';
+import { feedStdin } from './stdin.ts';
+import { interruptedExitCode, type Interrupts } from './interrupts.ts';
+import { StandardOutput } from './standard-output.ts';
+import type { OutputErrorHandler } from './standard-output.ts';
 import { Progress } from './progress.ts';
-import { sayAside, sayEnd, sayJson, sayWarnings } from './show.ts';
+import { printDimmed, printReceiptSummary, printJson, printWarnings } from './print.ts';
 
 /** What a shell reports of a program whose output nobody reads: 128 + SIGPIPE. */
 const brokenPipeCode = 141;
@@ -26,11 +26,11 @@ export interface RelayOptions {
   /** Whether an interruption ends the command too. */
   readonly cancels: boolean;
   /** Told how it ended, after everything else was said. */
-  readonly ended?: (end: ExecEnd) => void;
+  readonly onEnded?: (end: ExecEnd) => void;
 }
 
 /** Follows `stream` to its end; answers the exit code. */
-export async function relay(
+export async function relayCommand(
   client: Client,
   stream: ExecStream,
   interrupts: Interrupts,
@@ -42,35 +42,35 @@ export async function relay(
     // What became of it shows in how the stream ends.
     done.catch(() => {});
   };
-  const onBroken: OnBroken = (error) => {
+  const onBroken: OutputErrorHandler = (error) => {
     broken ??= error;
     quit();
   };
   // At a terminal the first Ctrl-C does what it does there: many programs finish up on it.
   const isTyped = process.stdin.isTTY || process.stderr.isTTY;
   interrupts.each((count) => {
-    const typed = isTyped && interrupts.exitCode === exitInterrupted ? 'INT' : undefined;
+    const typed = isTyped && interrupts.exitCode === interruptedExitCode ? 'INT' : undefined;
     quit(count === 1 ? typed : 'KILL');
   });
   const over = new AbortController();
   using _terminal = options.pty ? takeTerminal(client, stream) : null;
   const feeding = options.stdin
     ? stream.execId.then((id) =>
-        feed(client, id, { signal: over.signal, eof: true, lenient: true }),
+        feedStdin(client, id, { signal: over.signal, eof: true, lenient: true }),
       )
     : Promise.resolve();
   // A failure that matters shows in the stream as well.
   feeding.catch(() => {});
   try {
     const end = options.json ? await gather(stream) : await show(stream, options, onBroken);
-    if (!options.quiet) sayWarnings(end);
+    if (!options.quiet) printWarnings(end);
     if (!options.json && !options.quiet) {
-      sayEnd(end, {
+      printReceiptSummary(end, {
         interactive: process.stderr.isTTY && !options.pty,
-        changesAreTold: options.ended !== undefined,
+        changesAreTold: options.onEnded !== undefined,
       });
     }
-    options.ended?.(end);
+    options.onEnded?.(end);
     return interrupts.exitCode ?? codeOfBroken(broken) ?? end.exit_code;
   } catch (error) {
     const left = interrupts.exitCode ?? codeOfBroken(broken);
@@ -101,19 +101,19 @@ async function gather(stream: ExecStream): Promise<ExecEnd> {
   progress.begin('running');
   const receipt = await stream.collect();
   progress.clear();
-  sayJson(receipt);
+  printJson(receipt);
   return receipt;
 }
 
 async function show(
   stream: ExecStream,
   options: RelayOptions,
-  onBroken: OnBroken,
+  onBroken: OutputErrorHandler,
 ): Promise<ExecEnd> {
   const level = options.pty ? 'interactive' : options.display === true ? 'display' : 'text';
   const how = { raw: options.raw, level } as const;
-  using stdout = new Output(process.stdout, how, onBroken);
-  using stderr = new Output(process.stderr, how, onBroken);
+  using stdout = new StandardOutput(process.stdout, how, onBroken);
+  using stderr = new StandardOutput(process.stderr, how, onBroken);
   const outputs = { stdout, stderr };
   using progress = new Progress(!options.quiet && !options.pty);
   progress.begin('running');
@@ -126,10 +126,10 @@ async function show(
         progress.wrote(event.bytes);
       }
     } else if (event.type === 'gap') {
-      sayAside(`${event.to - event.from} bytes of output are missing here`);
+      printDimmed(`${event.to - event.from} bytes of output are missing here`);
     } else if (process.stderr.isTTY && !options.quiet && !options.pty) {
       const how = options.stdin ? '' : '; pass some with --stdin or a pipe';
-      sayAside(`${event.program} waits for input${how}`);
+      printDimmed(`${event.program} waits for input${how}`);
     }
   }
   await Promise.all([outputs.stdout.flush(), outputs.stderr.flush()]);

@@ -9,22 +9,22 @@ import type {
   StartOptions,
 } from '../client/index.ts';
 import { isTrlError, TrlError } from '../errors.ts';
-import { usage } from './args.ts';
-import type { Args } from './args.ts';
-import { sayChanges, waits } from './change-lines.ts';
-import { isPiped } from './input.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { printChanges, hasWaitingChanges } from './change-lines.ts';
+import { isStdinPiped } from './stdin.ts';
 import { Interrupts } from './interrupts.ts';
-import { checkSessionFlags, execParams, modeOf, sessionParams } from './options.ts';
-import { networkFor } from './network.ts';
+import { checkSessionFlags, execParams, readWorkspaceModeFlag, sessionParams } from './options.ts';
+import { networkSessionParams } from './network.ts';
 import { Progress } from './progress.ts';
 import { commandText } from './command-text.ts';
-import { findSession, reach, reachProject } from './reach.ts';
-import type { Reached } from './reach.ts';
-import { relay, terminalSize } from './relay.ts';
+import { findSessionByWord, connectRuntime, connectProject } from './runtime-connection.ts';
+import type { ProjectConnection } from './runtime-connection.ts';
+import { relayCommand, terminalSize } from './relay.ts';
 
-export async function run(args: Args): Promise<number> {
+export async function runSingleCommand(args: CliArguments): Promise<number> {
   if (args.words.length === 0) {
-    throw usage('run', 'there is no command; example: trl run -- ls -l');
+    throw usageError('run', 'there is no command; example: trl run -- ls -l');
   }
   const named = args.text('session');
   if (named !== undefined) {
@@ -43,7 +43,7 @@ export async function run(args: Args): Promise<number> {
 }
 
 /** A runtime that all share has no variable of this shell; one of the command's own has. */
-function withOwnVariable(args: Args, error: unknown): unknown {
+function withOwnVariable(args: CliArguments, error: unknown): unknown {
   if (!isTrlError(error, 'INVALID_PARAMS') || args.has('private')) return error;
   const name = args.all('env-key').find((one) => error.message.endsWith(`secrets set ${one}`));
   if (name === undefined || process.env[name] === undefined) return error;
@@ -52,14 +52,14 @@ function withOwnVariable(args: Args, error: unknown): unknown {
 }
 
 async function runIn(
-  args: Args,
+  args: CliArguments,
   named: string | undefined,
   interrupts: Interrupts,
 ): Promise<number> {
   const { signal } = interrupts;
   const cwd = workingDirectory(args);
   const pty = args.has('pty');
-  const stdin = pty || args.has('stdin') || isPiped();
+  const stdin = pty || args.has('stdin') || isStdinPiped();
   const ofCommand = commandParams(args, stdin);
   const { workspace_mode: mode } = ofCommand;
   using progress = new Progress(!args.has('quiet'));
@@ -73,7 +73,7 @@ async function runIn(
   const isAnswered = process.stdin.isTTY && process.stderr.isTTY;
   const ofSession = {
     ...sessionParams(args, cwd, client.ownsDaemon),
-    ...networkFor(args, text, isAnswered),
+    ...networkSessionParams(args, text, isAnswered),
   };
   progress.begin('preparing the session');
   await using place = await openSession(client, named, ofSession);
@@ -90,39 +90,39 @@ async function runIn(
     stdin,
     pty,
     cancels: true,
-    ended: (end: ExecEnd): void => {
+    onEnded: (end: ExecEnd): void => {
       // What waits is decided about later, in its session.
-      if (waits(end)) place.keep();
+      if (hasWaitingChanges(end)) place.keep();
       if (args.has('quiet') || args.has('json')) return;
       const isAll = args.has('verbose') || args.has('dry-run');
       const guides = isAll || process.stderr.isTTY;
-      sayChanges(end, { which: isAll ? 'all' : 'attention', guides, ends: client.ownsDaemon });
+      printChanges(end, { which: isAll ? 'all' : 'attention', guides, ends: client.ownsDaemon });
     },
   };
   try {
-    return await relay(client, stream, interrupts, how);
+    return await relayCommand(client, stream, interrupts, how);
   } catch (error) {
     // Loaded only here: most commands are asked about by nobody.
-    const { askHere } = await import('./asking.ts');
+    const { askAtTerminal } = await import('./terminal-approval.ts');
     const waits = isTrlError(error, 'APPROVAL_REQUIRED');
-    const execId = await askHere(client, error, signal).catch((refused: unknown) => {
+    const execId = await askAtTerminal(client, error, signal).catch((refused: unknown) => {
       // What nobody answered here waits on in its session.
       place.keep(waits && !signal.aborted && !isTrlError(refused, 'APPROVAL_DENIED'));
       throw signal.aborted ? signal.reason : refused;
     });
     await using asked = client.attach(execId, { cancelOnAbort: true });
-    return await relay(client, asked, interrupts, how);
+    return await relayCommand(client, asked, interrupts, how);
   }
 }
 
 /** A session that is named has its directory already. */
 async function reachFor(
-  args: Args,
+  args: CliArguments,
   cwd: string | null,
   signal: AbortSignal,
-): Promise<Pick<Reached, 'client' | typeof Symbol.asyncDispose>> {
-  if (cwd !== null) return reachProject(args, cwd, { signal });
-  const client = await reach(args, { signal });
+): Promise<Pick<ProjectConnection, 'client' | typeof Symbol.asyncDispose>> {
+  if (cwd !== null) return connectProject(args, cwd, { signal });
+  const client = await connectRuntime(args, { signal });
   return { client, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
@@ -134,9 +134,9 @@ function nowhereToStage(): TrlError {
 }
 
 /** What `run` and `exec start` have in common. */
-export function commandParams(args: Args, stdin: boolean): StartOptions {
+export function commandParams(args: CliArguments, stdin: boolean): StartOptions {
   const { env, ...params } = execParams(args);
-  const mode = modeOf(args);
+  const mode = readWorkspaceModeFlag(args);
   const term = process.env['TERM'];
   const terminal = args.has('pty') && term !== undefined ? { TERM: term } : {};
   return {
@@ -162,7 +162,9 @@ async function openSession(
 ): Promise<Place> {
   let kept = named !== undefined;
   const session =
-    named === undefined ? await client.createSession(params) : await findSession(client, named);
+    named === undefined
+      ? await client.createSession(params)
+      : await findSessionByWord(client, named);
   return {
     session,
     keep: (keeps = true) => {
@@ -178,7 +180,7 @@ async function openSession(
 }
 
 /** The absolute path that `--cwd` names, else this directory. */
-export function workingDirectory(args: Args): string {
+export function workingDirectory(args: CliArguments): string {
   const asked = args.text('cwd');
   if (asked === undefined) {
     return process.cwd();

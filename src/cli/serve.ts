@@ -3,17 +3,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { daemonCommand, daemonEnvironment, endOnDemand } from '../local/index.ts';
-import type { Args } from './args.ts';
+import type { CliArguments } from './args.ts';
 
-export async function serve(args: Args): Promise<number> {
+export async function runServe(args: CliArguments): Promise<number> {
   return becomeDaemon('serve', args);
 }
 
-export async function stdio(args: Args): Promise<number> {
+export async function runStdio(args: CliArguments): Promise<number> {
   return becomeDaemon('stdio', args);
 }
 
-async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number> {
+async function becomeDaemon(verb: 'serve' | 'stdio', args: CliArguments): Promise<number> {
   const socketPath = args.text('socket-path');
   if (verb === 'serve') await endOnDemand();
   const argv = [
@@ -36,7 +36,7 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number
   return supervise(argv);
 }
 
-function httpFlags(args: Args): readonly string[] {
+function httpFlags(args: CliArguments): readonly string[] {
   return (['http', 'http-cert', 'http-key', 'http-host', 'http-origin'] as const).flatMap((name) =>
     args.all(name).flatMap((value) => [`--${name}`, value]),
   );

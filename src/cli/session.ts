@@ -1,35 +1,35 @@
 /** `trl session …`. */
 import type { SessionView } from '../client/index.ts';
-import { usage } from './args.ts';
-import type { Args } from './args.ts';
-import { askHere } from './asking.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { askAtTerminal } from './terminal-approval.ts';
 import { Interrupts } from './interrupts.ts';
 import { execParams, sessionParams } from './options.ts';
 import { quoteWord } from '../quote.ts';
-import { findSession, reach, trusted } from './reach.ts';
-import { relay, terminalSize } from './relay.ts';
+import { findSessionByWord, connectRuntime, trustProjectOf } from './runtime-connection.ts';
+import { relayCommand, terminalSize } from './relay.ts';
 import { workingDirectory } from './run.ts';
-import { sayJson, sayTable } from './show.ts';
+import { printJson, printTable } from './print.ts';
 
-export async function create(args: Args): Promise<number> {
+export async function runSessionCreate(args: CliArguments): Promise<number> {
   const cwd = workingDirectory(args);
   const params = { ...sessionParams(args, cwd), ...execParams(args) };
-  await using client = await reach(args);
-  if (params.working_dir !== undefined) await trusted(client, cwd);
+  await using client = await connectRuntime(args);
+  if (params.working_dir !== undefined) await trustProjectOf(client, cwd);
   const session = await client.createSession(params);
   if (args.has('json')) {
-    sayJson(await session.info());
+    printJson(await session.info());
   } else {
     process.stdout.write(`${session.id}\n`);
   }
   return 0;
 }
 
-export async function list(args: Args): Promise<number> {
-  await using client = await reach(args);
+export async function runSessionList(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
   const sessions = await client.sessions();
   if (args.has('json')) {
-    sayJson({ sessions });
+    printJson({ sessions });
     return 0;
   }
   const rows = sessions.map((view) => [
@@ -39,43 +39,45 @@ export async function list(args: Args): Promise<number> {
     view.last_activity,
     view.working_dir,
   ]);
-  sayTable(['SESSION', 'NAME', 'STATE', 'LAST ACTIVITY', 'DIRECTORY'], rows);
+  printTable(['SESSION', 'NAME', 'STATE', 'LAST ACTIVITY', 'DIRECTORY'], rows);
   return 0;
 }
 
-export async function info(args: Args): Promise<number> {
-  await using client = await reach(args);
-  const view = await (await findSession(client, only(args, 'session info'))).info();
+export async function runSessionInfo(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
+  const view = await (
+    await findSessionByWord(client, requireSingleWord(args, 'session info'))
+  ).info();
   if (args.has('json')) {
-    sayJson(view);
+    printJson(view);
   } else {
-    sayTable(['FIELD', 'VALUE'], rowsOf(view));
+    printTable(['FIELD', 'VALUE'], rowsOf(view));
   }
   return 0;
 }
 
-export async function destroy(args: Args): Promise<number> {
+export async function runSessionDestroy(args: CliArguments): Promise<number> {
   if (args.words.length === 0) {
-    throw usage('session destroy', 'which session? see: trl session list');
+    throw usageError('session destroy', 'which session? see: trl session list');
   }
-  await using client = await reach(args);
+  await using client = await connectRuntime(args);
   const destroyed: string[] = [];
   for (const word of args.words) {
-    const session = await findSession(client, word);
+    const session = await findSessionByWord(client, word);
     await session.destroy({ force: args.has('force') });
     destroyed.push(session.id);
   }
   if (args.has('json')) {
-    sayJson({ destroyed });
+    printJson({ destroyed });
   }
   return 0;
 }
 
 /** An interactive shell beside the session's commands; it ends with this terminal. */
-export async function attach(args: Args): Promise<number> {
+export async function runSessionAttach(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
-  await using client = await reach(args, { signal: interrupts.signal });
-  const session = await findSession(client, only(args, 'session attach'));
+  await using client = await connectRuntime(args, { signal: interrupts.signal });
+  const session = await findSessionByWord(client, requireSingleWord(args, 'session attach'));
   const view = await session.info();
   const shell = quoteWord(view.shell_resolved ?? view.shell);
   const execId = await session
@@ -84,9 +86,9 @@ export async function attach(args: Args): Promise<number> {
       stdin_open: true,
       env: { TERM: process.env['TERM'] ?? 'dumb' },
     })
-    .catch((error: unknown) => askHere(client, error, interrupts.signal));
+    .catch((error: unknown) => askAtTerminal(client, error, interrupts.signal));
   await using stream = client.attach(execId, { cancelOnAbort: true });
-  return await relay(client, stream, interrupts, {
+  return await relayCommand(client, stream, interrupts, {
     json: args.has('json'),
     raw: args.has('raw'),
     quiet: true,
@@ -97,13 +99,13 @@ export async function attach(args: Args): Promise<number> {
 }
 
 /** The one word of a verb that takes one; `list` is the verb beside it that tells what there is. */
-export function only(args: Args, verb: string, list = 'list'): string {
+export function requireSingleWord(args: CliArguments, verb: string, list = 'list'): string {
   const [word, unwanted] = args.words;
   if (word === undefined) {
-    throw usage(verb, `which one? see: trl ${verb.split(' ')[0]} ${list}`);
+    throw usageError(verb, `which one? see: trl ${verb.split(' ')[0]} ${list}`);
   }
   if (unwanted !== undefined) {
-    throw usage(verb, `it takes one word, got "${unwanted}" too`);
+    throw usageError(verb, `it takes one word, got "${unwanted}" too`);
   }
   return word;
 }

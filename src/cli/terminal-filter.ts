@@ -11,7 +11,12 @@
  *
  * Sequences as in ECMA-48 and xterm's ctlseqs, states as in VT500 parsers (vt100.net/emu).
  */
-import { passCsi, passEscape, passOsc, type Level } from './control-sequences.ts';
+import {
+  filterCsiSequence,
+  filterEscapeSequence,
+  filterOscSequence,
+  type TerminalAccessLevel,
+} from './control-sequences.ts';
 import type { TerminalModes } from './terminal-modes.ts';
 import { TextSequences } from './text-sequences.ts';
 
@@ -42,7 +47,7 @@ type State =
   | 'string';
 
 export class TerminalFilter {
-  readonly #level: Level;
+  readonly #level: TerminalAccessLevel;
   readonly #modes: TerminalModes | null;
   readonly #text: TextSequences | null;
   readonly #isPlain: (byte: number) => boolean;
@@ -59,7 +64,7 @@ export class TerminalFilter {
   #out: number[] = [];
 
   /** @param modes is told of what passes, which it may have to put back */
-  constructor(level: Level, modes: TerminalModes | null = null) {
+  constructor(level: TerminalAccessLevel, modes: TerminalModes | null = null) {
     this.#level = level;
     this.#modes = modes;
     this.#text = level === 'text' ? new TextSequences() : null;
@@ -192,7 +197,7 @@ export class TerminalFilter {
       this.#enter('string');
     } else {
       const sequence = this.#sequence(byte);
-      const passed = passEscape(sequence, this.#level);
+      const passed = filterEscapeSequence(sequence, this.#level);
       this.#enter('ground');
       if (passed !== null) this.#modes?.escape(sequence);
       this.#emit(passed);
@@ -206,7 +211,9 @@ export class TerminalFilter {
     }
     const sequence = this.#sequence(byte);
     const passed =
-      this.#level === 'text' ? (this.#text?.csi(sequence) ?? null) : passCsi(sequence, this.#level);
+      this.#level === 'text'
+        ? (this.#text?.csi(sequence) ?? null)
+        : filterCsiSequence(sequence, this.#level);
     this.#enter('ground');
     // Without the introducer, ESC and "[".
     if (passed !== null) this.#modes?.csi(passed.slice(2));
@@ -238,7 +245,7 @@ export class TerminalFilter {
 
   #endString(): void {
     const sequence = this.#sequence();
-    const passed = this.#state === 'osc' ? passOsc(sequence, this.#level) : null;
+    const passed = this.#state === 'osc' ? filterOscSequence(sequence, this.#level) : null;
     this.#enter('ground');
     if (passed !== null) this.#modes?.osc(sequence);
     this.#emit(passed);

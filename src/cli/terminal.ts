@@ -17,9 +17,9 @@ const leaves = new Set(['\x03', '\x1c', '\x04']);
 const restMs = 50;
 
 /** The person at the terminal wants to leave. */
-export class Left extends Error {}
+export class PromptCancelledError extends Error {}
 
-export class Terminal implements Disposable {
+export class ControllingTerminal implements Disposable {
   /** Opened apart from the keys: that one does not block, so long text would be cut. */
   readonly #out: number;
   readonly #keys: ReadStream;
@@ -48,9 +48,12 @@ export class Terminal implements Disposable {
   }
 
   /** @throws TrlError INVALID_PARAMS when this process has no terminal */
-  static open(why: string): Terminal {
+  static open(why: string): ControllingTerminal {
     try {
-      return new Terminal(openSync('/dev/tty', 'w'), new ReadStream(openSync('/dev/tty', 'r')));
+      return new ControllingTerminal(
+        openSync('/dev/tty', 'w'),
+        new ReadStream(openSync('/dev/tty', 'r')),
+      );
     } catch (cause) {
       throw new TrlError('INVALID_PARAMS', `Cannot ${why}: there is no terminal`, { cause });
     }
@@ -84,10 +87,10 @@ export class Terminal implements Disposable {
         signal?.throwIfAborted();
         const key = this.#typed.shift();
         if (key !== undefined) {
-          if (leaves.has(key)) throw new Left();
+          if (leaves.has(key)) throw new PromptCancelledError();
           return key;
         }
-        if (this.#ended) throw new Left();
+        if (this.#ended) throw new PromptCancelledError();
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });

@@ -4,26 +4,31 @@
  */
 import { homedir } from 'node:os';
 import { isTrlError, TrlError } from '../errors.ts';
-import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
-import { allRoles, needsPerson, type Proof, type TokenRecord } from '../identity/record.ts';
+import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
+import {
+  allRoles,
+  needsPerson,
+  type PersonProof,
+  type TokenRecord,
+} from '../identity/token-record.ts';
 import { Tokens, tokensFile } from '../identity/tokens.ts';
-import { usage } from './args.ts';
-import type { Args } from './args.ts';
-import { record } from './audit-record.ts';
-import { exitInterrupted, Interrupts } from './interrupts.ts';
-import { passphraseFromStdin, withPassphrase } from './passphrase.ts';
-import { only } from './session.ts';
-import { say, sayJson, sayTable } from './show.ts';
-import { Left, Terminal } from './terminal.ts';
-import { durationWanted, parseDuration } from './units.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { recordCliAction } from './audit-record.ts';
+import { interruptedExitCode, Interrupts } from './interrupts.ts';
+import { readPassphraseFromStdin, withPassphrase } from './passphrase.ts';
+import { requireSingleWord } from './session.ts';
+import { printMessage, printJson, printTable } from './print.ts';
+import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { durationFlagHint, parseDuration } from './units.ts';
 
 const verb = 'token create';
 
 /** The token alone on standard output: it is shown this once. */
-export async function create(args: Args): Promise<number> {
+export async function runTokenCreate(args: CliArguments): Promise<number> {
   const roles = rolesOf(args);
-  const lastsMs = args.read('expires', parseDuration, durationWanted);
-  if (lastsMs === 0) throw usage(verb, '"--expires" must be longer than nothing');
+  const lastsMs = args.read('expires', parseDuration, durationFlagHint);
+  if (lastsMs === 0) throw usageError(verb, '"--expires" must be longer than nothing');
   const name = args.text('name') ?? null;
   using interrupts = new Interrupts();
   const { signal } = interrupts;
@@ -32,37 +37,39 @@ export async function create(args: Args): Promise<number> {
     const expiresAt = lastsMs === undefined ? null : Date.now() + lastsMs;
     const told = { method: 'token.create', name, roles, proof, expires_at: expiresAt };
     // Who may speak to the runtime is a change of policy: it is on disk before it is one.
-    await record(verb, { kind: 'call.requested', data: told });
+    await recordCliAction(verb, { kind: 'call.requested', data: told });
     const made = tokens().create({ name, roles, expiresAt, proof });
-    await record(verb, { kind: 'call.done', data: { ...told, token_id: made.record.id } });
+    await recordCliAction(verb, { kind: 'call.done', data: { ...told, token_id: made.record.id } });
     sayCreated(args, made);
     return 0;
   } catch (error) {
-    if (!(error instanceof Left) && !signal.aborted) throw error;
-    say('no token was made');
-    return interrupts.exitCode ?? exitInterrupted;
+    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
+    printMessage('no token was made');
+    return interrupts.exitCode ?? interruptedExitCode;
   }
 }
 
 function sayCreated(
-  args: Args,
+  args: CliArguments,
   { record: made, token }: { readonly record: TokenRecord; readonly token: string },
 ): void {
-  if (args.has('json')) sayJson({ token, ...viewOf(made) });
+  if (args.has('json')) printJson({ token, ...viewOf(made) });
   else process.stdout.write(`${token}\n`);
   const until =
     made.expiresAt === null ? 'until it is revoked' : `until ${isoTime(made.expiresAt)}`;
-  say(`${made.id} may act as ${made.roles.join(', ')} ${until}; it is not shown again`);
+  printMessage(`${made.id} may act as ${made.roles.join(', ')} ${until}; it is not shown again`);
   if (made.proof !== 'same_uid') return;
-  say('nothing but your uid proves a person by it: set a passphrase first (trl approvals enroll)');
+  printMessage(
+    'nothing but your uid proves a person by it: set a passphrase first (trl approvals enroll)',
+  );
 }
 
-export async function list(args: Args): Promise<number> {
+export async function runTokenList(args: CliArguments): Promise<number> {
   const found = tokens()
     .all()
     .filter(({ revokedAt }) => revokedAt === null);
   if (args.has('json')) {
-    sayJson({ tokens: found.map(viewOf) });
+    printJson({ tokens: found.map(viewOf) });
     return 0;
   }
   const rows = found.map((one) => [
@@ -73,35 +80,35 @@ export async function list(args: Args): Promise<number> {
     one.expiresAt === null ? 'never' : isoTime(one.expiresAt),
     stateOf(one),
   ]);
-  sayTable(['TOKEN', 'NAME', 'ROLES', 'CREATED', 'EXPIRES', 'STATE'], rows);
+  printTable(['TOKEN', 'NAME', 'ROLES', 'CREATED', 'EXPIRES', 'STATE'], rows);
   return 0;
 }
 
-export async function revoke(args: Args): Promise<number> {
-  const named = only(args, 'token revoke');
+export async function runTokenRevoke(args: CliArguments): Promise<number> {
+  const named = requireSingleWord(args, 'token revoke');
   const found = tokens().revoke(named);
   const data = { method: 'token.revoke', token_id: found.id, name: found.name, roles: found.roles };
   // It takes away: that it cannot be told just now keeps it from nothing.
-  await record('token revoke', { kind: 'call.done', data }).catch((error: unknown) => {
+  await recordCliAction('token revoke', { kind: 'call.done', data }).catch((error: unknown) => {
     if (!isTrlError(error)) throw error;
-    say(error.message);
+    printMessage(error.message);
   });
-  if (args.has('json')) sayJson(viewOf(found));
-  else say(`${found.id} is revoked: it is refused from now on, and what it has open ends`);
+  if (args.has('json')) printJson(viewOf(found));
+  else printMessage(`${found.id} is revoked: it is refused from now on, and what it has open ends`);
   return 0;
 }
 
 const tokens = (): Tokens => new Tokens(tokensFile(process.env, homedir()));
 
-function rolesOf(args: Args): TokenRecord['roles'] {
+function rolesOf(args: CliArguments): TokenRecord['roles'] {
   const roles = args.all('role').map((word) => {
     const role = allRoles.find((one) => one === word);
     if (role === undefined) {
-      throw usage(verb, `"--role" must be ${allRoles.join(', ')}, got "${word}"`);
+      throw usageError(verb, `"--role" must be ${allRoles.join(', ')}, got "${word}"`);
     }
     return role;
   });
-  if (roles.length === 0) throw usage(verb, `name a --role: ${allRoles.join(', ')}`);
+  if (roles.length === 0) throw usageError(verb, `name a --role: ${allRoles.join(', ')}`);
   return roles;
 }
 
@@ -111,33 +118,35 @@ function rolesOf(args: Args): TokenRecord['roles'] {
  * @throws TrlError `AUTH_FAILED` for a wrong passphrase, and where nobody is enrolled and policy
  *   wants a person proved; Left
  */
-async function prove(args: Args, signal: AbortSignal): Promise<Proof> {
-  const enrolment = new Enrolment(enrolmentPlaces(process.env, homedir()));
+async function prove(args: CliArguments, signal: AbortSignal): Promise<PersonProof> {
+  const enrolment = new Enrolment(enrolmentFiles(process.env, homedir()));
   if (enrolment.approver() === null) {
     const isGiven = args.has('passphrase-stdin');
-    if (isGiven) throw usage(verb, 'nobody is enrolled: there is none to give');
+    if (isGiven) throw usageError(verb, 'nobody is enrolled: there is none to give');
     if (await isSameUidAllowed()) return 'same_uid';
     const why = 'policy wants the person proved; run: trl approvals enroll';
     throw new TrlError('AUTH_FAILED', `Cannot create the token: ${why}`);
   }
-  const verify = async (passphrase: string): Promise<Proof> => {
+  const verify = async (passphrase: string): Promise<PersonProof> => {
     if (await enrolment.verify(passphrase)) return 'passphrase';
     throw new TrlError('AUTH_FAILED', 'Cannot create the token: the passphrase is wrong');
   };
   if (args.has('passphrase-stdin')) {
-    return verify(await passphraseFromStdin(verb));
+    return verify(await readPassphraseFromStdin(verb));
   }
-  using terminal = Terminal.open('create a token of this role without --passphrase-stdin');
+  using terminal = ControllingTerminal.open(
+    'create a token of this role without --passphrase-stdin',
+  );
   return await withPassphrase(terminal, { prompt: 'Passphrase: ', signal }, verify);
 }
 
 /** By the policy that a runtime of this user starts with; one that runs goes by its own. */
 async function isSameUidAllowed(): Promise<boolean> {
   const { loadPolicy } = await import('../policy/files/load.ts');
-  const { isBaseName } = await import('../policy/policy.ts');
+  const { isPolicyBaseName } = await import('../policy/policy.ts');
   const { version } = await import('../protocol/version.ts');
   const chosen = process.env['TRL_POLICY'];
-  const choice = chosen && (isBaseName(chosen) ? { base: chosen } : { file: chosen });
+  const choice = chosen && (isPolicyBaseName(chosen) ? { base: chosen } : { file: chosen });
   const policy = loadPolicy({
     fallback: 'auto',
     version: version(),

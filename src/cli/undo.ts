@@ -1,88 +1,93 @@
 /** `trl undo` and `trl snapshot …`: what was recorded of commands, and the way back. */
 import type {
   Client,
-  Restored,
+  RestoreAnswer,
   SnapshotGetParams,
   SnapshotRecord,
   SnapshotView,
 } from '../client/index.ts';
-import type { Args } from './args.ts';
-import { usage } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { usageError } from './args.ts';
 import { changeLines } from './change-lines.ts';
-import { pathsOf } from './here.ts';
+import { toWirePaths } from './current-directory.ts';
 import { Progress } from './progress.ts';
-import { findExec, findSession, reachRecords, toExecId } from './reach.ts';
-import { only } from './session.ts';
-import { say, sayJson, sayTable } from './show.ts';
-import { countWanted, parseCount } from './units.ts';
-import { visible } from './visible.ts';
+import {
+  findExecByWord,
+  findSessionByWord,
+  connectRecords,
+  parseExecId,
+} from './runtime-connection.ts';
+import { requireSingleWord } from './session.ts';
+import { printMessage, printJson, printTable } from './print.ts';
+import { countFlagHint, parseCount } from './units.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
 /** Exit code 0 when all was taken back, 1 when somebody stands in the way or there was nothing. */
-export async function undo(args: Args): Promise<number> {
+export async function runUndo(args: CliArguments): Promise<number> {
   const [word, ...words] = args.words;
-  if (word === undefined) throw usage('undo', 'which command? see: trl snapshot list');
-  const named = toExecId(word);
+  if (word === undefined) throw usageError('undo', 'which command? see: trl snapshot list');
+  const named = parseExecId(word);
   using progress = new Progress(true);
   progress.begin('taking back');
-  await using client = await reachRecords(args);
-  const execId = await findExec(client, named);
-  const params = { exec_id: execId, dry_run: args.has('dry-run'), ...pathsOf(words) };
+  await using client = await connectRecords(args);
+  const execId = await findExecByWord(client, named);
+  const params = { exec_id: execId, dry_run: args.has('dry-run'), ...toWirePaths(words) };
   const answer = await client.call('exec.undo', params);
   progress.end();
   const code = told(args, answer, 'undo');
   return typeof answer.nothing === 'string' ? 1 : code;
 }
 
-export async function restore(args: Args): Promise<number> {
+export async function runSnapshotRestore(args: CliArguments): Promise<number> {
   const [word, ...words] = args.words;
-  if (word === undefined) throw usage('snapshot restore', 'which one? see: trl snapshot list');
+  if (word === undefined) throw usageError('snapshot restore', 'which one? see: trl snapshot list');
   using progress = new Progress(true);
   progress.begin('restoring');
-  await using client = await reachRecords(args);
+  await using client = await connectRecords(args);
   const params = {
     ...(await targetOf(client, word)),
     dry_run: args.has('dry-run'),
-    ...pathsOf(words),
+    ...toWirePaths(words),
   };
   const answer = await client.call('snapshot.restore', params);
   progress.end();
   return told(args, answer, 'restore');
 }
 
-function told(args: Args, answer: Restored, verb: string): number {
+function told(args: CliArguments, answer: RestoreAnswer, verb: string): number {
   const { restored, conflicts, impossible, totals, dry_run: isDry } = answer;
   const code = totals.conflicts + totals.impossible > 0 ? 1 : 0;
   if (args.has('json')) {
-    sayJson(answer);
+    printJson(answer);
     return code;
   }
   if (typeof answer.nothing === 'string') {
-    say(`nothing to ${verb}: ${answer.nothing}`);
+    printMessage(`nothing to ${verb}: ${answer.nothing}`);
     return code;
   }
   const count = (total: number): string => (total === 1 ? '1 path' : `${total} paths`);
   const lines = changeLines(restored, totals.restored);
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
-  say(`${count(totals.restored)} ${isDry ? 'would be restored' : 'restored'}`);
+  printMessage(`${count(totals.restored)} ${isDry ? 'would be restored' : 'restored'}`);
   for (const [changes, total, why] of [
     [conflicts, totals.conflicts, 'changed by somebody since, so theirs stands'],
     [impossible, totals.impossible, 'not possible, since the old content was not kept'],
   ] as const) {
     if (total === 0) continue;
-    say(`${count(total)} ${why}:`);
+    printMessage(`${count(total)} ${why}:`);
     for (const line of changeLines(changes, total)) process.stderr.write(`${line}\n`);
   }
   return code;
 }
 
-export async function list(args: Args): Promise<number> {
+export async function runSnapshotList(args: CliArguments): Promise<number> {
   const [dir, unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('snapshot list', 'it takes one directory at most');
-  const limit = args.read('limit', parseCount, countWanted);
-  await using client = await reachRecords(args);
+  if (unwanted !== undefined) throw usageError('snapshot list', 'it takes one directory at most');
+  const limit = args.read('limit', parseCount, countFlagHint);
+  await using client = await connectRecords(args);
   const word = args.text('session');
-  const session = word === undefined ? null : await findSession(client, word);
-  const [place] = pathsOf([dir ?? '.']).paths ?? [];
+  const session = word === undefined ? null : await findSessionByWord(client, word);
+  const [place] = toWirePaths([dir ?? '.']).paths ?? [];
   const answer = await client.call('snapshot.list', {
     ...(session === null ? {} : { session_id: session.id }),
     // Of a session: all, unless a directory is named as well.
@@ -90,7 +95,7 @@ export async function list(args: Args): Promise<number> {
     ...(limit === undefined ? {} : { limit }),
   });
   if (args.has('json')) {
-    sayJson(answer);
+    printJson(answer);
     return 0;
   }
   const rows = answer.snapshots.map((one) => [
@@ -98,9 +103,9 @@ export async function list(args: Args): Promise<number> {
     one.at,
     countsOf(one),
     one.undone ? 'undone' : one.mode,
-    visible(one.command),
+    escapeHiddenText(one.command),
   ]);
-  sayTable(['EXECUTION', 'ENDED', 'CHANGES', 'MODE', 'COMMAND'], rows);
+  printTable(['EXECUTION', 'ENDED', 'CHANGES', 'MODE', 'COMMAND'], rows);
   return 0;
 }
 
@@ -119,45 +124,45 @@ function countsOf({ counts, states }: SnapshotView): string {
   return parts.length === 0 ? '-' : parts.join(' ');
 }
 
-export async function show(args: Args): Promise<number> {
-  const word = only(args, 'snapshot show');
+export async function runSnapshotShow(args: CliArguments): Promise<number> {
+  const word = requireSingleWord(args, 'snapshot show');
   const [, exec, path] = /^(x-[0-9a-f…]*):(.+)$/s.exec(word) ?? [];
   if (exec !== undefined && path !== undefined) return showContent(args, exec, path);
-  await using client = await reachRecords(args);
+  await using client = await connectRecords(args);
   const record = await client.call('snapshot.get', await targetOf(client, word));
   if (args.has('json')) {
-    sayJson(record);
+    printJson(record);
     return 0;
   }
-  sayTable(['FIELD', 'VALUE'], fieldsOf(record));
+  printTable(['FIELD', 'VALUE'], fieldsOf(record));
   const lines = changeLines(record.changes, record.changes_total);
   if (lines.length > 0) process.stdout.write(`\n${lines.join('\n')}\n`);
   return 0;
 }
 
 /** The content that a command left at a path, byte for byte but for secrets. */
-async function showContent(args: Args, exec: string, path: string): Promise<number> {
-  await using client = await reachRecords(args);
-  const execId = await findExec(client, exec);
+async function showContent(args: CliArguments, exec: string, path: string): Promise<number> {
+  await using client = await connectRecords(args);
+  const execId = await findExecByWord(client, exec);
   const { content } = await client.call('snapshot.get', {
     exec_id: execId,
     content: path,
     limit: 1,
   });
-  if (args.has('json')) sayJson(content);
+  if (args.has('json')) printJson(content);
   else if (content?.base64 != null) process.stdout.write(Buffer.from(content.base64, 'base64'));
   else {
     const why = content === null ? 'it left no file there' : 'it is too large, or was not kept';
-    say(`no content of ${visible(path)}: ${why}`);
+    printMessage(`no content of ${escapeHiddenText(path)}: ${why}`);
   }
   return content?.base64 == null ? 1 : 0;
 }
 
 const fieldsOf = (record: SnapshotRecord): string[][] => [
-  ['command', visible(record.command)],
+  ['command', escapeHiddenText(record.command)],
   ['execution', record.exec_id],
   ['session', record.session_id],
-  ['workspace', visible(record.path)],
+  ['workspace', escapeHiddenText(record.path)],
   ['ended', record.at],
   ['before', record.before],
   ['after', record.after],
@@ -169,7 +174,7 @@ const fieldsOf = (record: SnapshotRecord): string[][] => [
 type Target = Pick<SnapshotGetParams, 'exec_id' | 'id'>;
 
 async function targetOf(client: Client, word: string): Promise<Target> {
-  return isTree(word) ? { id: word } : { exec_id: await findExec(client, word) };
+  return isTree(word) ? { id: word } : { exec_id: await findExecByWord(client, word) };
 }
 
 function isTree(word: string): word is NonNullable<Target['id']> {

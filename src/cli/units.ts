@@ -1,21 +1,21 @@
 /** Durations, sizes and counts as people write them. */
 
-import { durationsMs, sizesBytes } from '../policy/files/units.ts';
+import { durationUnitsMs, sizeUnitsBytes } from '../policy/files/quantities.ts';
 
-export const durationWanted = 'a duration such as 500ms, 30s, 5m, 1h or 30d';
-export const sizeWanted = 'a size in bytes such as 4096, 64k, 100m or 2g';
-export const countWanted = 'a whole number';
+export const durationFlagHint = 'a duration such as 500ms, 30s, 5m, 1h or 30d';
+export const sizeFlagHint = 'a size in bytes such as 4096, 64k, 100m or 2g';
+export const countFlagHint = 'a whole number';
 
 /** `30s`, `1.5m`, `500ms`; a number alone is seconds. In `ms`, `null` when it is none. */
 export function parseDuration(text: string): number | null {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/i.exec(text) ?? [];
-  return scaled(number, durationsMs.get(unit.toLowerCase() || 's'));
+  return scaled(number, durationUnitsMs.get(unit.toLowerCase() || 's'));
 }
 
 /** `2g`, `1.5M`, `64KiB`; powers of 1024. In `bytes`, `null` when it is none. */
 export function parseSize(text: string): number | null {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
-  return scaled(number, sizesBytes.get(unit.toLowerCase()));
+  return scaled(number, sizeUnitsBytes.get(unit.toLowerCase()));
 }
 
 export function parseCount(text: string): number | null {

@@ -1,5 +1,5 @@
 /** What a verb of the command line is, and the flags that several take. */
-import type { Args } from './args.ts';
+import type { CliArguments } from './args.ts';
 import type { FlagName } from './flags.ts';
 
 export interface Verb {
@@ -11,11 +11,11 @@ export interface Verb {
   /** What a shell completes for a word. */
   readonly complete?: readonly string[];
   /** Answers the function that does it; that one answers the exit code. */
-  readonly load: () => Promise<(args: Args) => Promise<number>>;
+  readonly load: () => Promise<(args: CliArguments) => Promise<number>>;
 }
 
 /** Bounds a session may set for its commands. */
-export const bounds: readonly FlagName[] = [
+export const boundFlags: readonly FlagName[] = [
   'timeout',
   'memory',
   'cpu',
@@ -23,9 +23,9 @@ export const bounds: readonly FlagName[] = [
   'file-size',
   'open-files',
 ];
-export const limits: readonly FlagName[] = [...bounds, 'idle-timeout'];
+export const limitFlags: readonly FlagName[] = [...boundFlags, 'idle-timeout'];
 /** What a session is granted, and no command of it alone. */
-export const grants: readonly FlagName[] = [
+export const grantFlags: readonly FlagName[] = [
   'net',
   'network',
   'sandbox',
@@ -35,7 +35,7 @@ export const grants: readonly FlagName[] = [
   'deny-write',
   'share-cache',
 ];
-export const started: readonly FlagName[] = [
+export const startFlags: readonly FlagName[] = [
   'session',
   'cwd',
   'env',
@@ -45,9 +45,9 @@ export const started: readonly FlagName[] = [
   'policy',
   'wait',
 ];
-export const changing: readonly FlagName[] = ['workspace-mode', 'dry-run', 'verbose'];
-export const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
-export const shown: readonly FlagName[] = ['raw', 'quiet'];
+export const changeFlags: readonly FlagName[] = ['workspace-mode', 'dry-run', 'verbose'];
+export const sharedFlags: readonly FlagName[] = ['socket-path', 'json', 'help'];
+export const outputFlags: readonly FlagName[] = ['raw', 'quiet'];
 export const daemonFlags: readonly FlagName[] = [
   'workspace-root',
   'policy',

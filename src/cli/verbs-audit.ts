@@ -15,7 +15,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
         "trl audit log --since 1h --kind 'exec.*'",
         'trl audit log --exec x-… --json     one event a line',
       ],
-      load: async () => (await import('./audit.ts')).log,
+      load: async () => (await import('./audit.ts')).runAuditLog,
     },
   ],
   [
@@ -29,7 +29,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
         'trl audit show x-… --statement > envelope.json',
         'trl audit show 42',
       ],
-      load: async () => (await import('./audit.ts')).show,
+      load: async () => (await import('./audit.ts')).runAuditShow,
     },
   ],
   [
@@ -43,7 +43,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
         'trl audit verify --head receipt.json     against a head that was kept elsewhere',
         'trl audit verify --proof proof.json --key key.pub',
       ],
-      load: async () => (await import('./audit-verify.ts')).verify,
+      load: async () => (await import('./audit-verify.ts')).runAuditVerify,
     },
   ],
   [
@@ -53,7 +53,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'write the log as it is, with heads and public key, to check it elsewhere',
       flags: ['out', ...shared],
       examples: ['trl audit export --out audit.jsonl && trl audit verify --export audit.jsonl'],
-      load: async () => (await import('./audit-prove.ts')).exportLog,
+      load: async () => (await import('./audit-prove.ts')).runAuditExport,
     },
   ],
   [
@@ -63,7 +63,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'write a proof that an event is in the log; of a command, its signed statement',
       flags: ['out', ...shared],
       examples: ['trl audit prove x-… --out proof.json'],
-      load: async () => (await import('./audit-prove.ts')).prove,
+      load: async () => (await import('./audit-prove.ts')).runAuditProve,
     },
   ],
   [
@@ -73,7 +73,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'print what hangs together with a command, in DOT',
       flags: ['out', 'help'],
       examples: ['trl audit graph x-… | dot -Tsvg > graph.svg'],
-      load: async () => (await import('./audit-graph.ts')).graph,
+      load: async () => (await import('./audit-graph.ts')).runAuditGraph,
     },
   ],
   [
@@ -83,7 +83,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'make a key to which raw output is sealed; the secret half goes to a new file',
       flags: ['out', ...shared],
       examples: ['trl audit keygen --out auditor.txt'],
-      load: async () => (await import('./audit-raw.ts')).keygen,
+      load: async () => (await import('./audit-raw.ts')).runAuditKeygen,
     },
   ],
   [
@@ -93,7 +93,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'show the raw output of a command; that it was shown is recorded first',
       flags: ['identity', 'raw', ...shared],
       examples: ['trl audit reveal x-… --identity auditor.txt'],
-      load: async () => (await import('./audit-raw.ts')).reveal,
+      load: async () => (await import('./audit-raw.ts')).runAuditReveal,
     },
   ],
   [
@@ -103,7 +103,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'destroy the keys of raw output, so that nobody can read it any more',
       flags: shared,
       examples: [],
-      load: async () => (await import('./audit-raw.ts')).shred,
+      load: async () => (await import('./audit-raw.ts')).runAuditShred,
     },
   ],
 ];

@@ -1,6 +1,6 @@
 /** The verbs of `trl approvals` and `trl policy`. */
 import { policyProfiles } from '../command.ts';
-import { shared } from './verb.ts';
+import { sharedFlags } from './verb.ts';
 import type { Verb } from './verb.ts';
 
 export const policyVerbs: readonly (readonly [string, Verb])[] = [
@@ -9,9 +9,9 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'list what waits for a person',
-      flags: ['state', 'session', ...shared],
+      flags: ['state', 'session', ...sharedFlags],
       examples: [],
-      load: async () => (await import('./approvals.ts')).list,
+      load: async () => (await import('./approvals.ts')).runApprovalsList,
     },
   ],
   [
@@ -19,9 +19,9 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID',
       about: 'show everything that an approval binds; the start of an id is enough',
-      flags: shared,
+      flags: sharedFlags,
       examples: [],
-      load: async () => (await import('./approvals.ts')).show,
+      load: async () => (await import('./approvals.ts')).runApprovalsShow,
     },
   ],
   [
@@ -29,9 +29,9 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID',
       about: 'show a command, ask for the passphrase and let it run once',
-      flags: ['for-session', 'for-project', 'message', 'passphrase-stdin', ...shared],
+      flags: ['for-session', 'for-project', 'message', 'passphrase-stdin', ...sharedFlags],
       examples: ['trl approvals approve a-3f'],
-      load: async () => (await import('./approvals.ts')).approve,
+      load: async () => (await import('./approvals.ts')).runApprovalsApprove,
     },
   ],
   [
@@ -39,9 +39,9 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID',
       about: 'say no, and why',
-      flags: ['message', 'passphrase-stdin', ...shared],
+      flags: ['message', 'passphrase-stdin', ...sharedFlags],
       examples: ["trl approvals deny a-3f -m 'use the staging server'"],
-      load: async () => (await import('./approvals.ts')).deny,
+      load: async () => (await import('./approvals.ts')).runApprovalsDeny,
     },
   ],
   [
@@ -49,9 +49,9 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'answer what comes, one key each; with --json only print it',
-      flags: shared,
+      flags: sharedFlags,
       examples: [],
-      load: async () => (await import('./approvals-watch.ts')).watch,
+      load: async () => (await import('./approvals-watch.ts')).runApprovalsWatch,
     },
   ],
   [
@@ -61,7 +61,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'set the passphrase that proves a person, at a terminal',
       flags: ['help'],
       examples: [],
-      load: async () => (await import('./approvals-enroll.ts')).enroll,
+      load: async () => (await import('./approvals-enroll.ts')).runApprovalsEnroll,
     },
   ],
   [
@@ -71,7 +71,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'check policy files; errors have line and column',
       flags: ['json', 'help'],
       examples: ['trl policy check policy.yaml'],
-      load: async () => (await import('./policy.ts')).check,
+      load: async () => (await import('./policy.ts')).runPolicyCheck,
     },
   ],
   [
@@ -81,7 +81,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'try the shipped examples, and the examples and cases of a file',
       flags: ['json', 'help'],
       examples: ['trl policy test policy.yaml'],
-      load: async () => (await import('./policy.ts')).test,
+      load: async () => (await import('./policy.ts')).runPolicyTest,
     },
   ],
   [
@@ -95,7 +95,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
         'trl policy explain --shell powershell --policy locked -- Get-Content a.txt',
         'trl policy explain --stdin < lines      {"id":1,"shell":"bash","command":"ls"}',
       ],
-      load: async () => (await import('./policy.ts')).explain,
+      load: async () => (await import('./policy.ts')).runPolicyExplain,
     },
   ],
   [
@@ -106,7 +106,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       flags: ['json', 'help'],
       examples: ['trl policy show guarded'],
       complete: policyProfiles,
-      load: async () => (await import('./policy.ts')).show,
+      load: async () => (await import('./policy.ts')).runPolicyShow,
     },
   ],
   [
@@ -116,7 +116,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'print the JSON Schema of policy files',
       flags: ['help'],
       examples: [],
-      load: async () => (await import('./policy.ts')).schema,
+      load: async () => (await import('./policy.ts')).runPolicySchema,
     },
   ],
   [
@@ -126,7 +126,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list what answers for a project let run unasked, or remove a rule, at once',
       flags: ['json', 'help'],
       examples: ['trl policy rules remove r-3f'],
-      load: async () => (await import('./policy-rules.ts')).rules,
+      load: async () => (await import('./policy-rules.ts')).runPolicyRules,
     },
   ],
   [
@@ -136,7 +136,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'let the .trl.yaml of a directory hold, as it is now',
       flags: ['json', 'help'],
       examples: ['trl policy trust .'],
-      load: async () => (await import('./policy.ts')).trust,
+      load: async () => (await import('./policy.ts')).runPolicyTrust,
     },
   ],
 ];

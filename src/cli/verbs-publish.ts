@@ -19,7 +19,7 @@ export const publishVerbs: readonly (readonly [string, Verb])[] = [
         'trl publish check --git origin/main..HEAD     in CI',
         'make | trl publish check -',
       ],
-      load: async () => (await import('./publish.ts')).check,
+      load: async () => (await import('./publish.ts')).runPublishCheck,
     },
   ],
   [
@@ -29,7 +29,7 @@ export const publishVerbs: readonly (readonly [string, Verb])[] = [
       about: 'write exactly what was checked to a new directory or archive',
       flags: ['to', ...what, ...person, ...shared],
       examples: ['trl publish run dist --to ../release.tar'],
-      load: async () => (await import('./publish.ts')).run,
+      load: async () => (await import('./publish.ts')).runPublishRun,
     },
   ],
   [
@@ -39,7 +39,7 @@ export const publishVerbs: readonly (readonly [string, Verb])[] = [
       about: 'print or install a pre-push hook of git that checks commits',
       flags: ['install', 'audience', 'help'],
       examples: ['trl publish hook --install'],
-      load: async () => (await import('./publish-hook.ts')).hook,
+      load: async () => (await import('./publish-hook.ts')).runPublishHook,
     },
   ],
 ];

@@ -12,7 +12,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list the names of secrets and where they come from; never a value',
       flags: shared,
       examples: [],
-      load: async () => (await import('./secrets.ts')).list,
+      load: async () => (await import('./secrets.ts')).runSecretsList,
     },
   ],
   [
@@ -22,7 +22,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'say whether a command could have a secret; exits 1 when not',
       flags: shared,
       examples: ['trl secrets check API_KEY && trl run --env-key API_KEY ./deploy'],
-      load: async () => (await import('./secrets.ts')).check,
+      load: async () => (await import('./secrets.ts')).runSecretsCheck,
     },
   ],
   [
@@ -32,7 +32,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'give a value at the terminal, unseen; kept in memory only',
       flags: ['stdin', ...shared],
       examples: ['trl secrets set API_KEY', 'pass show api | trl secrets set API_KEY --stdin'],
-      load: async () => (await import('./secrets-set.ts')).set,
+      load: async () => (await import('./secrets-set.ts')).runSecretsSet,
     },
   ],
   [
@@ -42,7 +42,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'ask a person for a secret; exits 1 while nobody gave it',
       flags: ['reason', 'wait', ...shared],
       examples: ["trl secrets request API_KEY --reason 'to deploy' --wait 10m"],
-      load: async () => (await import('./secrets.ts')).request,
+      load: async () => (await import('./secrets.ts')).runSecretsRequest,
     },
   ],
   [
@@ -52,7 +52,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list what somebody asks for',
       flags: shared,
       examples: [],
-      load: async () => (await import('./secrets.ts')).requests,
+      load: async () => (await import('./secrets.ts')).runSecretsRequests,
     },
   ],
   [
@@ -62,7 +62,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'let each command of a session have secrets, as far as policy does',
       flags: ['session', ...shared],
       examples: ['trl secrets inject API_KEY --session web'],
-      load: async () => (await import('./secrets.ts')).inject,
+      load: async () => (await import('./secrets.ts')).runSecretsInject,
     },
   ],
   [
@@ -72,7 +72,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'forget a value; with --session take an injection back',
       flags: ['session', ...shared],
       examples: [],
-      load: async () => (await import('./secrets.ts')).remove,
+      load: async () => (await import('./secrets.ts')).runSecretsDelete,
     },
   ],
 ];

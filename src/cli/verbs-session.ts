@@ -1,5 +1,5 @@
 /** The verbs of `trl session` and `trl exec`. */
-import { bounds, limits, grants, shared, shown } from './verb.ts';
+import { boundFlags, limitFlags, grantFlags, sharedFlags, outputFlags } from './verb.ts';
 import type { Verb } from './verb.ts';
 
 export const sessionVerbs: readonly (readonly [string, Verb])[] = [
@@ -18,12 +18,12 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
         'policy',
         'workspace',
         'workspace-mode',
-        ...bounds,
-        ...grants,
-        ...shared,
+        ...boundFlags,
+        ...grantFlags,
+        ...sharedFlags,
       ],
       examples: ['s=$(trl session create) && trl run --session "$s" cd src'],
-      load: async () => (await import('./session.ts')).create,
+      load: async () => (await import('./session.ts')).runSessionCreate,
     },
   ],
   [
@@ -31,9 +31,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'list the sessions',
-      flags: shared,
+      flags: sharedFlags,
       examples: [],
-      load: async () => (await import('./session.ts')).list,
+      load: async () => (await import('./session.ts')).runSessionList,
     },
   ],
   [
@@ -41,9 +41,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID|NAME',
       about: 'show a session',
-      flags: shared,
+      flags: sharedFlags,
       examples: [],
-      load: async () => (await import('./session.ts')).info,
+      load: async () => (await import('./session.ts')).runSessionInfo,
     },
   ],
   [
@@ -51,9 +51,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID|NAME…',
       about: 'end sessions',
-      flags: ['force', ...shared],
+      flags: ['force', ...sharedFlags],
       examples: [],
-      load: async () => (await import('./session.ts')).destroy,
+      load: async () => (await import('./session.ts')).runSessionDestroy,
     },
   ],
   [
@@ -63,7 +63,7 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
       about: 'open an interactive shell in a session',
       flags: ['raw', 'socket-path', 'json', 'help'],
       examples: [],
-      load: async () => (await import('./session.ts')).attach,
+      load: async () => (await import('./session.ts')).runSessionAttach,
     },
   ],
   [
@@ -79,11 +79,11 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
         'stdin',
         'pty',
         'workspace-mode',
-        ...limits,
-        ...shared,
+        ...limitFlags,
+        ...sharedFlags,
       ],
       examples: ['x=$(trl exec start --session web -- npm start) && trl exec attach "$x"'],
-      load: async () => (await import('./exec.ts')).start,
+      load: async () => (await import('./exec.ts')).runExecStart,
     },
   ],
   [
@@ -91,9 +91,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'list commands that run or ended a short time ago',
-      flags: ['session', ...shared],
+      flags: ['session', ...sharedFlags],
       examples: [],
-      load: async () => (await import('./exec.ts')).list,
+      load: async () => (await import('./exec.ts')).runExecList,
     },
   ],
   [
@@ -101,9 +101,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID',
       about: 'follow a command and exit as it does; Ctrl-C leaves it running',
-      flags: ['from', ...shown, ...shared],
+      flags: ['from', ...outputFlags, ...sharedFlags],
       examples: [],
-      load: async () => (await import('./exec.ts')).attach,
+      load: async () => (await import('./exec.ts')).runExecAttach,
     },
   ],
   [
@@ -111,9 +111,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID',
       about: 'end a command: TERM, and KILL after the grace time',
-      flags: ['signal', ...shared],
+      flags: ['signal', ...sharedFlags],
       examples: ['trl exec cancel --signal INT x-…'],
-      load: async () => (await import('./exec.ts')).cancel,
+      load: async () => (await import('./exec.ts')).runExecCancel,
     },
   ],
   [
@@ -121,9 +121,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID',
       about: 'print a part of the output of a command',
-      flags: ['from', 'max', 'wait', 'tail', 'grep', 'raw', ...shared],
+      flags: ['from', 'max', 'wait', 'tail', 'grep', 'raw', ...sharedFlags],
       examples: ['trl exec read --tail 20 x-…'],
-      load: async () => (await import('./exec.ts')).read,
+      load: async () => (await import('./exec.ts')).runExecRead,
     },
   ],
   [
@@ -131,9 +131,9 @@ export const sessionVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID [TEXT]',
       about: 'give a command input: TEXT, else standard input',
-      flags: ['eof', ...shared],
+      flags: ['eof', ...sharedFlags],
       examples: ["trl exec write x-… $'yes\\n'"],
-      load: async () => (await import('./exec.ts')).write,
+      load: async () => (await import('./exec.ts')).runExecWrite,
     },
   ],
 ];

@@ -12,7 +12,7 @@ export const tokenVerbs: readonly (readonly [string, Verb])[] = [
         'trl token create --role agent --name ci --expires 30d',
         'trl token create --role auditor     asks for the passphrase, where one is set',
       ],
-      load: async () => (await import('./token.ts')).create,
+      load: async () => (await import('./token.ts')).runTokenCreate,
     },
   ],
   [
@@ -22,7 +22,7 @@ export const tokenVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list tokens by id and name; never a token',
       flags: ['json', 'help'],
       examples: [],
-      load: async () => (await import('./token.ts')).list,
+      load: async () => (await import('./token.ts')).runTokenList,
     },
   ],
   [
@@ -32,7 +32,7 @@ export const tokenVerbs: readonly (readonly [string, Verb])[] = [
       about: 'refuse a token from now on, and end what it has open',
       flags: ['json', 'help'],
       examples: ['trl token revoke ci'],
-      load: async () => (await import('./token.ts')).revoke,
+      load: async () => (await import('./token.ts')).runTokenRevoke,
     },
   ],
   [
@@ -42,7 +42,7 @@ export const tokenVerbs: readonly (readonly [string, Verb])[] = [
       about: 'open the web console of the running runtime, by a link that is good once',
       flags: ['no-open', 'passphrase-stdin', 'socket-path', 'json', 'help'],
       examples: ['trl console --no-open     prints the link alone'],
-      load: async () => (await import('./console.ts')).open,
+      load: async () => (await import('./console.ts')).runConsole,
     },
   ],
 ];

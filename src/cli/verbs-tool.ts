@@ -1,5 +1,5 @@
 /** The verbs of `trl tool`. */
-import { shared } from './verb.ts';
+import { sharedFlags } from './verb.ts';
 import type { Verb } from './verb.ts';
 
 export const toolVerbs: readonly (readonly [string, Verb])[] = [
@@ -8,9 +8,9 @@ export const toolVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'list the tools that files and programs registered with the runtime',
-      flags: ['session', ...shared],
+      flags: ['session', ...sharedFlags],
       examples: [],
-      load: async () => (await import('./tool.ts')).list,
+      load: async () => (await import('./tool.ts')).runToolList,
     },
   ],
   [
@@ -18,9 +18,9 @@ export const toolVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'NAME',
       about: 'call a tool and exit as its command does',
-      flags: ['input', 'session', 'wait', ...shared],
+      flags: ['input', 'session', 'wait', ...sharedFlags],
       examples: ['trl tool call open_ticket --input \'{"title":"It rains"}\''],
-      load: async () => (await import('./tool.ts')).call,
+      load: async () => (await import('./tool.ts')).runToolCall,
     },
   ],
   [
@@ -30,7 +30,7 @@ export const toolVerbs: readonly (readonly [string, Verb])[] = [
       about: 'say what is wrong with files of tools; exits 1 when one cannot be used',
       flags: ['json', 'help'],
       examples: ['trl tool check ~/.config/trl/tools/*.yaml'],
-      load: async () => (await import('./tool.ts')).check,
+      load: async () => (await import('./tool.ts')).runToolCheck,
     },
   ],
   [
@@ -40,7 +40,7 @@ export const toolVerbs: readonly (readonly [string, Verb])[] = [
       about: "let the tools of a project's .trl/tools hold as they are now",
       flags: ['json', 'help'],
       examples: ['trl tool trust .'],
-      load: async () => (await import('./tool.ts')).trust,
+      load: async () => (await import('./tool.ts')).runToolTrust,
     },
   ],
 ];

@@ -1,18 +1,18 @@
 /** Every verb of the command line: what it takes, what it says of itself, what it runs. */
 import {
-  limits,
-  grants,
-  started,
-  changing,
-  shared,
-  shown,
+  limitFlags,
+  grantFlags,
+  startFlags,
+  changeFlags,
+  sharedFlags,
+  outputFlags,
   daemonFlags,
   httpFlags,
 } from './verb.ts';
 import type { Verb } from './verb.ts';
 import { auditVerbs } from './verbs-audit.ts';
 import { policyVerbs } from './verbs-policy.ts';
-import { runningVerbs } from './verbs-running.ts';
+import { runtimeVerbs } from './verbs-runtime.ts';
 import { secretVerbs } from './verbs-secrets.ts';
 import { sessionVerbs } from './verbs-session.ts';
 import { tokenVerbs } from './verbs-token.ts';
@@ -25,7 +25,15 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '[--] COMMAND…',
       about: 'run a command in a sandbox and exit as it does',
-      flags: [...started, ...limits, ...grants, ...changing, ...shown, 'private', ...shared],
+      flags: [
+        ...startFlags,
+        ...limitFlags,
+        ...grantFlags,
+        ...changeFlags,
+        ...outputFlags,
+        'private',
+        ...sharedFlags,
+      ],
       examples: [
         "trl run 'npm test 2>&1 | tail'      one word is shell text",
         'trl run -- grep -r "a b" src        several are an argument list',
@@ -33,7 +41,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
         'trl run --allow-read ~/data --net on -- python3 fetch.py',
         'trl run --dry-run npm update        what it would change, and nothing more',
       ],
-      load: async () => (await import('./run.ts')).run,
+      load: async () => (await import('./run.ts')).runSingleCommand,
     },
   ],
   [
@@ -46,7 +54,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
         'trl serve --workspace-root ~/projects',
         'TRL_AUTH_TOKEN="$(openssl rand -hex 32)" trl serve --http 127.0.0.1:7070',
       ],
-      load: async () => (await import('./serve.ts')).serve,
+      load: async () => (await import('./serve.ts')).runServe,
     },
   ],
   [
@@ -56,7 +64,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
       about: 'speak the protocol on standard input and output',
       flags: [...daemonFlags, 'help'],
       examples: ['trl stdio --workspace-root .'],
-      load: async () => (await import('./serve.ts')).stdio,
+      load: async () => (await import('./serve.ts')).runStdio,
     },
   ],
   [
@@ -70,7 +78,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
         'env | trl redact --command env --json   what was hidden, on standard error',
         'trl redact --spans <texts.jsonl         where secrets are, as UTF-16 offsets',
       ],
-      load: async () => (await import('./redact.ts')).redact,
+      load: async () => (await import('./redact.ts')).runRedact,
     },
   ],
   ...sessionVerbs,
@@ -80,7 +88,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   ...policyVerbs,
   ...tokenVerbs,
   ...toolVerbs,
-  ...runningVerbs,
+  ...runtimeVerbs,
   [
     'config show',
     {
@@ -88,7 +96,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
       about: 'show what is set for the runtime, by file, variable and flag',
       flags: ['origin', 'config', 'env-mode', 'bound', 'json', 'help'],
       examples: ['trl config show --origin'],
-      load: async () => (await import('./config.ts')).show,
+      load: async () => (await import('./config.ts')).runConfigShow,
     },
   ],
   [
@@ -96,9 +104,9 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '',
       about: 'tell what the sandbox needs and how to get it',
-      flags: shared,
+      flags: sharedFlags,
       examples: [],
-      load: async () => (await import('./doctor.ts')).doctor,
+      load: async () => (await import('./doctor.ts')).runDoctor,
     },
   ],
   [
@@ -109,7 +117,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
       flags: ['help'],
       examples: ['trl completions bash > ~/.local/share/bash-completion/completions/trl'],
       complete: ['bash', 'zsh', 'fish'],
-      load: async () => (await import('./completions.ts')).completions,
+      load: async () => (await import('./completions.ts')).runCompletions,
     },
   ],
 ]);

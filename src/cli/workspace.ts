@@ -5,46 +5,46 @@ import type {
   ChangeView,
   Client,
   SessionId,
-  WorkspaceApplied,
+  WorkspaceApplyAnswer,
   WorkspaceApplyParams,
   WorkspacePolicy,
   WorkspaceStatus,
 } from '../client/index.ts';
-import type { Args } from './args.ts';
-import { usage } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { usageError } from './args.ts';
 import { changeLines } from './change-lines.ts';
-import { pathsOf, sessionHere } from './here.ts';
-import { exitInterrupted, Interrupts } from './interrupts.ts';
-import { passphraseFromStdin } from './passphrase.ts';
+import { toWirePaths, findSessionForDirectory } from './current-directory.ts';
+import { interruptedExitCode, Interrupts } from './interrupts.ts';
+import { readPassphraseFromStdin } from './passphrase.ts';
 import { Progress } from './progress.ts';
-import { reach, trusted } from './reach.ts';
-import { asPerson } from './passphrase.ts';
-import { say, sayJson, sayTable } from './show.ts';
-import { Left, Terminal } from './terminal.ts';
-import { visible } from './visible.ts';
+import { connectRuntime, trustProjectOf } from './runtime-connection.ts';
+import { withPersonProof } from './passphrase.ts';
+import { printMessage, printJson, printTable } from './print.ts';
+import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { escapeHiddenText } from './escape-text.ts';
 
-export async function open(args: Args): Promise<number> {
+export async function runWorkspaceOpen(args: CliArguments): Promise<number> {
   const [dir = '.', unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('workspace open', 'it takes one directory at most');
+  if (unwanted !== undefined) throw usageError('workspace open', 'it takes one directory at most');
   const mode = args.oneOf('workspace-mode', workspaceModes);
   const policy = policyOf(args);
   using progress = new Progress(true);
   progress.begin('looking through the workspace');
-  await using client = await reach(args);
-  await trusted(client, path.resolve(dir));
+  await using client = await connectRuntime(args);
+  await trustProjectOf(client, path.resolve(dir));
   const answer = await client.call('workspace.open', {
     path: path.resolve(dir),
     ...(policy === null ? {} : { policy }),
     ...(mode === undefined ? {} : { mode }),
   });
   progress.end();
-  if (args.has('json')) sayJson(answer);
+  if (args.has('json')) printJson(answer);
   else process.stdout.write(`${answer.workspace_id}\n`);
   return 0;
 }
 
 /** Patterns stay as they are: relative ones are relative to the workspace. */
-function policyOf(args: Args): WorkspacePolicy | null {
+function policyOf(args: CliArguments): WorkspacePolicy | null {
   const [allow, deny, keep] = [
     args.all('allow-read'),
     args.all('deny-read'),
@@ -54,15 +54,15 @@ function policyOf(args: Args): WorkspacePolicy | null {
   return { read: { allow, deny }, write: { deny: keep } };
 }
 
-export async function status(args: Args): Promise<number> {
-  await using client = await reach(args);
-  const session = await sessionHere(client, args);
+export async function runWorkspaceStatus(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
+  const session = await findSessionForDirectory(client, args);
   const answer = await client.call('workspace.status', { session_id: session.id });
   if (args.has('json')) {
-    sayJson(answer);
+    printJson(answer);
     return 0;
   }
-  sayTable(['FIELD', 'VALUE'], fieldsOf(answer));
+  printTable(['FIELD', 'VALUE'], fieldsOf(answer));
   for (const [title, changes, total] of [
     ['Staged (publish: trl workspace apply):', answer.staged, answer.totals.staged],
     ['Held (let through: trl workspace apply --held):', answer.held, answer.totals.held],
@@ -79,7 +79,7 @@ function fieldsOf(answer: WorkspaceStatus): string[][] {
   const dropped = store.dropped === 0 ? '' : `, ${store.dropped} given up`;
   return [
     ['session', answer.session_id],
-    ['workspace', visible(answer.path)],
+    ['workspace', escapeHiddenText(answer.path)],
     ['mode', answer.mode],
     ['known by', answer.method],
     ['git', answer.git],
@@ -91,31 +91,31 @@ function fieldsOf(answer: WorkspaceStatus): string[][] {
     ],
     [
       'not recorded',
-      unrecorded.length === 0 ? '-' : unrecorded.map((one) => visible(one)).join(' '),
+      unrecorded.length === 0 ? '-' : unrecorded.map((one) => escapeHiddenText(one)).join(' '),
     ],
   ];
 }
 
 /** Exit code 0 when all that was meant is in the real tree, else 1. */
-export async function apply(args: Args): Promise<number> {
+export async function runWorkspaceApply(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  await using client = await reach(args, { signal });
-  const session = await sessionHere(client, args);
-  const params = { session_id: session.id, ...pathsOf(args.words) };
+  await using client = await connectRuntime(args, { signal });
+  const session = await findSessionForDirectory(client, args);
+  const params = { session_id: session.id, ...toWirePaths(args.words) };
   try {
     const answer = args.has('held')
       ? await applyHeld(client, args, { params, signal })
       : await client.call('workspace.apply', params);
     if (answer === null) {
-      say('nothing is held');
+      printMessage('nothing is held');
       return 0;
     }
     return applied(args, answer);
   } catch (error) {
-    if (!(error instanceof Left) && !signal.aborted) throw error;
-    say('nothing was applied');
-    return interrupts.exitCode ?? exitInterrupted;
+    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
+    printMessage('nothing was applied');
+    return interrupts.exitCode ?? interruptedExitCode;
   }
 }
 
@@ -127,9 +127,9 @@ interface Asking {
 /** Shows a person what is held, and asks who they are; `null`: nothing is held. */
 async function applyHeld(
   client: Client,
-  args: Args,
+  args: CliArguments,
   { params, signal }: Asking,
-): Promise<WorkspaceApplied | null> {
+): Promise<WorkspaceApplyAnswer | null> {
   const {
     held,
     held_digest: digest,
@@ -141,21 +141,23 @@ async function applyHeld(
   // What was seen is what is let through: another digest is refused.
   const seen = { ...params, held: true, digest };
   if (args.has('passphrase-stdin')) {
-    const passphrase = await passphraseFromStdin('workspace apply');
+    const passphrase = await readPassphraseFromStdin('workspace apply');
     return client.call('workspace.apply', { ...seen, passphrase });
   }
   const shown = await textOfHeld(client, params.session_id, held);
   const { enrolled } = await client.approvalStatus();
   {
-    using terminal = Terminal.open('ask without --passphrase-stdin');
+    using terminal = ControllingTerminal.open('ask without --passphrase-stdin');
     const lines = changeLines(held, totals.held);
     terminal.write(`Held back from the real tree:\n${lines.join('\n')}\n\n${shown}\n\n`);
     if (!enrolled) {
       const said = await terminal.line('Let it through? Nobody is enrolled. Type yes: ', signal);
-      if (said.trim() !== 'yes') throw new Left();
+      if (said.trim() !== 'yes') throw new PromptCancelledError();
     }
   }
-  return asPerson(client, signal, (proof) => client.call('workspace.apply', { ...seen, ...proof }));
+  return withPersonProof(client, signal, (proof) =>
+    client.call('workspace.apply', { ...seen, ...proof }),
+  );
 }
 
 async function textOfHeld(
@@ -176,44 +178,46 @@ async function textOfHeld(
     .map((line) =>
       line
         .split('\t')
-        .map((part) => visible(part))
+        .map((part) => escapeHiddenText(part))
         .join('\t'),
     )
     .join('\n');
 }
 
-function applied(args: Args, answer: WorkspaceApplied): number {
+function applied(args: CliArguments, answer: WorkspaceApplyAnswer): number {
   const { totals } = answer;
   // What is held was meant only where it was asked for.
   const code = totals.conflicts > 0 || (args.has('held') && totals.held > 0) ? 1 : 0;
   if (args.has('json')) {
-    sayJson(answer);
+    printJson(answer);
     return code;
   }
   const lines = changeLines(answer.applied, totals.applied);
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
-  say(`${totals.applied === 1 ? '1 path' : `${totals.applied} paths`} applied`);
+  printMessage(`${totals.applied === 1 ? '1 path' : `${totals.applied} paths`} applied`);
   if (totals.conflicts > 0) {
-    say('changed by somebody else meanwhile, so theirs stands:');
+    printMessage('changed by somebody else meanwhile, so theirs stands:');
     for (const line of changeLines(answer.conflicts, totals.conflicts)) {
       process.stderr.write(`${line}\n`);
     }
   }
-  if (totals.held > 0) say(`${totals.held} held; let through: trl workspace apply --held`);
+  if (totals.held > 0) printMessage(`${totals.held} held; let through: trl workspace apply --held`);
   return code;
 }
 
-export async function discard(args: Args): Promise<number> {
-  await using client = await reach(args);
-  const session = await sessionHere(client, args);
-  const params = { session_id: session.id, ...pathsOf(args.words) };
+export async function runWorkspaceDiscard(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
+  const session = await findSessionForDirectory(client, args);
+  const params = { session_id: session.id, ...toWirePaths(args.words) };
   const answer = await client.call('workspace.discard', params);
   if (args.has('json')) {
-    sayJson(answer);
+    printJson(answer);
     return 0;
   }
   const lines = changeLines(answer.discarded, answer.totals.discarded);
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
-  say(`${answer.totals.discarded === 1 ? '1 path' : `${answer.totals.discarded} paths`} discarded`);
+  printMessage(
+    `${answer.totals.discarded === 1 ? '1 path' : `${answer.totals.discarded} paths`} discarded`,
+  );
   return 0;
 }

@@ -8,13 +8,13 @@ const strict = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
 /** Characters that one call makes of bytes: arguments of a call lie on its stack. */
 const charactersMax = 3 * 8_192;
 
-export const utf8 = (text: string): Uint8Array => encoder.encode(text);
+export const encodeUtf8 = (text: string): Uint8Array => encoder.encode(text);
 
 /** What is no UTF-8 becomes U+FFFD. */
-export const textOf = (bytes: Uint8Array): string => lenient.decode(bytes);
+export const decodeUtf8 = (bytes: Uint8Array): string => lenient.decode(bytes);
 
 /** `null` where `bytes` are not UTF-8. */
-export function strictTextOf(bytes: Uint8Array): string | null {
+export function decodeUtf8Strict(bytes: Uint8Array): string | null {
   try {
     return strict.decode(bytes);
   } catch {
@@ -22,7 +22,7 @@ export function strictTextOf(bytes: Uint8Array): string | null {
   }
 }
 
-export function concat(parts: readonly Uint8Array[]): Uint8Array {
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts;
   if (parts.length === 1 && only !== undefined) return only;
   const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
@@ -34,7 +34,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-export function base64Of(bytes: Uint8Array): string {
+export function toBase64(bytes: Uint8Array): string {
   const parts: string[] = [];
   for (let at = 0; at < bytes.length; at += charactersMax) {
     parts.push(btoa(String.fromCharCode(...bytes.subarray(at, at + charactersMax))));
@@ -51,8 +51,8 @@ export function fromBase64(text: string): Uint8Array {
 }
 
 /** For a header or a subprotocol: no `=`, `+` or `/` in it. */
-export const base64UrlOf = (text: string): string =>
-  base64Of(utf8(text)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+export const toBase64Url = (text: string): string =>
+  toBase64(encodeUtf8(text)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 
 /** 128 random bits in hex. */
 export function randomKey(): string {

@@ -16,9 +16,9 @@ import type {
 } from '../protocol/types.ts';
 import type { Channel } from './channel.ts';
 import { EventBuffer } from './event-buffer.ts';
-import { Latest } from './latest.ts';
-import type { Link, WatchSink } from './link.ts';
-import { Links } from './links.ts';
+import { LatestValueBuffer } from './latest-value-buffer.ts';
+import type { RpcConnection, WatchSink } from './connection.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import type {
   Data,
   ExecCancelParams,
@@ -58,7 +58,7 @@ export interface ClientOptions {
  */
 export async function clientOver(channel: Channel, options: ClientOptions = {}): Promise<Client> {
   const { frames = 'bin', dial = null, signal, ownsDaemon = false } = options;
-  const links = await Links.over(channel, { frames, dial, ownsDaemon }, signal);
+  const links = await ConnectionPool.open(channel, { frames, dial, ownsDaemon }, signal);
   return new Client(links, options);
 }
 
@@ -67,11 +67,11 @@ export async function clientOver(channel: Channel, options: ClientOptions = {}):
  * connection was lost. A client that waits for nothing does not keep its process alive.
  */
 export class Client implements AsyncDisposable {
-  readonly #links: Links;
+  readonly #links: ConnectionPool;
   readonly #ofSessions: Pick<SessionCreateParams, 'umask' | 'search_path'>;
 
   constructor(
-    links: Links,
+    links: ConnectionPool,
     { umask, searchPath }: Pick<ClientOptions, 'umask' | 'searchPath'> = {},
   ) {
     this.#links = links;
@@ -166,7 +166,7 @@ export class Client implements AsyncDisposable {
   async *watchApprovals(signal?: AbortSignal): AsyncGenerator<ApprovalView, void, void> {
     const buffer = new EventBuffer<ApprovalView>(watchBytesMax);
     const told: WatchSink = {
-      told: (message) => {
+      notify: (message) => {
         if ('approval' in message) {
           buffer.push(message.approval, message.approval.asked.command.length);
         }
@@ -190,9 +190,9 @@ export class Client implements AsyncDisposable {
    *   that is far behind; the signal's reason.
    */
   async *watch(signal?: AbortSignal): AsyncGenerator<FeedEvent, void, void> {
-    const latest = new Latest<FeedEvent>();
+    const latest = new LatestValueBuffer<FeedEvent>();
     const told: WatchSink = {
-      told: (message) => {
+      notify: (message) => {
         if ('event' in message) latest.put(thingOf(message.event), message.event);
       },
       lost: (error) => latest.fail(error),
@@ -210,14 +210,14 @@ export class Client implements AsyncDisposable {
     method: 'approval.watch' | 'system.watch',
     sink: WatchSink,
     signal?: AbortSignal,
-  ): Promise<{ readonly link: Link; readonly end: () => Promise<void> }> {
-    const { link, release } = await this.#links.lease();
+  ): Promise<{ readonly link: RpcConnection; readonly end: () => Promise<void> }> {
+    const { connection: link, release } = await this.#links.lease();
     const stop = (): void => sink.lost(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
     const end = async (): Promise<void> => {
       signal?.removeEventListener('abort', stop);
       link.unwatch();
-      if (!this.#links.single) await link.close();
+      if (!this.#links.isSingle) await link.close();
       release();
     };
     try {

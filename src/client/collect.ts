@@ -1,14 +1,14 @@
 /** A stream gathered into one receipt, as `exec.run` answers it. */
 import { limits } from '../limits.ts';
 import type { Receipt } from '../protocol/types.ts';
-import { base64Of, concat, strictTextOf } from './bytes.ts';
+import { toBase64, concatBytes, decodeUtf8Strict } from './bytes.ts';
 import type { ExecEnd, ExecEvent } from './stream.ts';
 
 /**
  * Takes everything from `events`, then waits for `exit`. Of each stream at most `outputBytes` are
  * kept (default 4 MiB, at most 64 MiB): the first half and the last.
  */
-export async function collect(
+export async function collectReceipt(
   events: AsyncIterable<ExecEvent>,
   exit: Promise<ExecEnd>,
   outputBytes: number = limits.outputBytes.default,
@@ -71,23 +71,23 @@ class HeadAndTail {
   /** Text where the whole is UTF-8 (a character cut by the omission aside), else base64. */
   text(): { readonly text: string; readonly base64: boolean; readonly bytes: number } {
     this.#trim();
-    const head = concat(this.#head);
-    const tail = concat(this.#tail);
+    const head = concatBytes(this.#head);
+    const tail = concatBytes(this.#tail);
     if (this.#dropped) {
       const whole = { head: withoutCutEnd(head), tail: withoutCutStart(tail) };
-      const [before, after] = [strictTextOf(whole.head), strictTextOf(whole.tail)];
+      const [before, after] = [decodeUtf8Strict(whole.head), decodeUtf8Strict(whole.tail)];
       if (before !== null && after !== null) {
         const bytes = whole.head.length + whole.tail.length;
         return { text: before + after, base64: false, bytes };
       }
     }
-    const all = concat([head, tail]);
-    const text = strictTextOf(all);
-    return { text: text ?? base64Of(all), base64: text === null, bytes: all.length };
+    const all = concatBytes([head, tail]);
+    const text = decodeUtf8Strict(all);
+    return { text: text ?? toBase64(all), base64: text === null, bytes: all.length };
   }
 
   #trim(): void {
-    const all = concat(this.#tail);
+    const all = concatBytes(this.#tail);
     const over = Math.max(0, all.length - this.#halfMax);
     this.#dropped ||= over > 0;
     const kept = all.subarray(over);

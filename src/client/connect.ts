@@ -24,7 +24,7 @@ export type ConnectOptions = RemoteOptions | SocketOptions;
  *   for a socket in another user's directory; PERMISSION_DENIED for a page that is not let in;
  *   INVALID_PARAMS for a `url` that is none, and for a socket outside of Node.
  */
-export async function connect(options: ConnectOptions = {}): Promise<Client> {
+export async function connectByUrl(options: ConnectOptions = {}): Promise<Client> {
   if ('url' in options) return connectByHttp(options);
   const message = 'Cannot connect: only Node reaches a socket; give "url" and "token"';
   throw new TrlError('INVALID_PARAMS', message);

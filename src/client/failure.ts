@@ -4,14 +4,14 @@ import type { ErrorCode } from '../errors.ts';
 import type { WireError } from '../protocol/types.ts';
 
 /** The connection ended; what was asked on it may or may not have been done. */
-export class LinkLost extends TrlError {
+export class ConnectionLostError extends TrlError {
   constructor(message: string, options: ErrorOptions = {}) {
     super('BACKEND_UNAVAILABLE', message, options);
   }
 }
 
 /** The error a daemon answered. A code of a newer daemon is kept in the message. */
-export function toError(
+export function toTrlError(
   error: WireError | undefined,
   data: Readonly<Record<string, unknown>> | null,
 ): TrlError {

@@ -1,7 +1,7 @@
 /** The client: connect to a daemon, run commands in sessions, follow their output. */
 export { Client, clientOver } from './client.ts';
 export type { ClientOptions } from './client.ts';
-export { connect } from './connect.ts';
+export { connectByUrl } from './connect.ts';
 export type { ConnectOptions, SocketOptions } from './connect.ts';
 export type { RemoteOptions, WebSocketConstructor, WebSocketLike } from './web-socket.ts';
 export type { Channel, ChannelSink } from './channel.ts';
@@ -38,7 +38,7 @@ export type {
   FindingView,
   PublicationId,
   PublishCheckParams,
-  Published,
+  Publication,
   PublishedFile,
   PublishParams,
   PublishVerdict,
@@ -51,25 +51,25 @@ export type {
   ExecUndoParams,
   GitView,
   ReceiptChanges,
-  Restored,
+  RestoreAnswer,
   SnapshotGetParams,
   SnapshotListParams,
   SnapshotRecord,
   SnapshotRestoreParams,
   SnapshotView,
   StoreView,
-  WorkspaceApplied,
+  WorkspaceApplyAnswer,
   WorkspaceApplyParams,
   WorkspaceDiff,
   WorkspaceDiffParams,
-  WorkspaceDiscarded,
+  WorkspaceDiscardAnswer,
   WorkspaceDiscardParams,
   WorkspaceId,
   WorkspaceOpenAnswer,
   WorkspaceOpenParams,
   CacheView,
   WorkspaceRoot,
-  WorkspaceTrusted,
+  WorkspaceTrustAnswer,
   WorkspacePolicy,
   WorkspaceStatus,
 } from '../protocol/workspace.ts';
@@ -97,7 +97,7 @@ export type {
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,
-  AskedView,
+  ApprovalSubjectView,
 } from '../protocol/approval.ts';
 export type {
   ExecParams,

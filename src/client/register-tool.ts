@@ -1,8 +1,8 @@
 /** A tool whose calls this program answers, over a connection of its own. */
 import { isTrlError } from '../errors.ts';
 import type { ToolCallEvent, ToolCallId, ToolRegisterParams } from '../protocol/tool.ts';
-import type { Link, WatchSink } from './link.ts';
-import type { Links } from './links.ts';
+import type { RpcConnection, WatchSink } from './connection.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 
 export interface OfferedTool {
   /** Lower-case letters, digits and `_`; nothing else may be called so. */
@@ -36,15 +36,15 @@ export interface ToolOffer extends AsyncDisposable {
 }
 
 /** @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be */
-export async function offerTool(links: Links, tool: OfferedTool): Promise<ToolOffer> {
-  const { link, release } = await links.lease();
+export async function offerTool(links: ConnectionPool, tool: OfferedTool): Promise<ToolOffer> {
+  const { connection: link, release } = await links.lease();
   let end = (): void => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
   const open = new OpenCalls();
   const sink: WatchSink = {
-    told: (message) => {
+    notify: (message) => {
       if ('cancel' in message) open.cancel(message.cancel.call_id);
       if (!('call' in message)) return;
       const { call } = message;
@@ -66,7 +66,7 @@ export async function offerTool(links: Links, tool: OfferedTool): Promise<ToolOf
     link.unwatch();
     open.close();
     // The connection is what offers it; the only one there is goes on, and calls fail.
-    if (!links.single) await link.close();
+    if (!links.isSingle) await link.close();
     release();
     end();
   };
@@ -109,7 +109,7 @@ class OpenCalls {
 }
 
 interface Answering {
-  readonly link: Link;
+  readonly link: RpcConnection;
   readonly tool: OfferedTool;
   readonly signal: AbortSignal;
 }

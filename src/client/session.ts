@@ -2,7 +2,7 @@
 import type { ExecId, SessionId } from '../command.ts';
 import type { ExecParams, Receipt, SessionView } from '../protocol/types.ts';
 import { randomKey } from './bytes.ts';
-import type { Links } from './links.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 import type { Data, Method, Params, SessionUpdateParams } from './methods.ts';
 import { ExecStream } from './stream.ts';
 import type { StreamOptions } from './stream.ts';
@@ -13,9 +13,9 @@ export type StartOptions = Omit<ExecParams, 'session_id' | 'command'>;
 
 export class Session {
   readonly id: SessionId;
-  readonly #links: Links;
+  readonly #links: ConnectionPool;
 
-  constructor(links: Links, id: SessionId) {
+  constructor(links: ConnectionPool, id: SessionId) {
     this.#links = links;
     this.id = id;
   }

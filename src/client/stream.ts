@@ -4,12 +4,12 @@
  */
 import type { ExecId } from '../command.ts';
 import type { ExecParams, Receipt, StreamAnswer, StreamEvent } from '../protocol/types.ts';
-import { collect } from './collect.ts';
+import { collectReceipt } from './collect.ts';
 import { EventBuffer } from './event-buffer.ts';
-import { toError } from './failure.ts';
-import type { Link, StreamNotice, StreamSink } from './link.ts';
-import type { Links } from './links.ts';
-import { persist } from './persist.ts';
+import { toTrlError } from './failure.ts';
+import type { RpcConnection, StreamNotice, ExecStreamSink } from './connection.ts';
+import type { ConnectionPool } from './connection-pool.ts';
+import { retryLostConnection } from './retry.ts';
 import { deferred } from './wait.ts';
 
 /** Output held for a reader that is slower than the command, in `bytes`. */
@@ -63,7 +63,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
    */
   readonly exit: Promise<ExecEnd>;
 
-  readonly #links: Links;
+  readonly #links: ConnectionPool;
   readonly #source: StreamSource;
   readonly #options: StreamOptions;
   readonly #buffer = new EventBuffer<ExecEvent>(bufferBytesMax);
@@ -76,7 +76,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
   #progressed = false;
   #over = false;
 
-  constructor(links: Links, source: StreamSource, options: StreamOptions) {
+  constructor(links: ConnectionPool, source: StreamSource, options: StreamOptions) {
     this.#links = links;
     this.#source = source;
     this.#options = options;
@@ -109,7 +109,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
    * (default 4 MiB, at most 64 MiB), the first half and the last; the receipt counts the rest.
    */
   async collect(options: { readonly outputBytes?: number } = {}): Promise<Receipt> {
-    return collect(this, this.exit, options.outputBytes);
+    return collectReceipt(this, this.exit, options.outputBytes);
   }
 
   /** Drops all output that was not read and waits for the end. */
@@ -147,7 +147,10 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     };
     try {
       const { signal } = this.#stop;
-      await persist(() => this.#attempt(), this.#links.single ? null : { progressed, signal });
+      await retryLostConnection(
+        () => this.#attempt(),
+        this.#links.isSingle ? null : { hasProgressed: progressed, signal },
+      );
     } catch (error) {
       this.#fail(error);
     }
@@ -165,7 +168,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
   /** One connection's worth of the stream. Rejects when it ended before the stream did. */
   async #attempt(): Promise<void> {
     const { signal } = this.#stop;
-    const { link, release } = await this.#links.lease();
+    const { connection: link, release } = await this.#links.lease();
     try {
       signal.throwIfAborted();
       await this.#attemptOn(link);
@@ -174,7 +177,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     }
   }
 
-  async #attemptOn(link: Link): Promise<void> {
+  async #attemptOn(link: RpcConnection): Promise<void> {
     const { signal } = this.#stop;
     const ended = deferred<void>();
     ended.promise.catch(() => {});
@@ -198,7 +201,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     }
   }
 
-  async #open(link: Link, sink: StreamSink): Promise<StreamAnswer> {
+  async #open(link: RpcConnection, sink: ExecStreamSink): Promise<StreamAnswer> {
     if (this.#known !== null) {
       return link.follow('exec.attach', { exec_id: this.#known, from: this.#next }, sink);
     }
@@ -243,7 +246,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
       return false;
     }
     if (event.lost === true) {
-      this.#fail(toError(event.error, null));
+      this.#fail(toTrlError(event.error, null));
       return true;
     }
     this.#skipTo(event.seq);

@@ -18,7 +18,7 @@ export function deferred<T>(): Deferred<T> {
 }
 
 /** @throws the signal's reason when it aborts first */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   const over = deferred<void>();
   const abort = (): void => over.reject(signal?.reason);
@@ -33,7 +33,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** Waits for `work`, but at most `ms`. */
-export async function within(ms: number, work: Promise<unknown>): Promise<void> {
+export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
   const late = deferred<void>();
   const timer = setTimeout(late.resolve, ms);
   try {

@@ -6,10 +6,10 @@
  * asks for a window (`system.hello`), and the runtime sends no more output than it has room for.
  */
 import { TrlError } from '../errors.ts';
-import { base64UrlOf, utf8 } from './bytes.ts';
+import { toBase64Url, encodeUtf8 } from './bytes.ts';
 import type { Channel, ChannelSink } from './channel.ts';
-import { LinkLost } from './failure.ts';
-import { deferred, within } from './wait.ts';
+import { ConnectionLostError } from './failure.ts';
+import { deferred, waitAtMost } from './wait.ts';
 
 /** Bytes of one message, so that a server may bound what it takes. */
 const messageBytesMax = 256 * 1024;
@@ -59,7 +59,7 @@ export async function dialWebSocket(options: RemoteOptions): Promise<Channel> {
   options.signal?.throwIfAborted();
   const place = new URL('rpc', base);
   place.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
-  const protocols = ['trl.v2', `bearer.${base64UrlOf(options.token)}`];
+  const protocols = ['trl.v2', `bearer.${toBase64Url(options.token)}`];
   const socket = new Socket(place.href, protocols);
   socket.binaryType = 'arraybuffer';
   if (await opened(socket, options.signal)) return channelOver(socket, base);
@@ -123,13 +123,17 @@ async function whyNot(base: URL, { token, signal }: RemoteOptions): Promise<TrlE
     signal: signal ?? AbortSignal.timeout(openMs),
   });
   const status = await asked.then((answer) => answer.status).catch(() => null);
-  if (status === null) return new LinkLost(`Cannot connect to "${to}": it does not answer`);
+  if (status === null) {
+    return new ConnectionLostError(`Cannot connect to "${to}": it does not answer`);
+  }
   if (status === 401) return notTaken(base);
   if (status === 403) {
     const reason = 'the runtime does not let in this host name or page';
     return new TrlError('PERMISSION_DENIED', `Cannot connect to "${to}": ${reason}`);
   }
-  return new LinkLost(`Cannot connect to "${to}": it refuses a WebSocket (HTTP ${status})`);
+  return new ConnectionLostError(
+    `Cannot connect to "${to}": it refuses a WebSocket (HTTP ${status})`,
+  );
 }
 
 function notTaken(base: URL): TrlError {
@@ -159,7 +163,7 @@ function channelOver(socket: WebSocketLike, base: URL): Channel {
     hold: () => {},
     close: async () => {
       socket.close(1000);
-      await within(closeMs, closed.promise);
+      await waitAtMost(closeMs, closed.promise);
     },
   };
 }
@@ -167,7 +171,7 @@ function channelOver(socket: WebSocketLike, base: URL): Channel {
 function deliver(socket: WebSocketLike, sink: ChannelSink): void {
   socket.addEventListener('message', ({ data }) => {
     if (data instanceof ArrayBuffer) sink.bytes(new Uint8Array(data));
-    else if (typeof data === 'string') sink.bytes(utf8(data));
+    else if (typeof data === 'string') sink.bytes(encodeUtf8(data));
     else sink.closed(new TypeError('a message is neither binary nor text'));
   });
   socket.addEventListener('error', () => sink.closed(new Error('the WebSocket failed')));

@@ -4,14 +4,21 @@
  */
 import { TrlError } from '../errors.ts';
 import { limits, runtimeBounds, type RuntimeBoundName, type RuntimeBounds } from '../limits.ts';
-import type { EnvMode } from '../names.ts';
+import type { EnvMode } from '../variable-names.ts';
 
 /** Layers from lowest to highest. */
-export const layerKinds = ['default', 'system', 'user', 'file', 'variable', 'flag'] as const;
-export type LayerKind = (typeof layerKinds)[number];
+export const configurationLayerKinds = [
+  'default',
+  'system',
+  'user',
+  'file',
+  'variable',
+  'flag',
+] as const;
+export type ConfigurationLayerKind = (typeof configurationLayerKinds)[number];
 
 /** Where a secret may be read from; paths are absolute. */
-export type SourceSetting =
+export type SecretSourceSetting =
   /** The daemon's own environment. */
   | { readonly kind: 'environment' }
   | { readonly kind: 'dotenv'; readonly path: string }
@@ -28,10 +35,10 @@ export type SourceSetting =
       readonly cacheMs: number | null;
     };
 
-export const redactionProfiles = ['strict', 'balanced', 'lenient'] as const;
+export const configurableRedactionProfiles = ['strict', 'balanced', 'lenient'] as const;
 
 /** A pattern of the user's own for what is a secret. */
-export interface PatternSetting {
+export interface SecretPatternSetting {
   readonly id: string;
   readonly pattern: string;
   /** Texts of which one stands near every match; empty: none need. */
@@ -41,7 +48,7 @@ export interface PatternSetting {
 }
 
 /** What the detector may be told besides its profile; what is left out is the profile's. */
-export interface ThresholdSettings {
+export interface RedactionThresholdSettings {
   /** Of the score, from 0 to 1: what reaches it is hidden. */
   readonly score?: number;
   /** Bits a character below which the score alone hides nothing. */
@@ -51,31 +58,31 @@ export interface ThresholdSettings {
 }
 
 /** What one layer says; what it leaves out is up to the others. */
-export interface Given {
+export interface ConfigurationValues {
   readonly envMode?: EnvMode;
   readonly withhold?: readonly string[];
   readonly secretNames?: readonly string[];
-  readonly sources?: readonly SourceSetting[];
-  readonly profile?: (typeof redactionProfiles)[number];
-  readonly thresholds?: ThresholdSettings;
-  readonly patterns?: readonly PatternSetting[];
+  readonly sources?: readonly SecretSourceSetting[];
+  readonly profile?: (typeof configurableRedactionProfiles)[number];
+  readonly thresholds?: RedactionThresholdSettings;
+  readonly patterns?: readonly SecretPatternSetting[];
   readonly limits?: Readonly<Partial<RuntimeBounds>>;
   readonly homeCaches?: readonly string[];
   readonly auditRequired?: boolean;
   readonly auditRecipients?: readonly string[];
 }
 
-export interface LayerOf {
-  readonly kind: LayerKind;
+export interface ConfigurationLayer {
+  readonly kind: ConfigurationLayerKind;
   /** The path of the file; else what it is: `TRL_*`, `flags`. */
   readonly name: string;
-  readonly given: Given;
+  readonly given: ConfigurationValues;
   /** Where each key stands, such as `terminal.env_mode` → `/etc/trl/config.yaml:3:5`. */
-  readonly places: ReadonlyMap<string, string>;
+  readonly locations: ReadonlyMap<string, string>;
 }
 
 /** One key as it stands, for people. */
-export interface Setting {
+export interface EffectiveSetting {
   /** Dotted: `terminal.env_mode`. */
   readonly key: string;
   readonly value: unknown;
@@ -90,11 +97,11 @@ export interface Configuration {
   /** Variables of the daemon's environment that are secrets though their names do not say so. */
   readonly secretNames: readonly string[];
   /** In the order in which they are asked. */
-  readonly sources: readonly SourceSetting[];
+  readonly sources: readonly SecretSourceSetting[];
   readonly redaction: {
-    readonly profile: (typeof redactionProfiles)[number];
-    readonly thresholds: ThresholdSettings;
-    readonly patterns: readonly PatternSetting[];
+    readonly profile: (typeof configurableRedactionProfiles)[number];
+    readonly thresholds: RedactionThresholdSettings;
+    readonly patterns: readonly SecretPatternSetting[];
   };
   /** Directories in HOME that last with a project, besides those of known programs. */
   readonly homeCaches: readonly string[];
@@ -107,13 +114,13 @@ export interface Configuration {
   /** How much of the runtime its callers may use. */
   readonly limits: RuntimeBounds;
   /** Every key with its origin, in a fixed order. */
-  readonly settings: readonly Setting[];
+  readonly settings: readonly EffectiveSetting[];
   /** Files that were read, from lowest to highest. */
   readonly files: readonly string[];
 }
 
 /** Names of bounds, in the order in which they are shown. */
-export const boundNames: readonly RuntimeBoundName[] = [
+export const runtimeBoundNames: readonly RuntimeBoundName[] = [
   'sessionsActive',
   'sessionRecords',
   'commandsConcurrent',
@@ -132,7 +139,8 @@ function boundsBy(value: (name: RuntimeBoundName) => number): RuntimeBounds {
 }
 
 /** Such as `limits.sessions_active`. */
-export const boundKey = (name: RuntimeBoundName): string => `limits.${runtimeBounds[name].key}`;
+export const runtimeBoundKey = (name: RuntimeBoundName): string =>
+  `limits.${runtimeBounds[name].key}`;
 
 function defaultBounds(): RuntimeBounds {
   return boundsBy((name) => limits[name].default);
@@ -166,11 +174,11 @@ const defaults = {
     auditRequired: true,
     auditRecipients: [],
   },
-  places: new Map(),
-} as const satisfies LayerOf;
+  locations: new Map(),
+} as const satisfies ConfigurationLayer;
 
-/** Keys of {@link Given} by the name that people write. */
-export const keyNames = {
+/** Keys of {@link ConfigurationValues} by the name that people write. */
+export const configurationKeys = {
   envMode: 'terminal.env_mode',
   withhold: 'environment.withhold',
   secretNames: 'secrets.names',
@@ -182,7 +190,7 @@ export const keyNames = {
   homeCaches: 'home.caches',
   auditRequired: 'audit.required',
   auditRecipients: 'audit.recipients',
-} as const satisfies Record<keyof Given, string>;
+} as const satisfies Record<keyof ConfigurationValues, string>;
 
 /** In a cache that lies in another a command could put a link in its place. */
 function refuseNested(names: readonly string[]): void {
@@ -190,7 +198,7 @@ function refuseNested(names: readonly string[]): void {
     const above = names.find((other) => name.startsWith(`${other}/`));
     if (above === undefined) continue;
     const why = `"${name}" lies in "${above}", which is named or lasts anyway`;
-    throw new TrlError('INVALID_PARAMS', `Cannot use ${keyNames.homeCaches}: ${why}`);
+    throw new TrlError('INVALID_PARAMS', `Cannot use ${configurationKeys.homeCaches}: ${why}`);
   }
 }
 
@@ -199,15 +207,20 @@ function refuseNested(names: readonly string[]): void {
  *
  * @throws TrlError `INVALID_PARAMS` for caches of HOME of which one lies in another
  */
-export function joinConfiguration(above: readonly LayerOf[]): Configuration {
+export function joinConfiguration(above: readonly ConfigurationLayer[]): Configuration {
   const layers = [defaults, ...above];
-  const highest = (key: keyof Given): LayerOf | undefined =>
+  const highest = (key: keyof ConfigurationValues): ConfigurationLayer | undefined =>
     layers.findLast(({ given }) => given[key] !== undefined);
-  const originsOf = (key: keyof Given, from: readonly (LayerOf | undefined)[]): string[] =>
+  const originsOf = (
+    key: keyof ConfigurationValues,
+    from: readonly (ConfigurationLayer | undefined)[],
+  ): string[] =>
     from.flatMap((layer) =>
-      layer?.given[key] === undefined ? [] : [layer.places.get(keyNames[key]) ?? layer.name],
+      layer?.given[key] === undefined
+        ? []
+        : [layer.locations.get(configurationKeys[key]) ?? layer.name],
     );
-  const saying = (key: keyof Given): LayerOf[] => {
+  const saying = (key: keyof ConfigurationValues): ConfigurationLayer[] => {
     const found = layers.filter(({ given }) => given[key] !== undefined);
     return found.length > 1 ? found.filter(({ kind }) => kind !== 'default') : found;
   };
@@ -225,13 +238,13 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
   const envMode = highest('envMode')?.given.envMode ?? base.envMode;
   const sources = highest('sources')?.given.sources ?? base.sources;
   const profile = highest('profile')?.given.profile ?? base.profile;
-  const one = (key: keyof Given, value: unknown): Setting => ({
-    key: keyNames[key],
+  const one = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting => ({
+    key: configurationKeys[key],
     value,
     origins: originsOf(key, [highest(key)]),
   });
-  const many = (key: keyof Given, value: unknown): Setting => ({
-    key: keyNames[key],
+  const many = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting => ({
+    key: configurationKeys[key],
     value,
     origins: originsOf(key, saying(key)),
   });
@@ -254,12 +267,12 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
       many('patterns', patterns),
       many('homeCaches', homeCaches),
       {
-        key: keyNames.auditRequired,
+        key: configurationKeys.auditRequired,
         value: required.given.auditRequired ?? true,
         origins: originsOf('auditRequired', [required]),
       },
       many('auditRecipients', recipients),
-      ...boundNames.map((name) => boundSetting(layers, name)),
+      ...runtimeBoundNames.map((name) => boundSetting(layers, name)),
     ],
     files: layers.flatMap(({ kind, name }) =>
       kind === 'system' || kind === 'user' || kind === 'file' ? [name] : [],
@@ -267,22 +280,25 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
   };
 }
 
-function boundOf(layers: readonly LayerOf[], name: RuntimeBoundName) {
+function boundOf(layers: readonly ConfigurationLayer[], name: RuntimeBoundName) {
   const layer = layers.findLast(({ given }) => given.limits?.[name] !== undefined) ?? defaults;
   return { layer, value: layer.given.limits?.[name] ?? limits[name].default };
 }
 
-function boundSetting(layers: readonly LayerOf[], name: RuntimeBoundName): Setting {
+function boundSetting(
+  layers: readonly ConfigurationLayer[],
+  name: RuntimeBoundName,
+): EffectiveSetting {
   const { layer, value } = boundOf(layers, name);
-  const key = boundKey(name);
-  return { key, value, origins: [layer.places.get(key) ?? layer.name] };
+  const key = runtimeBoundKey(name);
+  return { key, value, origins: [layer.locations.get(key) ?? layer.name] };
 }
 
 /** What holds where nobody set anything. */
 export const defaultConfiguration: Configuration = joinConfiguration([]);
 
 /** The layer that decides whether a record is required: one that says so goes first. */
-function strictest(layers: readonly LayerOf[]): LayerOf {
+function strictest(layers: readonly ConfigurationLayer[]): ConfigurationLayer {
   const saying = layers.filter(
     ({ kind, given }) => kind !== 'default' && given.auditRequired !== undefined,
   );

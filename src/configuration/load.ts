@@ -9,20 +9,20 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
 import { limits, runtimeBounds, type RuntimeBoundName } from '../limits.ts';
-import { envModes, variableForm } from '../names.ts';
-import { configDirectory, systemDirectory } from '../yaml/places.ts';
+import { envModes, variableNameForm } from '../variable-names.ts';
+import { configDirectory, systemConfigDirectory } from '../yaml/config-directories.ts';
 import {
-  boundKey,
-  boundNames,
+  runtimeBoundKey,
+  runtimeBoundNames,
   defaultConfiguration,
   joinConfiguration,
-  keyNames,
-  redactionProfiles,
+  configurationKeys,
+  configurableRedactionProfiles,
 } from './configuration.ts';
-import type { Configuration, Given, LayerOf } from './configuration.ts';
-import { olderLayer } from './older-variables.ts';
+import type { Configuration, ConfigurationValues, ConfigurationLayer } from './configuration.ts';
+import { legacyVariableLayers } from './legacy-variables.ts';
 
-export interface Flags {
+export interface ConfigurationFlags {
   /** `--config FILE`. */
   readonly config?: string | null;
   /** `--env-mode`. */
@@ -31,10 +31,10 @@ export interface Flags {
   readonly bounds?: readonly string[];
 }
 
-export interface Asked {
+export interface LoadConfigurationOptions {
   /** The runtime's environment: of it only `TRL_*` and `XDG_CONFIG_HOME` are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly flags?: Flags;
+  readonly flags?: ConfigurationFlags;
   /** Version of the runtime. */
   readonly version: string;
   /** Default: `config.yaml` in `$XDG_CONFIG_HOME/trl`. */
@@ -46,16 +46,16 @@ export interface Asked {
 export const configurationFileName = 'config.yaml';
 
 /** `FILE` of `--config`, else of `TRL_CONFIG`; an empty variable counts as unset. */
-const chosenFile = ({ env, flags }: Asked): string | null =>
+const chosenFile = ({ env, flags }: LoadConfigurationOptions): string | null =>
   flags?.config ?? (env['TRL_CONFIG'] || null);
 
 /**
  * @throws ConfigurationError when a file cannot be used; TrlError `INVALID_PARAMS` for a variable
  *   or a flag that cannot be
  */
-export async function loadConfiguration(asked: Asked): Promise<Configuration> {
+export async function loadConfiguration(asked: LoadConfigurationOptions): Promise<Configuration> {
   const user = asked.userFile ?? path.join(configDirectory(asked.env), configurationFileName);
-  const system = asked.systemFile ?? path.join(systemDirectory, configurationFileName);
+  const system = asked.systemFile ?? path.join(systemConfigDirectory, configurationFileName);
   const chosen = chosenFile(asked);
   const files = [
     ...(isThere(system) ? [{ file: system, kind: 'system', owner: 'root' } as const] : []),
@@ -65,7 +65,7 @@ export async function loadConfiguration(asked: Asked): Promise<Configuration> {
       : [{ file: path.resolve(chosen), kind: 'file', owner: 'user' } as const]),
   ];
   const above = [...variablesOf(asked.env), ...flagsOf(asked.flags ?? {})];
-  const below = olderLayer(asked.env);
+  const below = legacyVariableLayers(asked.env);
   if (files.length + above.length + below.length === 0) return defaultConfiguration;
   return joinConfiguration([...below, ...(await readFiles(files, asked)), ...above]);
 }
@@ -76,15 +76,18 @@ interface Found {
   readonly owner: 'user' | 'root';
 }
 
-async function readFiles(files: readonly Found[], asked: Asked): Promise<LayerOf[]> {
+async function readFiles(
+  files: readonly Found[],
+  asked: LoadConfigurationOptions,
+): Promise<ConfigurationLayer[]> {
   if (files.length === 0) return [];
-  const [{ ConfigurationError, readConfiguration }, { readBytes }] = await Promise.all([
+  const [{ ConfigurationError, readConfiguration }, { readOwnedFile }] = await Promise.all([
     import('./read.ts'),
-    import('../yaml/gather.ts'),
+    import('../yaml/owned-file.ts'),
   ]);
   const home = homedir();
   return files.map(({ file, kind, owner }) => {
-    const bytes = readBytes({ file, Failure: ConfigurationError }, { owner });
+    const bytes = readOwnedFile({ file, Failure: ConfigurationError }, { owner });
     if (bytes === null) {
       throw new ConfigurationError(file, [
         { line: 1, column: 1, message: 'there is no such file' },
@@ -104,56 +107,60 @@ function isThere(file: string): boolean {
   }
 }
 
-function variablesOf(env: Asked['env']): LayerOf[] {
+function variablesOf(env: LoadConfigurationOptions['env']): ConfigurationLayer[] {
   const value = (name: string): string | null => env[name]?.trim() || null;
   const mode = value('TRL_ENV_MODE');
   const profile = value('TRL_REDACTION_PROFILE');
   const withhold = value('TRL_WITHHOLD');
   const names = value('TRL_SECRET_NAMES');
-  const bounds = boundNames.flatMap((name): [RuntimeBoundName, number][] => {
+  const bounds = runtimeBoundNames.flatMap((name): [RuntimeBoundName, number][] => {
     const { variable } = runtimeBounds[name];
     const text = value(variable);
     return text === null ? [] : [[name, boundIn(variable, name, text)]];
   });
-  const given: Given = {
+  const given: ConfigurationValues = {
     ...(mode !== null && { envMode: oneOf('TRL_ENV_MODE', mode, envModes) }),
     ...(profile !== null && {
-      profile: oneOf('TRL_REDACTION_PROFILE', profile, redactionProfiles),
+      profile: oneOf('TRL_REDACTION_PROFILE', profile, configurableRedactionProfiles),
     }),
     ...(withhold !== null && { withhold: listOf('TRL_WITHHOLD', withhold, true) }),
     ...(names !== null && { secretNames: listOf('TRL_SECRET_NAMES', names, false) }),
     ...(bounds.length > 0 && { limits: Object.fromEntries(bounds) }),
   };
   const places = new Map([
-    ...boundNames.map((name): [string, string] => [boundKey(name), runtimeBounds[name].variable]),
-    [keyNames.envMode, 'TRL_ENV_MODE'],
-    [keyNames.profile, 'TRL_REDACTION_PROFILE'],
-    [keyNames.withhold, 'TRL_WITHHOLD'],
-    [keyNames.secretNames, 'TRL_SECRET_NAMES'],
+    ...runtimeBoundNames.map((name): [string, string] => [
+      runtimeBoundKey(name),
+      runtimeBounds[name].variable,
+    ]),
+    [configurationKeys.envMode, 'TRL_ENV_MODE'],
+    [configurationKeys.profile, 'TRL_REDACTION_PROFILE'],
+    [configurationKeys.withhold, 'TRL_WITHHOLD'],
+    [configurationKeys.secretNames, 'TRL_SECRET_NAMES'],
   ]);
   return Object.keys(given).length === 0
     ? []
-    : [{ kind: 'variable', name: 'TRL_*', given, places }];
+    : [{ kind: 'variable', name: 'TRL_*', given, locations: places }];
 }
 
-function flagsOf({ envMode = null, bounds = [] }: Flags): LayerOf[] {
-  const given: Given = {
+function flagsOf({ envMode = null, bounds = [] }: ConfigurationFlags): ConfigurationLayer[] {
+  const given: ConfigurationValues = {
     ...(envMode !== null && { envMode: oneOf('--env-mode', envMode, envModes) }),
     ...(bounds.length > 0 && { limits: Object.fromEntries(bounds.map(boundFlag)) }),
   };
   if (Object.keys(given).length === 0) return [];
   const places = new Map([
-    [keyNames.envMode, '--env-mode'],
-    ...boundNames.map((name): [string, string] => [boundKey(name), '--bound']),
+    [configurationKeys.envMode, '--env-mode'],
+    ...runtimeBoundNames.map((name): [string, string] => [runtimeBoundKey(name), '--bound']),
   ]);
-  return [{ kind: 'flag', name: 'flags', given, places }];
+  return [{ kind: 'flag', name: 'flags', given, locations: places }];
 }
 
 function boundFlag(text: string): [RuntimeBoundName, number] {
   const [key = '', value = ''] = text.split('=', 2);
-  const keys = boundNames.map((name) => runtimeBounds[name].key);
+  const keys = runtimeBoundNames.map((name) => runtimeBounds[name].key);
   const known = oneOf('--bound', key, keys);
-  const name = boundNames.find((one) => runtimeBounds[one].key === known) ?? 'sessionsActive';
+  const name =
+    runtimeBoundNames.find((one) => runtimeBounds[one].key === known) ?? 'sessionsActive';
   return [name, boundIn(`--bound ${key}`, name, value)];
 }
 
@@ -185,7 +192,7 @@ function listOf(where: string, text: string, patterns: boolean): string[] {
     .filter((name) => name !== '');
   const wrong = names.find((name) => {
     const bare = patterns ? name.replace(/\*$/, '') : name;
-    return !variableForm.test(bare);
+    return !variableNameForm.test(bare);
   });
   if (wrong === undefined) return names;
   const shown = JSON.stringify(wrong.slice(0, 64));

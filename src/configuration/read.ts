@@ -1,22 +1,27 @@
 /** Reads one `config.yaml`: text in, what it says out. Pure; `load.ts` finds the files. */
 import path from 'node:path';
-import { whyNoRecipient } from '../sealing/keys.ts';
+import { checkRecipient } from '../sealing/keys.ts';
 import { runtimeBounds } from '../limits.ts';
-import { FileError, showProblem, type Problem } from '../yaml/problem.ts';
-import { problemsMax, readTree, type Tree } from '../yaml/tree.ts';
-import { problemsOf } from '../yaml/wording.ts';
-import { boundKey, boundNames, keyNames } from './configuration.ts';
-import type { Given, LayerOf, SourceSetting, ThresholdSettings } from './configuration.ts';
-import { configurationSchema, keysOfConfiguration, type ConfigurationText } from './schema.ts';
+import { FileError, formatFileProblem, type FileProblem } from '../yaml/file-error.ts';
+import { fileProblemsMax, readYamlTree, type YamlTree } from '../yaml/tree.ts';
+import { describeSchemaIssue } from '../yaml/schema-problems.ts';
+import { runtimeBoundKey, runtimeBoundNames, configurationKeys } from './configuration.ts';
+import type {
+  ConfigurationValues,
+  ConfigurationLayer,
+  SecretSourceSetting,
+  RedactionThresholdSettings,
+} from './configuration.ts';
+import { configurationSchema, configurationKeysAt, type ConfigurationDocument } from './schema.ts';
 
 /** Nothing of the file may be used: the runtime does not start with less. */
 export class ConfigurationError extends FileError {
-  constructor(file: string, problems: readonly Problem[], options: ErrorOptions = {}) {
+  constructor(file: string, problems: readonly FileProblem[], options: ErrorOptions = {}) {
     super(file, problems, { ...options, what: 'configuration' });
   }
 }
 
-export interface FileOf {
+export interface ConfigurationFileOrigin {
   /** Absolute: what is relative in it is relative to its directory. */
   readonly file: string;
   readonly kind: 'system' | 'user' | 'file';
@@ -25,16 +30,19 @@ export interface FileOf {
 }
 
 /** @throws ConfigurationError with all that is wrong, in the order of the file */
-export function readConfiguration(input: string | Uint8Array, of: FileOf): LayerOf {
+export function readConfiguration(
+  input: string | Uint8Array,
+  of: ConfigurationFileOrigin,
+): ConfigurationLayer {
   const { file, version } = of;
-  const tree = readTree(input, { file, Failure: ConfigurationError });
+  const tree = readYamlTree(input, { file, Failure: ConfigurationError });
   const parsed = configurationSchema.safeParse(tree.value);
   if (!parsed.success) {
-    const wording = { tree, keysAt: keysOfConfiguration, notEnforced: new Set<string>(), version };
+    const wording = { tree, keysAt: configurationKeysAt, notEnforced: new Set<string>(), version };
     const { issues } = parsed.error;
     throw failure(
       file,
-      issues.slice(0, problemsMax).flatMap((issue) => problemsOf(issue, wording)),
+      issues.slice(0, fileProblemsMax).flatMap((issue) => describeSchemaIssue(issue, wording)),
     );
   }
   const problems = [
@@ -44,12 +52,16 @@ export function readConfiguration(input: string | Uint8Array, of: FileOf): Layer
   ];
   if (problems.length > 0) throw failure(file, problems);
   const given = givenBy(parsed.data, of, tree);
-  const keys = [...Object.values(keyNames), ...boundNames.map(boundKey)];
+  const keys = [...Object.values(configurationKeys), ...runtimeBoundNames.map(runtimeBoundKey)];
   const places = keys.map((key): [string, string] => [key, placeOf(tree, file, key.split('.'))]);
-  return { kind: of.kind, name: file, given, places: new Map(places) };
+  return { kind: of.kind, name: file, given, locations: new Map(places) };
 }
 
-function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
+function givenBy(
+  text: ConfigurationDocument,
+  of: ConfigurationFileOrigin,
+  tree: YamlTree,
+): ConfigurationValues {
   const { terminal, environment, secrets, redaction, home, audit, limits } = text;
   const { sources, names } = secrets ?? {};
   const patterns = redaction?.patterns?.map(({ id, pattern, keywords }, at) => ({
@@ -73,14 +85,16 @@ function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
   };
 }
 
-function boundsOf(text: NonNullable<ConfigurationText['limits']>): NonNullable<Given['limits']> {
-  const given = boundNames.map((name) => [name, text[runtimeBounds[name].key]] as const);
+function boundsOf(
+  text: NonNullable<ConfigurationDocument['limits']>,
+): NonNullable<ConfigurationValues['limits']> {
+  const given = runtimeBoundNames.map((name) => [name, text[runtimeBounds[name].key]] as const);
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
-type SourceText = NonNullable<NonNullable<ConfigurationText['secrets']>['sources']>[number];
+type SourceText = NonNullable<NonNullable<ConfigurationDocument['secrets']>['sources']>[number];
 
-function sourceOf(source: SourceText, of: FileOf): SourceSetting {
+function sourceOf(source: SourceText, of: ConfigurationFileOrigin): SecretSourceSetting {
   switch (source.kind) {
     case 'environment':
       return { kind: 'environment' };
@@ -106,13 +120,13 @@ function sourceOf(source: SourceText, of: FileOf): SourceSetting {
   }
 }
 
-function absolute(written: string, { file, home }: FileOf): string {
+function absolute(written: string, { file, home }: ConfigurationFileOrigin): string {
   const full = written === '~' || written.startsWith('~/') ? home + written.slice(1) : written;
   return path.resolve(path.dirname(file), full);
 }
 
 /** Of two patterns with one id nobody could say which one hid something. */
-function samePatterns({ redaction }: ConfigurationText, tree: Tree): Problem[] {
+function samePatterns({ redaction }: ConfigurationDocument, tree: YamlTree): FileProblem[] {
   const patterns = redaction?.patterns ?? [];
   return patterns.flatMap(({ id }, at) =>
     patterns.findIndex((other) => other.id === id) < at
@@ -125,7 +139,7 @@ function samePatterns({ redaction }: ConfigurationText, tree: Tree): Problem[] {
 const shownMax = 64;
 
 /** A program is found by its path or on a fixed `PATH`, never beside the file. */
-function badPaths({ secrets }: ConfigurationText, tree: Tree): Problem[] {
+function badPaths({ secrets }: ConfigurationDocument, tree: YamlTree): FileProblem[] {
   return (secrets?.sources ?? []).flatMap((source, at) => {
     if (source.kind === 'dotenv' || source.kind === 'systemd') {
       // The home of another user is not looked up; a directory "~other" is hardly ever meant.
@@ -143,9 +157,9 @@ function badPaths({ secrets }: ConfigurationText, tree: Tree): Problem[] {
   });
 }
 
-function badRecipients({ audit }: ConfigurationText, tree: Tree): Problem[] {
+function badRecipients({ audit }: ConfigurationDocument, tree: YamlTree): FileProblem[] {
   return (audit?.recipients ?? []).flatMap((recipient, at) => {
-    const why = whyNoRecipient(recipient);
+    const why = checkRecipient(recipient);
     if (why === null) return [];
     // What is no public key may be a secret one.
     const shown = recipient.startsWith('age1') ? `"${recipient.slice(0, shownMax)}"` : 'this';
@@ -153,15 +167,15 @@ function badRecipients({ audit }: ConfigurationText, tree: Tree): Problem[] {
   });
 }
 
-function defined(values: Readonly<Record<string, number | undefined>>): ThresholdSettings {
+function defined(values: Readonly<Record<string, number | undefined>>): RedactionThresholdSettings {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-function placeOf(tree: Tree, file: string, at: readonly (string | number)[]): string {
-  return showProblem(file, tree.problem(at, '')).replace(/: $/, '');
+function placeOf(tree: YamlTree, file: string, at: readonly (string | number)[]): string {
+  return formatFileProblem(file, tree.problem(at, '')).replace(/: $/, '');
 }
 
-function failure(file: string, problems: readonly Problem[]): ConfigurationError {
+function failure(file: string, problems: readonly FileProblem[]): ConfigurationError {
   const ordered = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
-  return new ConfigurationError(file, ordered.slice(0, problemsMax));
+  return new ConfigurationError(file, ordered.slice(0, fileProblemsMax));
 }

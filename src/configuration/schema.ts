@@ -1,9 +1,9 @@
 /** The form of `config.yaml`. */
 import * as z from 'zod/mini';
 import { limits, runtimeBounds } from '../limits.ts';
-import { envModes } from '../names.ts';
-import { keysAt } from '../yaml/keys.ts';
-import { redactionProfiles } from './configuration.ts';
+import { envModes } from '../variable-names.ts';
+import { schemaKeysAt } from '../yaml/schema-keys.ts';
+import { configurableRedactionProfiles } from './configuration.ts';
 
 const namesMax = 1_000;
 const sourcesMax = 256;
@@ -100,7 +100,7 @@ export const configurationSchema = z.strictObject({
   ),
   redaction: z.optional(
     z.strictObject({
-      profile: z.optional(z.enum(redactionProfiles)),
+      profile: z.optional(z.enum(configurableRedactionProfiles)),
       thresholds: z.optional(
         z.strictObject({
           score: z.optional(between(0, 1)),
@@ -133,12 +133,12 @@ export const configurationSchema = z.strictObject({
   ),
 });
 
-export type ConfigurationText = z.infer<typeof configurationSchema>;
+export type ConfigurationDocument = z.infer<typeof configurationSchema>;
 
 let jsonSchema: Readonly<Record<string, unknown>> | null = null;
 
 /** The keys that the mapping at `path` may have; empty where there is no mapping. */
-export function keysOfConfiguration(path: readonly (string | number)[]): readonly string[] {
+export function configurationKeysAt(path: readonly (string | number)[]): readonly string[] {
   jsonSchema ??= { ...z.toJSONSchema(configurationSchema, { io: 'input', target: 'draft-7' }) };
-  return keysAt(jsonSchema, path);
+  return schemaKeysAt(jsonSchema, path);
 }

@@ -3,12 +3,17 @@
  * shell or an interpreter is a part of the program, whatever it holds; so is one on the standard
  * input of a shell, and one that names the script. Only what is written plainly is found. Pure.
  */
-import { isInjectionName } from '../names.ts';
-import { inputsOf, parseTemplate, type Template, type Word } from './tool-template.ts';
+import { isInjectionName } from '../variable-names.ts';
+import {
+  templateInputNames,
+  parseToolTemplate,
+  type ToolTemplate,
+  type ToolCommandWord,
+} from './tool-template.ts';
 
 /** What of a definition decides. */
-export interface ToolWords {
-  readonly command: readonly Word[];
+export interface ToolCommandText {
+  readonly command: readonly ToolCommandWord[];
   readonly stdin: string | null;
   readonly input: {
     readonly required?: readonly string[] | undefined;
@@ -17,7 +22,7 @@ export interface ToolWords {
 }
 
 /** Where in the file, and why. */
-export interface CodeProblem {
+export interface ToolCodeProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
@@ -156,7 +161,7 @@ const asCode = 'the program would read the argument as code';
 const inOwnWord = 'take it as "$1" or the like, in a word of its own';
 
 /** Each argument that would be code; empty where there is none. */
-export function codeIn(tool: ToolWords): CodeProblem[] {
+export function findCodeArguments(tool: ToolCommandText): ToolCodeProblem[] {
   const words = placedIn(tool);
   const at = programAt(words, tool);
   const found = [
@@ -169,16 +174,18 @@ export function codeIn(tool: ToolWords): CodeProblem[] {
   );
 }
 
-function placedIn(tool: ToolWords): Placed[] {
+function placedIn(tool: ToolCommandText): Placed[] {
   const { command, input } = tool;
   const required = new Set(input.required);
   // Among other text a number is a number, whatever reads it; alone it may name a file.
-  const inputsIn = (template: Template): string[] =>
-    inputsOf(template).filter((name) => template.length === 1 || !isNumber(tool, name));
+  const inputsIn = (template: ToolTemplate): string[] =>
+    templateInputNames(template).filter((name) => template.length === 1 || !isNumber(tool, name));
   return command.flatMap((word, at) => {
     const texts = typeof word === 'string' ? [word] : word;
     const templates = texts.map(templateOf);
-    const always = templates.every((one) => inputsOf(one).every((name) => required.has(name)));
+    const always = templates.every((one) =>
+      templateInputNames(one).every((name) => required.has(name)),
+    );
     return texts.map((text, inner) => ({
       text,
       path: ['command', at, ...(typeof word === 'string' ? [] : [inner])],
@@ -190,9 +197,9 @@ function placedIn(tool: ToolWords): Placed[] {
 }
 
 /** What cannot be parsed is told elsewhere. */
-function templateOf(text: string): Template {
+function templateOf(text: string): ToolTemplate {
   try {
-    return parseTemplate(text);
+    return parseToolTemplate(text);
   } catch {
     return [text];
   }
@@ -203,7 +210,7 @@ const interpreterOf = ({ text }: Placed): Interpreter | undefined =>
   interpreters.find(({ names }) => names.test(baseOf(text)));
 
 /** The program, or the one that a wrapper runs; the last word and more where there is none. */
-function programAt(words: readonly Placed[], tool: ToolWords): number {
+function programAt(words: readonly Placed[], tool: ToolCommandText): number {
   let at = 0;
   for (;;) {
     const base = baseOf(words[at]?.text ?? '');
@@ -218,7 +225,7 @@ function programAt(words: readonly Placed[], tool: ToolWords): number {
 function isPassed(
   words: readonly Placed[],
   at: number,
-  { valued, tool }: { readonly valued: RegExp; readonly tool: ToolWords },
+  { valued, tool }: { readonly valued: RegExp; readonly tool: ToolCommandText },
 ): boolean {
   const word = words[at];
   if (word === undefined) return false;
@@ -228,7 +235,7 @@ function isPassed(
 }
 
 /** What the words before the program make of an argument. */
-function wrapperCode(words: readonly Placed[]): CodeProblem[] {
+function wrapperCode(words: readonly Placed[]): ToolCodeProblem[] {
   return words.flatMap(({ text, path, inputs }, at) => {
     if (inputs.length === 0 || at === 0) return [];
     const name = assigned.exec(text)?.[1] ?? null;
@@ -239,11 +246,11 @@ function wrapperCode(words: readonly Placed[]): CodeProblem[] {
   });
 }
 
-const isNumber = ({ input }: ToolWords, name: string): boolean =>
+const isNumber = ({ input }: ToolCommandText, name: string): boolean =>
   ['integer', 'number'].includes(input.properties?.[name]?.type ?? '');
 
 /** Behind an option for code, of an interpreter that stands among the words of another program. */
-function optionCode(words: readonly Placed[], from: number): CodeProblem[] {
+function optionCode(words: readonly Placed[], from: number): ToolCodeProblem[] {
   return words.flatMap((word, at) => {
     const interpreter = interpreterOf(word);
     const isOne = interpreter === undefined ? takesCode.test(baseOf(word.text)) : at > from;
@@ -251,9 +258,12 @@ function optionCode(words: readonly Placed[], from: number): CodeProblem[] {
   });
 }
 
-function codeBehind(words: readonly Placed[], interpreter: Interpreter | undefined): CodeProblem[] {
+function codeBehind(
+  words: readonly Placed[],
+  interpreter: Interpreter | undefined,
+): ToolCodeProblem[] {
   const option = interpreter === undefined ? commandOption : codeOption;
-  const found: CodeProblem[] = [];
+  const found: ToolCodeProblem[] = [];
   // An interpreter has its script with the first word that is none of its options; the others
   // have a user or a file first.
   let plain = interpreter === undefined ? 2 : 1;
@@ -274,7 +284,7 @@ function codeBehind(words: readonly Placed[], interpreter: Interpreter | undefin
 }
 
 /** What the program makes of its words and standard input. */
-function programCode(words: readonly Placed[], tool: ToolWords): CodeProblem[] {
+function programCode(words: readonly Placed[], tool: ToolCommandText): ToolCodeProblem[] {
   const [program, ...rest] = words;
   if (program === undefined) return [];
   if (program.leads) {
@@ -290,14 +300,18 @@ function programCode(words: readonly Placed[], tool: ToolWords): CodeProblem[] {
   return interpreter === undefined ? [] : interpreted(base, interpreter, { rest, tool });
 }
 
-function foundPrograms(words: readonly Placed[]): CodeProblem[] {
+function foundPrograms(words: readonly Placed[]): ToolCodeProblem[] {
   const message = 'the argument would be the program that runs: name the program here';
   return words.flatMap(({ path, leads }, at) =>
     leads && findsProgram.test(words[at - 1]?.text ?? '') ? [{ path, message }] : [],
   );
 }
 
-function shellCode(words: readonly Placed[], own: number, tool: ToolWords): CodeProblem[] {
+function shellCode(
+  words: readonly Placed[],
+  own: number,
+  tool: ToolCommandText,
+): ToolCodeProblem[] {
   const operands = words.filter(({ text }) => !text.startsWith('-'));
   const code = operands
     .slice(own)
@@ -311,8 +325,8 @@ function shellCode(words: readonly Placed[], own: number, tool: ToolWords): Code
 function interpreted(
   name: string,
   { code, valued, data = none, verbs = none, reads = none, filters, lasts }: Interpreter,
-  { rest, tool }: { readonly rest: readonly Placed[]; readonly tool: ToolWords },
-): CodeProblem[] {
+  { rest, tool }: { readonly rest: readonly Placed[]; readonly tool: ToolCommandText },
+): ToolCodeProblem[] {
   let [hasCode, readsStdin] = [false, false];
   for (const [at, { text, inputs, path, always }] of rest.entries()) {
     const before = rest[at - 1]?.text ?? '';
@@ -341,8 +355,8 @@ function whyNotBefore(name: string, isText: boolean): string {
   return `${what}: name the script here, and the argument behind it`;
 }
 
-function stdinCode(name: string, { stdin }: ToolWords): CodeProblem[] {
-  if (stdin === null || inputsOf(templateOf(stdin)).length === 0) return [];
+function stdinCode(name: string, { stdin }: ToolCommandText): ToolCodeProblem[] {
+  if (stdin === null || templateInputNames(templateOf(stdin)).length === 0) return [];
   const why = `"${name}" would read its standard input as code, and the argument with it`;
   return [{ path: ['stdin'], message: `${why}: ${inOwnWord}` }];
 }

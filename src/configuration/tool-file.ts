@@ -1,16 +1,21 @@
 /** Reads one file of a tool: text in, what it says out. Pure; the daemon finds the files. */
 import * as z from 'zod/mini';
-import { keysAt } from '../yaml/keys.ts';
-import { FileError, type Problem } from '../yaml/problem.ts';
-import { problemsMax, readTree, type Tree } from '../yaml/tree.ts';
-import { problemsOf } from '../yaml/wording.ts';
-import { codeIn } from './tool-code.ts';
-import { badSchema, inputSchema, noInput, type InputSchema } from './tool-input.ts';
-import { inputsOf, parseTemplate, type Word } from './tool-template.ts';
+import { schemaKeysAt } from '../yaml/schema-keys.ts';
+import { FileError, type FileProblem } from '../yaml/file-error.ts';
+import { fileProblemsMax, readYamlTree, type YamlTree } from '../yaml/tree.ts';
+import { describeSchemaIssue } from '../yaml/schema-problems.ts';
+import { findCodeArguments } from './tool-code.ts';
+import {
+  toolInputSchemaProblems,
+  toolInputSchema,
+  emptyToolInput,
+  type ToolInputSchema,
+} from './tool-input.ts';
+import { templateInputNames, parseToolTemplate, type ToolCommandWord } from './tool-template.ts';
 
 /** Nothing of the file may be used. */
 export class ToolFileError extends FileError {
-  constructor(file: string, problems: readonly Problem[], options: ErrorOptions = {}) {
+  constructor(file: string, problems: readonly FileProblem[], options: ErrorOptions = {}) {
     super(file, problems, { ...options, what: 'tool' });
   }
 }
@@ -20,13 +25,13 @@ export interface ToolDescription {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  readonly input: InputSchema;
+  readonly input: ToolInputSchema;
 }
 
 /** A tool that is a command. */
 export interface ToolDefinition extends ToolDescription {
   /** Its first word is the program: a name, or an absolute path. */
-  readonly command: readonly Word[];
+  readonly command: readonly ToolCommandWord[];
   /** Template of its standard input; `null`: it has none. */
   readonly stdin: string | null;
   /** Names and patterns of the variables that this tool's process gets, and no other's. */
@@ -63,7 +68,7 @@ const toolSchema = z.strictObject({
   ),
   title: z.optional(text()),
   description: text(),
-  input: z.optional(inputSchema),
+  input: z.optional(toolInputSchema),
   command: z
     .array(words, { error: 'must be a list of words: the program, then its arguments' })
     .check(z.minLength(1), z.maxLength(wordsMax)),
@@ -105,28 +110,30 @@ let jsonSchema: Readonly<Record<string, unknown>> | null = null;
 
 function keysOfTool(path: readonly (string | number)[]): readonly string[] {
   jsonSchema ??= { ...z.toJSONSchema(toolSchema, { io: 'input', target: 'draft-7' }) };
-  return keysAt(jsonSchema, path);
+  return schemaKeysAt(jsonSchema, path);
 }
 
 /** @throws ToolFileError with all that is wrong, in the order of the file */
-export function readTool(
+export function readToolFile(
   input: string | Uint8Array,
   { file, version }: { readonly file: string; readonly version: string },
 ): ToolDefinition {
-  const tree = readTree(input, { file, Failure: ToolFileError });
+  const tree = readYamlTree(input, { file, Failure: ToolFileError });
   const parsed = toolSchema.safeParse(tree.value);
   if (!parsed.success) {
     const wording = { tree, keysAt: keysOfTool, notEnforced: new Set<string>(), version };
     throw failure(
       file,
-      parsed.error.issues.slice(0, problemsMax).flatMap((issue) => problemsOf(issue, wording)),
+      parsed.error.issues
+        .slice(0, fileProblemsMax)
+        .flatMap((issue) => describeSchemaIssue(issue, wording)),
     );
   }
   const tool = definitionOf(parsed.data);
   const problems = [
     ...badInput(tool, tree),
     ...badWords(tool, tree),
-    ...codeIn(tool).map(({ path, message }) => tree.problem(path, message)),
+    ...findCodeArguments(tool).map(({ path, message }) => tree.problem(path, message)),
     ...badPaths(tool, tree),
   ];
   if (problems.length > 0) throw failure(file, problems);
@@ -141,7 +148,7 @@ function definitionOf(text: z.infer<typeof toolSchema>): ToolDefinition {
     name: text.name,
     title: text.title ?? text.name,
     description: text.description,
-    input: text.input ?? noInput,
+    input: text.input ?? emptyToolInput,
     command: text.command,
     stdin: text.stdin ?? null,
     injectsEnv: text.injects_env ?? [],
@@ -153,18 +160,22 @@ function definitionOf(text: z.infer<typeof toolSchema>): ToolDefinition {
   };
 }
 
-function badInput({ input }: ToolDefinition, tree: Tree): Problem[] {
+function badInput({ input }: ToolDefinition, tree: YamlTree): FileProblem[] {
   if (input.type !== 'object') {
     return [tree.problem(['input', 'type'], 'the input of a tool must be of type "object"')];
   }
-  return badSchema(input).map(({ path, message }) => tree.problem(['input', ...path], message));
+  return toolInputSchemaProblems(input).map(({ path, message }) =>
+    tree.problem(['input', ...path], message),
+  );
 }
 
-function badWords({ command, stdin, input }: ToolDefinition, tree: Tree): Problem[] {
+function badWords({ command, stdin, input }: ToolDefinition, tree: YamlTree): FileProblem[] {
   const known = Object.keys(input.properties ?? {});
-  const check = (text: string, path: readonly (string | number)[]): Problem[] => {
+  const check = (text: string, path: readonly (string | number)[]): FileProblem[] => {
     try {
-      const unknown = inputsOf(parseTemplate(text)).find((name) => !known.includes(name));
+      const unknown = templateInputNames(parseToolTemplate(text)).find(
+        (name) => !known.includes(name),
+      );
       if (unknown === undefined) return [];
       return [tree.problem(path, `"${unknown}" is no property of "input"`)];
     } catch (error) {
@@ -179,7 +190,7 @@ function badWords({ command, stdin, input }: ToolDefinition, tree: Tree): Proble
   return [...all, ...(stdin === null ? [] : check(stdin, ['stdin']))];
 }
 
-function badPaths({ command, files }: ToolDefinition, tree: Tree): Problem[] {
+function badPaths({ command, files }: ToolDefinition, tree: YamlTree): FileProblem[] {
   const [program = ''] = command;
   const isPlain =
     typeof program === 'string' && !/[{}]/.test(program) && !/^[^/].*\//.test(program);
@@ -194,7 +205,7 @@ function badPaths({ command, files }: ToolDefinition, tree: Tree): Problem[] {
   return [...(isPlain ? [] : [tree.problem(['command', 0], wanted)]), ...relative];
 }
 
-function failure(file: string, problems: readonly Problem[]): ToolFileError {
+function failure(file: string, problems: readonly FileProblem[]): ToolFileError {
   const ordered = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
-  return new ToolFileError(file, ordered.slice(0, problemsMax));
+  return new ToolFileError(file, ordered.slice(0, fileProblemsMax));
 }

@@ -14,7 +14,7 @@ const patternMax = 500;
 const types = ['string', 'integer', 'number', 'boolean', 'array', 'object'] as const;
 
 /** One value; keywords of other types than its own are refused. */
-export interface InputSchema {
+export interface ToolInputSchema {
   readonly type: (typeof types)[number];
   readonly title?: string | undefined;
   readonly description?: string | undefined;
@@ -24,10 +24,10 @@ export interface InputSchema {
   readonly pattern?: string | undefined;
   readonly minimum?: number | undefined;
   readonly maximum?: number | undefined;
-  readonly items?: InputSchema | undefined;
+  readonly items?: ToolInputSchema | undefined;
   readonly minItems?: number | undefined;
   readonly maxItems?: number | undefined;
-  readonly properties?: Readonly<Record<string, InputSchema>> | undefined;
+  readonly properties?: Readonly<Record<string, ToolInputSchema>> | undefined;
   readonly required?: readonly string[] | undefined;
   readonly additionalProperties?: boolean | undefined;
 }
@@ -40,7 +40,7 @@ const propertyName = z.string().check(
   }),
 );
 
-export const inputSchema: z.ZodMiniType<InputSchema> = z.strictObject({
+export const toolInputSchema: z.ZodMiniType<ToolInputSchema> = z.strictObject({
   type: z.enum(types, { error: `must be ${types.join(', ')}` }),
   title: z.optional(text()),
   description: z.optional(text()),
@@ -52,18 +52,18 @@ export const inputSchema: z.ZodMiniType<InputSchema> = z.strictObject({
   pattern: z.optional(text(patternMax)),
   minimum: z.optional(z.number()),
   maximum: z.optional(z.number()),
-  items: z.optional(z.lazy(() => inputSchema)),
+  items: z.optional(z.lazy(() => toolInputSchema)),
   minItems: z.optional(whole()),
   maxItems: z.optional(whole()),
-  properties: z.optional(z.lazy(() => z.record(propertyName, inputSchema))),
+  properties: z.optional(z.lazy(() => z.record(propertyName, toolInputSchema))),
   required: z.optional(z.array(propertyName).check(z.maxLength(namesMax))),
   additionalProperties: z.optional(z.boolean()),
 });
 
 /** What a tool takes where its file says nothing: an object without members. */
-export const noInput: InputSchema = { type: 'object', properties: {}, required: [] };
+export const emptyToolInput: ToolInputSchema = { type: 'object', properties: {}, required: [] };
 
-const keywords: Readonly<Record<InputSchema['type'], readonly (keyof InputSchema)[]>> = {
+const keywords: Readonly<Record<ToolInputSchema['type'], readonly (keyof ToolInputSchema)[]>> = {
   string: ['enum', 'minLength', 'maxLength', 'pattern'],
   integer: ['enum', 'minimum', 'maximum'],
   number: ['enum', 'minimum', 'maximum'],
@@ -75,8 +75,8 @@ const keywords: Readonly<Record<InputSchema['type'], readonly (keyof InputSchema
 type Path = readonly (string | number)[];
 
 /** Why a schema that has the form of one cannot be used: one line each; empty where it can. */
-export function badSchema(
-  schema: InputSchema,
+export function toolInputSchemaProblems(
+  schema: ToolInputSchema,
   path: Path = [],
 ): readonly { readonly path: Path; readonly message: string }[] {
   if (path.length > depthMax * 2) return [{ path, message: 'is nested too deep' }];
@@ -96,13 +96,21 @@ export function badSchema(
     own.push({ path: [...path, 'required', at], message: `"${name}" is no property` });
   }
   const inner = Object.entries(properties).flatMap(([name, one]) =>
-    badSchema(one, [...path, 'properties', name]),
+    toolInputSchemaProblems(one, [...path, 'properties', name]),
   );
-  return [...own, ...inner, ...(items === undefined ? [] : badSchema(items, [...path, 'items']))];
+  return [
+    ...own,
+    ...inner,
+    ...(items === undefined ? [] : toolInputSchemaProblems(items, [...path, 'items'])),
+  ];
 }
 
 /** Why a value does not fit, one clause with the path of what is wrong; `null`: it fits. */
-export function whyUnfit(schema: InputSchema, value: unknown, at = ''): string | null {
+export function describeInputMismatch(
+  schema: ToolInputSchema,
+  value: unknown,
+  at = '',
+): string | null {
   const name = at === '' ? 'the arguments' : `"${at}"`;
   if (!isOfType(schema.type, value)) return `${name} must be of type ${schema.type}`;
   const { enum: allowed } = schema;
@@ -115,7 +123,7 @@ export function whyUnfit(schema: InputSchema, value: unknown, at = ''): string |
   return typeof value === 'object' && value !== null ? whyUnfitObject(schema, value, at) : null;
 }
 
-function isOfType(type: InputSchema['type'], value: unknown): boolean {
+function isOfType(type: ToolInputSchema['type'], value: unknown): boolean {
   if (type === 'array') return Array.isArray(value);
   if (type === 'integer') return Number.isSafeInteger(value);
   if (type === 'object') {
@@ -124,7 +132,7 @@ function isOfType(type: InputSchema['type'], value: unknown): boolean {
   return type === 'number' ? Number.isFinite(value) : typeof value === type;
 }
 
-function whyUnfitText(schema: InputSchema, value: string, name: string): string | null {
+function whyUnfitText(schema: ToolInputSchema, value: string, name: string): string | null {
   if (!value.isWellFormed()) return `${name} must be well-formed Unicode`;
   const { minLength = 0, maxLength = Infinity, pattern } = schema;
   const { length } = Array.from(value);
@@ -134,26 +142,30 @@ function whyUnfitText(schema: InputSchema, value: string, name: string): string 
   return `${name} must match ${JSON.stringify(pattern)}`;
 }
 
-function whyUnfitNumber(schema: InputSchema, value: number, name: string): string | null {
+function whyUnfitNumber(schema: ToolInputSchema, value: number, name: string): string | null {
   const { minimum = -Infinity, maximum = Infinity } = schema;
   if (value < minimum) return `${name} must be at least ${minimum}`;
   return value > maximum ? `${name} must be at most ${maximum}` : null;
 }
 
-function whyUnfitList(schema: InputSchema, value: readonly unknown[], at: string): string | null {
+function whyUnfitList(
+  schema: ToolInputSchema,
+  value: readonly unknown[],
+  at: string,
+): string | null {
   const { items, minItems = 0, maxItems = Infinity } = schema;
   const name = at === '' ? 'the arguments' : `"${at}"`;
   if (value.length < minItems) return `${name} must have at least ${minItems} items`;
   if (value.length > maxItems) return `${name} must have at most ${maxItems} items`;
   if (items === undefined) return null;
   for (const [index, one] of value.entries()) {
-    const why = whyUnfit(items, one, `${at}[${index}]`);
+    const why = describeInputMismatch(items, one, `${at}[${index}]`);
     if (why !== null) return why;
   }
   return null;
 }
 
-function whyUnfitObject(schema: InputSchema, value: object, at: string): string | null {
+function whyUnfitObject(schema: ToolInputSchema, value: object, at: string): string | null {
   const { properties = {}, required = [], additionalProperties = false } = schema;
   const inner = (name: string): string => (at === '' ? name : `${at}.${name}`);
   const missing = required.find((name) => !Object.hasOwn(value, name));
@@ -165,7 +177,7 @@ function whyUnfitObject(schema: InputSchema, value: object, at: string): string 
       const wanted = Object.keys(properties).join(', ') || 'none';
       return `"${inner(name.slice(0, namesMax))}" is not known; known are: ${wanted}`;
     }
-    const why = known === undefined ? null : whyUnfit(known, one, inner(name));
+    const why = known === undefined ? null : describeInputMismatch(known, one, inner(name));
     if (why !== null) return why;
   }
   return null;
@@ -188,7 +200,7 @@ function compiled(pattern: string): RE2JS | null {
 }
 
 /** Why no JSON can be made of arguments: half of a character, a number without an end. */
-export function whyNoJson(given: object): string | null {
+export function describeJsonProblem(given: object): string | null {
   try {
     canonicalJson(given);
     return null;

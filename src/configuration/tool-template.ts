@@ -5,16 +5,16 @@
 import { TrlError } from '../errors.ts';
 
 /** A text in pieces: literal, or the argument that is put in. */
-export type Template = readonly (string | { readonly input: string })[];
+export type ToolTemplate = readonly (string | { readonly input: string })[];
 
 /** A word, or words that stay or go together. */
-export type Word = string | readonly string[];
+export type ToolCommandWord = string | readonly string[];
 
 const argumentBytesMax = 128 * 1024;
 const piece = /\{\{|\}\}|\{input\.([A-Za-z_][A-Za-z0-9_-]{0,63})\}|[{}]/g;
 
 /** @throws Error with a clause that says what is wrong */
-export function parseTemplate(text: string): Template {
+export function parseToolTemplate(text: string): ToolTemplate {
   const found: (string | { input: string })[] = [];
   let at = 0;
   let literal = '';
@@ -34,14 +34,14 @@ export function parseTemplate(text: string): Template {
 }
 
 /** Names that a text puts in. */
-export const inputsOf = (template: Template): string[] =>
+export const templateInputNames = (template: ToolTemplate): string[] =>
   template.flatMap((part) => (typeof part === 'string' ? [] : [part.input]));
 
 type Given = Readonly<Record<string, unknown>>;
 
 /** The text with the arguments in their places; `null`: one of them was not given. */
-export function filled(template: Template, given: Given): string | null {
-  if (inputsOf(template).some((name) => !Object.hasOwn(given, name))) return null;
+export function fillTemplate(template: ToolTemplate, given: Given): string | null {
+  if (templateInputNames(template).some((name) => !Object.hasOwn(given, name))) return null;
   return template
     .map((part) => (typeof part === 'string' ? part : shown(given[part.input])))
     .join('');
@@ -57,12 +57,16 @@ const shown = (value: unknown): string =>
  * @throws TrlError `INVALID_PARAMS` for an argument that no word can hold, or that would be taken
  *   for an option: one that begins with "-" at the start of a word, before a literal "--"
  */
-export function fillCommand(tool: string, words: readonly Word[], given: Given): string[] {
+export function fillToolCommand(
+  tool: string,
+  words: readonly ToolCommandWord[],
+  given: Given,
+): string[] {
   const made: string[] = [];
   for (const group of words) {
     const texts = typeof group === 'string' ? [group] : group;
-    const templates = texts.map(parseTemplate);
-    const full = templates.map((one) => filled(one, given));
+    const templates = texts.map(parseToolTemplate);
+    const full = templates.map((one) => fillTemplate(one, given));
     const present = full.filter((one) => one !== null);
     if (present.length < full.length) continue;
     for (const [at, word] of present.entries()) {

@@ -6,23 +6,23 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { readBytes } from '../yaml/gather.ts';
-import { configDirectory } from '../yaml/places.ts';
-import { readTrusted, realDirectory, setTrusted } from '../yaml/trusted.ts';
-import type { Named } from '../yaml/tree.ts';
+import { readOwnedFile } from '../yaml/owned-file.ts';
+import { configDirectory } from '../yaml/config-directories.ts';
+import { readTrustRecord, resolveTrustedDirectory, recordTrust } from '../yaml/trust-record.ts';
+import type { FileErrorTarget } from '../yaml/tree.ts';
 import { ToolFileError } from './tool-file.ts';
 
 const projectTools = path.join('.trl', 'tools');
 const trustFileName = 'trusted-tools.json';
 const filesMax = 256;
 
-export interface ToolBytes {
+export interface ToolFileBytes {
   readonly file: string;
   readonly bytes: Uint8Array;
 }
 
 /** The files of a directory of tools, in the order of their names; empty where there is none. */
-export function toolFilesIn(directory: string): string[] {
+export function listToolFiles(directory: string): string[] {
   let names: string[];
   try {
     names = readdirSync(directory);
@@ -39,8 +39,8 @@ export function toolFilesIn(directory: string): string[] {
  *
  * @throws ToolFileError for a file that cannot be read
  */
-export function trustedTools(directory: string): readonly ToolBytes[] | null {
-  const known = readTrusted(record()).get(directory);
+export function readTrustedTools(directory: string): readonly ToolFileBytes[] | null {
+  const known = readTrustRecord(record()).get(directory);
   if (known === undefined) return null;
   const files = bytesIn(directory);
   return digestOf(files) === known ? files : null;
@@ -51,38 +51,44 @@ export function trustedTools(directory: string): readonly ToolBytes[] | null {
  *
  * @throws ToolFileError for a record that cannot be read
  */
-export const trustedProjects = (): ReadonlyMap<string, string> => readTrusted(record());
+export const readToolTrustRecord = (): ReadonlyMap<string, string> => readTrustRecord(record());
 
 /** Whether the project has tools, trusted or not. */
-export const hasTools = (directory: string): boolean =>
-  toolFilesIn(path.join(directory, projectTools)).length > 0;
+export const hasProjectTools = (directory: string): boolean =>
+  listToolFiles(path.join(directory, projectTools)).length > 0;
 
 /**
  * Trusts the tools of a directory as they are now; without any the directory is forgotten.
  *
  * @throws ToolFileError for a file that cannot be read; TrlError `INVALID_PARAMS`
  */
-export function trustTools(directory: string): { directory: string; files: readonly string[] } {
-  const real = realDirectory(directory);
+export function trustProjectTools(directory: string): {
+  directory: string;
+  files: readonly string[];
+} {
+  const real = resolveTrustedDirectory(directory);
   const files = bytesIn(real);
-  setTrusted(record(), real, files.length === 0 ? null : digestOf(files));
+  recordTrust(record(), real, files.length === 0 ? null : digestOf(files));
   return { directory: real, files: files.map(({ file }) => file) };
 }
 
-function bytesIn(directory: string): ToolBytes[] {
+function bytesIn(directory: string): ToolFileBytes[] {
   const place = path.join(directory, projectTools);
   // A link would lead to files that are no part of the project.
   const isPlain = [path.dirname(place), place].every(
     (one) => lstatSync(one, { throwIfNoEntry: false })?.isDirectory() === true,
   );
   if (!isPlain) return [];
-  return toolFilesIn(place).map((file) => {
-    const bytes = readBytes({ file, Failure: ToolFileError }, { owner: 'anyone', follow: false });
+  return listToolFiles(place).map((file) => {
+    const bytes = readOwnedFile(
+      { file, Failure: ToolFileError },
+      { owner: 'anyone', follow: false },
+    );
     return { file, bytes: bytes ?? Buffer.alloc(0) };
   });
 }
 
-function digestOf(files: readonly ToolBytes[]): string {
+function digestOf(files: readonly ToolFileBytes[]): string {
   const hash = createHash('sha256');
   for (const { file, bytes } of files) {
     const inner = createHash('sha256').update(bytes).digest('hex');
@@ -91,7 +97,7 @@ function digestOf(files: readonly ToolBytes[]): string {
   return hash.digest('hex');
 }
 
-const record = (): Named => ({
+const record = (): FileErrorTarget => ({
   file: path.join(configDirectory(), trustFileName),
   Failure: ToolFileError,
 });

@@ -1,58 +1,58 @@
 /** The frame around every view: where one can go, who is signed in, what is told aloud. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { focusFilter, moveFocus, useKeys } from './keys.ts';
-import type { Bindings } from './keys.ts';
-import { announced, badge } from './live/alert.ts';
-import { follow, link } from './live/connection.ts';
-import { signOut, standing } from './live/login.ts';
-import type { Login } from './live/login.ts';
-import { nextTheme, sound } from './live/settings.ts';
-import { Help } from './help.tsx';
-import { Text } from './parts/pieces.tsx';
-import { addressOf, go, place } from './router.ts';
-import { SignedOut } from './signed-out.tsx';
-import { views } from './views.ts';
-import type { View } from './views.ts';
+import { focusFilter, moveFocus, useKeyBindings } from './keys.ts';
+import type { KeyBindings } from './keys.ts';
+import { announcement, waitingCount } from './live/alert.ts';
+import { followFeed, feedState } from './live/connection.ts';
+import { signOut, loginState } from './live/login.ts';
+import type { ConsoleLogin } from './live/login.ts';
+import { nextTheme, soundSetting } from './live/settings.ts';
+import { KeyboardHelp } from './help.tsx';
+import { VisibleText } from './components/visible-text.tsx';
+import { consoleHref, navigateTo, currentLocation } from './router.ts';
+import { SignedOutPage } from './signed-out.tsx';
+import { consolePages } from './pages.ts';
+import type { ConsolePage } from './pages.ts';
 
 export function App() {
-  const who = standing.value;
+  const who = loginState.value;
   return (
     <>
       {who.kind === 'in' && <Frame key={who.login.token} login={who.login} />}
-      {who.kind === 'out' && <SignedOut reason={who.reason} />}
+      {who.kind === 'out' && <SignedOutPage reason={who.reason} />}
       {who.kind === 'asking' && (
         <main class="gate">
           <p>Signing in…</p>
         </main>
       )}
       <p class="sr-only" role="status" aria-live="polite">
-        {announced.value}
+        {announcement.value}
       </p>
     </>
   );
 }
 
-function Frame({ login }: { readonly login: Login }) {
+function Frame({ login }: { readonly login: ConsoleLogin }) {
   const help = useSignal(false);
   const main = useRef<HTMLElement>(null);
-  const { view: name, rest } = place.value;
-  const view = views.find((each) => each.name === name);
+  const { view: name, rest } = currentLocation.value;
+  const view = consolePages.find((each) => each.name === name);
   useEffect(() => {
     const stop = new AbortController();
-    follow(login, stop.signal).catch(() => {});
+    followFeed(login, stop.signal).catch(() => {});
     return () => stop.abort(new DOMException('Signed out', 'AbortError'));
   }, [login]);
   useEffect(() => {
-    const waiting = badge.value === 0 ? '' : `(${badge.value}) `;
+    const waiting = waitingCount.value === 0 ? '' : `(${waitingCount.value}) `;
     document.title = `${waiting}${view?.title ?? 'Not found'} · TRL`;
-  }, [badge.value, view]);
+  }, [waitingCount.value, view]);
   useEffect(() => {
     scrollTo(0, 0);
     // What had the focus may have left with the view before.
     if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
   }, [name, rest]);
-  useKeys({
+  useKeyBindings({
     ...goTo,
     j: () => moveFocus(1),
     k: () => moveFocus(-1),
@@ -82,20 +82,20 @@ function Frame({ login }: { readonly login: Login }) {
           {Show === undefined ? <h1>There is no such view</h1> : <Show rest={rest} />}
         </main>
       </div>
-      {help.value && <Help close={() => (help.value = false)} />}
+      {help.value && <KeyboardHelp close={() => (help.value = false)} />}
     </>
   );
 }
 
-const goTo: Bindings = Object.fromEntries(
-  views.flatMap(({ name, letter }) =>
-    letter === null ? [] : [[`g${letter}`, () => go(name)] as const],
+const goTo: KeyBindings = Object.fromEntries(
+  consolePages.flatMap(({ name, letter }) =>
+    letter === null ? [] : [[`g${letter}`, () => navigateTo(name)] as const],
   ),
 );
 
 interface SideProps {
   readonly here: string;
-  readonly login: Login;
+  readonly login: ConsoleLogin;
   readonly help: () => void;
 }
 
@@ -107,7 +107,7 @@ function Side({ here, login, help }: SideProps) {
       </p>
       <nav aria-label="Views">
         <ul>
-          {views
+          {consolePages
             .filter(({ letter }) => letter !== null)
             .map((view) => (
               <NavRow key={view.name} view={view} isHere={view.name === here} />
@@ -115,16 +115,16 @@ function Side({ here, login, help }: SideProps) {
         </ul>
       </nav>
       <div class="side-end">
-        <p class={`link-state ${link.value.kind}`}>
+        <p class={`link-state ${feedState.value.kind}`}>
           <span class="dot" aria-hidden="true" />
-          {link.value.kind === 'live'
+          {feedState.value.kind === 'live'
             ? 'Live'
-            : link.value.kind === 'lost'
+            : feedState.value.kind === 'lost'
               ? 'Connection lost'
               : 'Connecting…'}
         </p>
         <p class="quiet who">
-          <Text of={login.actor} />
+          <VisibleText of={login.actor} />
         </p>
         <div class="tools">
           <button type="button" class="small" onClick={nextTheme} title="Light or dark (t)">
@@ -133,12 +133,12 @@ function Side({ here, login, help }: SideProps) {
           <button
             type="button"
             class="small"
-            aria-pressed={sound.value === 'on'}
+            aria-pressed={soundSetting.value === 'on'}
             onClick={() => {
-              sound.value = sound.value === 'on' ? 'off' : 'on';
+              soundSetting.value = soundSetting.value === 'on' ? 'off' : 'on';
             }}
           >
-            Sound {sound.value}
+            Sound {soundSetting.value}
           </button>
           <button type="button" class="small" onClick={help} title="Keys (?)">
             Keys
@@ -152,11 +152,11 @@ function Side({ here, login, help }: SideProps) {
   );
 }
 
-function NavRow({ view, isHere }: { readonly view: View; readonly isHere: boolean }) {
+function NavRow({ view, isHere }: { readonly view: ConsolePage; readonly isHere: boolean }) {
   const count = view.waiting?.() ?? 0;
   return (
     <li>
-      <a href={addressOf(view.name)} aria-current={isHere ? 'page' : undefined}>
+      <a href={consoleHref(view.name)} aria-current={isHere ? 'page' : undefined}>
         <span>{view.title}</span>
         {count > 0 && (
           <span class="count">
@@ -171,10 +171,10 @@ function NavRow({ view, isHere }: { readonly view: View; readonly isHere: boolea
 }
 
 function Lost() {
-  if (link.value.kind !== 'lost') return null;
+  if (feedState.value.kind !== 'lost') return null;
   return (
     <p class="problem" role="alert">
-      The runtime is not reached; it is tried again. What is shown may be old. {link.value.why}
+      The runtime is not reached; it is tried again. What is shown may be old. {feedState.value.why}
     </p>
   );
 }

@@ -1,7 +1,7 @@
 /** The keys, and the switch for them. */
 import { useEffect, useRef } from 'preact/hooks';
-import { shortcuts } from './live/settings.ts';
-import { views } from './views.ts';
+import { shortcutsSetting } from './live/settings.ts';
+import { consolePages } from './pages.ts';
 
 const keys = [
   ['j, k', 'Next, previous'],
@@ -15,7 +15,7 @@ const keys = [
   ['?', 'These keys'],
 ] as const;
 
-export function Help({ close }: { readonly close: () => void }) {
+export function KeyboardHelp({ close }: { readonly close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
@@ -30,7 +30,7 @@ export function Help({ close }: { readonly close: () => void }) {
             <dd>{does}</dd>
           </div>
         ))}
-        {views.map(({ name, title, letter }) =>
+        {consolePages.map(({ name, title, letter }) =>
           letter === null ? null : (
             <div key={name}>
               <dt>
@@ -48,9 +48,9 @@ export function Help({ close }: { readonly close: () => void }) {
       <label class="check">
         <input
           type="checkbox"
-          checked={shortcuts.value === 'on'}
+          checked={shortcutsSetting.value === 'on'}
           onChange={(event) => {
-            shortcuts.value = event.currentTarget.checked ? 'on' : 'off';
+            shortcutsSetting.value = event.currentTarget.checked ? 'on' : 'off';
           }}
         />
         Single letters are commands

@@ -3,20 +3,20 @@
  * somebody types, with a modifier, or when it repeats because it is held down.
  */
 import { useLayoutEffect } from 'preact/hooks';
-import { shortcuts } from './live/settings.ts';
+import { shortcutsSetting } from './live/settings.ts';
 
 /** Takes the time of the press (`performance.now()`'s clock). Must not throw. */
-export type Press = (at: number) => void;
-export type Bindings = Readonly<Record<string, Press>>;
+export type KeyHandler = (at: number) => void;
+export type KeyBindings = Readonly<Record<string, KeyHandler>>;
 
 /** How long `g` waits for the letter that says where to go, in `ms`. */
 const prefixMs = 1_500;
 
-const stack: { bindings: Bindings }[] = [];
+const stack: { bindings: KeyBindings }[] = [];
 let prefix: { key: string; at: number } | null = null;
 
 /** Binds keys while the component is there. A two-letter name is a prefix and a letter: `ga`. */
-export function useKeys(bindings: Bindings): void {
+export function useKeyBindings(bindings: KeyBindings): void {
   // Before it is painted: whoever sees it may press.
   useLayoutEffect(() => {
     const entry = { bindings };
@@ -27,12 +27,12 @@ export function useKeys(bindings: Bindings): void {
   });
 }
 
-export function followKeys(): void {
+export function listenForKeys(): void {
   addEventListener('keydown', (event) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === 'Escape' && isField(event.target)) event.target.blur();
     if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return;
-    if (shortcuts.value === 'off') return;
+    if (shortcutsSetting.value === 'off') return;
     const name = nameOf(event);
     const found = stack.findLast(({ bindings }) => Object.hasOwn(bindings, name));
     const press = found?.bindings[name];

@@ -1,13 +1,13 @@
 /** Where the person is: `#/approvals/a-…` is the view `approvals` with the rest `a-…`. */
 import { signal } from '@preact/signals';
 
-export interface Place {
+export interface ConsoleLocation {
   readonly view: string;
   /** What is behind the view's name, decoded; '' for none. */
   readonly rest: string;
 }
 
-function read(): Place {
+function read(): ConsoleLocation {
   const [, view = '', rest = ''] = /^#\/([a-z]*)(?:\/([^/]*))?$/.exec(location.hash) ?? [];
   return { view: view === '' ? 'overview' : view, rest: decoded(rest) };
 }
@@ -20,18 +20,18 @@ function decoded(text: string): string {
   }
 }
 
-export const place = signal<Place>({ view: 'overview', rest: '' });
+export const currentLocation = signal<ConsoleLocation>({ view: 'overview', rest: '' });
 
-export function followAddress(): void {
-  place.value = read();
+export function followLocation(): void {
+  currentLocation.value = read();
   addEventListener('hashchange', () => {
-    place.value = read();
+    currentLocation.value = read();
   });
 }
 
-export const addressOf = (view: string, rest = ''): string =>
+export const consoleHref = (view: string, rest = ''): string =>
   `#/${view}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}`;
 
-export function go(view: string, rest = ''): void {
-  location.hash = addressOf(view, rest);
+export function navigateTo(view: string, rest = ''): void {
+  location.hash = consoleHref(view, rest);
 }

@@ -1,6 +1,6 @@
 /** What somebody sees who is not signed in: how to get a link. */
 
-export function SignedOut({ reason }: { readonly reason: string | null }) {
+export function SignedOutPage({ reason }: { readonly reason: string | null }) {
   return (
     <main class="gate">
       <h1>

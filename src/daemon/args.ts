@@ -3,19 +3,19 @@ import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { TrlError } from '../errors.ts';
-import { isTooWide } from '../workspace/project.ts';
+import { isTooWideProject } from '../workspace/project.ts';
 import type { HttpFlags } from './http/address.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-export interface Args {
+export interface DaemonArgs {
   readonly verb: 'serve' | 'stdio';
   readonly socketPath: string | null;
   readonly roots: readonly string[];
   /** Whether the user's projects may become roots while it runs. */
-  readonly trusts: boolean;
+  readonly allowsTrust: boolean;
   /** Whether it ends when nobody used it for a while. */
-  readonly endsIdle: boolean;
+  readonly exitsWhenIdle: boolean;
   /** A shipped profile or a file; `null`: the user's own file, else `auto`. */
   readonly policy: string | null;
   /** A file above the user's `config.yaml`. */
@@ -38,7 +38,7 @@ function home(): string {
   }
 }
 
-export function readArgs(argv: readonly string[], env: Env): Args {
+export function parseDaemonArgs(argv: readonly string[], env: Env): DaemonArgs {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,
@@ -72,9 +72,10 @@ export function readArgs(argv: readonly string[], env: Env): Args {
   return {
     verb,
     socketPath: values['socket-path'] ?? null,
-    roots: values['workspace-root'] ?? (values.projects || isTooWide(here, home()) ? [] : [here]),
-    trusts: values.projects || values['workspace-root'] === undefined,
-    endsIdle: values['idle-exit'],
+    roots:
+      values['workspace-root'] ?? (values.projects || isTooWideProject(here, home()) ? [] : [here]),
+    allowsTrust: values.projects || values['workspace-root'] === undefined,
+    exitsWhenIdle: values['idle-exit'],
     policy: (values.policy ?? env['TRL_POLICY']) || null,
     config: values.config ?? null,
     envMode: values['env-mode'] ?? null,

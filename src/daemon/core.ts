@@ -4,36 +4,47 @@ import type { Caller, ExecId, StdinChoice, Verdict } from '../command.ts';
 import { limits } from '../limits.ts';
 import type { PolicyExplainParams } from '../protocol/types.ts';
 import { version } from '../protocol/version.ts';
-import { ConsoleDesk } from './access/console.ts';
-import { Gate } from './access/gate.ts';
-import { AuditReading } from './auditing/desk.ts';
+import { ConsoleService } from './access/console-service.ts';
+import { AccessGate } from './access/gate.ts';
+import { DaemonAuditService } from './auditing/audit-service.ts';
 import { ExecRecorder } from './auditing/exec-recorder.ts';
-import { audited, checked, type CallTelling } from './auditing/calls.ts';
-import { Inputs } from './auditing/inputs.ts';
-import { Repeats } from './auditing/repeats.ts';
-import { approvalEvent } from './auditing/telling.ts';
-import { insideClient } from './door/inside.ts';
-import { ExecDesk } from './execs/desk.ts';
-import { Executions, isOver } from './execs/executions.ts';
+import { runAudited, checkAudited, type CallAuditParts } from './auditing/call-audit.ts';
+import { InputAudit } from './auditing/input-audit.ts';
+import { RepeatedRecords } from './auditing/repeated-records.ts';
+import { approvalAuditRecord } from './auditing/audit-records.ts';
+import { createInProcessClient } from './transport/in-process-client.ts';
+import { DaemonExecutionService } from './executions/execution-service.ts';
+import { Executions, isExecutionOver } from './executions/executions.ts';
 import { Feed } from './feed.ts';
-import { Grounds } from './sessions/grounds.ts';
+import { ContextCache } from './sessions/context-cache.ts';
 import type { Masking } from './secrets/masking.ts';
-import { Metrics } from './metrics.ts';
-import { Publications } from './publishing/opening.ts';
-import type { ApprovalDesk, Runtime, SecretDesk, PlacesDesk, WorkspaceDesk } from './runtime.ts';
-import { DaemonSecrets } from './secrets/desk.ts';
+import { RuntimeMetrics } from './metrics.ts';
+import { LazyPublicationService } from './publishing/lazy-publication-service.ts';
+import type {
+  ApprovalService,
+  Runtime,
+  SecretService,
+  ProjectService,
+  WorkspaceService,
+} from './runtime.ts';
+import { DaemonSecretService } from './secrets/secret-service.ts';
 import { Sessions } from './sessions/sessions.ts';
-import { SessionDesk } from './sessions/desk.ts';
-import { Starter } from './execs/starter.ts';
+import { DaemonSessionService } from './sessions/session-service.ts';
+import { Launcher } from './executions/launcher.ts';
 import { openTools } from './tools/open-tools.ts';
 import { ScriptCalls } from './tools/script-calls.ts';
-import type { ToolDesk } from './tools/tool-desk.ts';
-import { leftCommands, stopCommands, stoppedLine, tellStopped } from './stopping.ts';
-import type { StoppedCommand } from './stopping.ts';
+import type { DaemonToolService } from './tools/tool-service.ts';
+import {
+  listRemainingCommands,
+  stopCommands,
+  stoppedLine,
+  writeStoppedReport,
+} from './stopping.ts';
+import type { StoppedExecution } from './stopping.ts';
 import { UsedKeys } from './used-keys.ts';
-import { Places } from './workspaces/places-desk.ts';
-import { DaemonWorkspaces } from './workspaces/desk.ts';
-import { proverOf } from './approvals/proof.ts';
+import { DaemonProjectService } from './workspaces/project-service.ts';
+import { DaemonWorkspaceService } from './workspaces/workspace-service.ts';
+import { createPersonProver } from './approvals/person-proof.ts';
 import type { CoreOptions } from './core-options.ts';
 
 const idleSweepMs = 60_000;
@@ -42,26 +53,26 @@ const leftPollMs = 250;
 
 export class Core implements Runtime {
   readonly startedAt = Date.now();
-  readonly sessions: SessionDesk;
-  readonly execs: ExecDesk;
-  readonly secrets: SecretDesk;
-  readonly places: PlacesDesk;
-  readonly workspaces: WorkspaceDesk;
-  readonly publications: Publications;
-  readonly audit: AuditReading;
-  readonly tools: ToolDesk;
-  readonly gate: Gate;
+  readonly sessions: DaemonSessionService;
+  readonly execs: DaemonExecutionService;
+  readonly secrets: SecretService;
+  readonly projects: ProjectService;
+  readonly workspaces: WorkspaceService;
+  readonly publications: LazyPublicationService;
+  readonly audit: DaemonAuditService;
+  readonly tools: DaemonToolService;
+  readonly gate: AccessGate;
   readonly feed: Feed;
   /** Whoever opens the doors says where it is. */
-  readonly console: ConsoleDesk;
+  readonly console: ConsoleService;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
-  readonly #inputs: Inputs;
+  readonly #inputs: InputAudit;
   readonly #execs: Executions;
-  readonly #starter: Starter;
-  readonly #telling: CallTelling;
+  readonly #starter: Launcher;
+  readonly #telling: CallAuditParts;
   readonly #sweeper: NodeJS.Timeout;
-  readonly counts = new Metrics();
+  readonly counts = new RuntimeMetrics();
   /** Of calls that are over. */
   readonly keys: UsedKeys;
   #leaving: NodeJS.Timeout | null = null;
@@ -70,65 +81,70 @@ export class Core implements Runtime {
   constructor(options: CoreOptions) {
     this.#options = options;
     this.#sessions = new Sessions(options.store, options.bounds.sessionRecords);
-    const inputs = (this.#inputs = new Inputs(options, this.#sessions));
-    this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
+    const inputs = (this.#inputs = new InputAudit(options, this.#sessions));
+    this.secrets = new DaemonSecretService({ ...options, sessions: this.#sessions });
     const keys = new UsedKeys(options.store);
     this.keys = keys;
     this.#execs = new Executions(options.store, options.masking, keys);
-    this.sessions = new SessionDesk(options, this.#sessions, this.#execs);
-    const grounds = new Grounds(options, this.#sessions);
+    this.sessions = new DaemonSessionService(options, this.#sessions, this.#execs);
+    const grounds = new ContextCache(options, this.#sessions);
     const { auditing } = options;
-    this.#telling = { auditing, repeats: new Repeats(auditing) };
-    const recorder = new ExecRecorder(auditing, options.stating);
+    this.#telling = { auditing, repeats: new RepeatedRecords(auditing) };
+    const recorder = new ExecRecorder(auditing, options.statementSigner);
     options.runners.onProgress = (progress) => recorder.printed(progress);
     const scripts = this.#scriptCalls();
     const parts = { sessions: this.#sessions, execs: this.#execs, grounds, recorder, scripts };
-    const starter = new Starter(options, { ...parts, sessionDesk: this.sessions });
+    const starter = new Launcher(options, { ...parts, sessionDesk: this.sessions });
     this.#starter = starter;
-    this.execs = new ExecDesk(options, { ...parts, starter, inputs });
-    const desks = { sessionDesk: this.sessions, execDesk: this.execs };
+    this.execs = new DaemonExecutionService(options, { ...parts, launcher: starter, inputs });
+    const desks = { sessionService: this.sessions, executionService: this.execs };
     const called = { sessions: this.#sessions, execs: this.#execs, keys };
     this.tools = openTools(options, { ...called, ...desks });
-    options.approving.approvals.watch((approval) => auditing.note(approvalEvent(approval)));
-    auditing.onTold = this.counts.told;
+    options.approvalService.approvals.watch((approval) =>
+      auditing.note(approvalAuditRecord(approval)),
+    );
+    auditing.onRecord = this.counts.recordEvent;
     // What it does could not be recorded any more.
     auditing.onFailing = () => {
       const running = this.#execs.running(null).map(({ record }) => record.id);
       void options.runners.stop(running, 'audit-failed').catch(() => {});
     };
-    this.console = new ConsoleDesk(options);
-    this.gate = new Gate({
+    this.console = new ConsoleService(options);
+    this.gate = new AccessGate({
       sessions: this.#sessions,
       execs: this.#execs,
-      approvals: options.approving.approvals,
-      opened: options.opened,
+      approvals: options.approvalService.approvals,
+      openWorkspaces: options.openWorkspaces,
       history: options.workspaceHost.history,
       identities: options.identities,
     });
-    options.approving.stdinOf = (id) => this.#inputOf(id);
+    options.approvalService.stdinOf = (id) => this.#inputOf(id);
     this.feed = new Feed({
       sessions: this.#sessions,
       execs: this.#execs,
-      approving: options.approving,
+      approvalService: options.approvalService,
       requests: options.secrets.requests,
       views: options.workspaceHost.views,
-      sight: this.gate,
+      visibility: this.gate,
     });
-    this.places = this.#places();
-    this.workspaces = new DaemonWorkspaces({
+    this.projects = this.#places();
+    this.workspaces = new DaemonWorkspaceService({
       ...options,
       ...parts,
       gate: this.gate,
       host: options.workspaceHost,
       home: options.host.home,
-      of: (session) => grounds.workspaceOf(session),
-      prove: proverOf(options),
+      viewOfSession: (session) => grounds.workspaceOf(session),
+      prove: createPersonProver(options),
     });
-    this.publications = new Publications(options, { sessions: this.#sessions, execs: this.#execs });
-    this.audit = new AuditReading({ ...options, directory: options.auditDirectory });
+    this.publications = new LazyPublicationService(options, {
+      sessions: this.#sessions,
+      execs: this.#execs,
+    });
+    this.audit = new DaemonAuditService({ ...options, directory: options.auditDirectory });
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {
-      this.#sessions.noneHolds();
+      this.#sessions.markNamespacesGone();
       for (const session of this.#sessions.all()) {
         if (session.record.envKeys.length > 0) this.#sessions.update(session, { envKeys: [] });
       }
@@ -138,9 +154,9 @@ export class Core implements Runtime {
     this.#followCallers();
   }
 
-  #places(): Places {
+  #places(): DaemonProjectService {
     const { projects, workspaceHost } = this.#options;
-    return new Places({
+    return new DaemonProjectService({
       projects,
       caches: workspaceHost.caches,
       sessions: this.#sessions,
@@ -150,31 +166,31 @@ export class Core implements Runtime {
 
   /** Who is gone needs no sessions; who is there has a share; who works together, a view. */
   #followCallers(): void {
-    const { approving, identities } = this.#options;
+    const { approvalService: approving, identities } = this.#options;
     this.#options.workspaceHost.attach({
       all: () => this.#sessions.all().map(({ record }) => record),
       running: (id) => this.#execs.running(id).map(({ record }) => record.id),
-      sessionsIn: (view) => this.#sessions.in(view),
-      onWaiting: (id) => this.feed.onWaiting(id),
+      sessionsIn: (view) => this.#sessions.listInView(view),
+      onPendingChange: (id) => this.feed.onWaiting(id),
     });
     identities.onEnded = () => void this.sessions.endAbandoned();
     this.#sessions.clients.onLeft = (id) => this.#clientLeft(id);
     approving.approvals.callerOf = ({ session, requester }) => {
       const found = this.#sessions.find(session);
-      return found === null ? requester : this.#sessions.holderOf(found);
+      return found === null ? requester : this.#sessions.shareHolderOf(found);
     };
   }
 
-  audited: Runtime['audited'] = (call, act) => audited(this.#telling, call, act);
+  runAudited: Runtime['runAudited'] = (call, act) => runAudited(this.#telling, call, act);
 
-  checked: Runtime['checked'] = (call, check) => checked(this.#telling, call, check);
+  checkAudited: Runtime['checkAudited'] = (call, check) => checkAudited(this.#telling, call, check);
 
   get masking(): Masking {
     return this.#options.masking;
   }
 
-  get approvals(): ApprovalDesk {
-    return this.#options.approving;
+  get approvals(): ApprovalService {
+    return this.#options.approvalService;
   }
 
   /** Takes over what an earlier daemon left. */
@@ -196,7 +212,7 @@ export class Core implements Runtime {
     }
     const { explainText } = await import('../policy/explain.ts');
     const policy = await this.#options.policies.of(null);
-    await this.#options.turns.next();
+    await this.#options.eventLoop.next();
     return explainText(policy, shell, command, caller);
   }
 
@@ -211,12 +227,12 @@ export class Core implements Runtime {
   }
 
   #scriptCalls(): ScriptCalls {
-    const { runners, approving, log } = this.#options;
+    const { runners, approvalService: approving, log } = this.#options;
     const scripts = new ScriptCalls({
-      client: (caller) => insideClient({ runtime: this, caller, version: version(), log }),
+      client: (caller) => createInProcessClient({ runtime: this, caller, version: version(), log }),
       answer: (id, call, text) => runners.answer(id, call, text),
-      cancelAsked: (script) => {
-        const asked = this.#execs.of(null).filter(({ record }) => record.parent === script);
+      cancelApprovals: (script) => {
+        const asked = this.#execs.list(null).filter(({ record }) => record.parent === script);
         for (const { record } of asked) {
           if (record.parked !== null) approving.approvals.cancel({ exec: record.id });
         }
@@ -234,7 +250,7 @@ export class Core implements Runtime {
       memory_rss_bytes,
       open_fds,
       commands_running: this.#execs.running(null).length,
-      approvals_pending: this.#options.approving.approvals.list({ state: 'pending' }).length,
+      approvals_pending: this.#options.approvalService.approvals.list({ state: 'pending' }).length,
     });
   }
 
@@ -267,14 +283,14 @@ export class Core implements Runtime {
   async leave(): Promise<void> {
     await this.#drain();
     const masked = (text: string): string => this.masking.text(text);
-    this.#tell(leftCommands({ execs: this.#execs, sessions: this.#sessions, masked }));
+    this.#tell(listRemainingCommands({ execs: this.#execs, sessions: this.#sessions, masked }));
   }
 
-  #tell(commands: readonly StoppedCommand[]): void {
+  #tell(commands: readonly StoppedExecution[]): void {
     const { log, stoppedFile } = this.#options;
     for (const one of commands) log(stoppedLine(one));
     try {
-      tellStopped(stoppedFile, commands);
+      writeStoppedReport(stoppedFile, commands);
     } catch (error) {
       log(`what ended cannot be told to trl daemon stop: ${String(error)}`);
     }
@@ -286,7 +302,7 @@ export class Core implements Runtime {
     clearInterval(this.#sweeper);
     if (this.#leaving !== null) clearTimeout(this.#leaving);
     this.counts[Symbol.dispose]();
-    this.#options.approving[Symbol.dispose]();
+    this.#options.approvalService[Symbol.dispose]();
     this.#options.identities[Symbol.dispose]();
     // Without a session there is no state that a later daemon could want.
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
@@ -340,7 +356,7 @@ export class Core implements Runtime {
     for (const { record, busy } of this.#sessions.all()) {
       if (busy !== null || record.lastActivity > oldest) continue;
       // What a person is asked about is wanted still.
-      if (this.#execs.of(record.id).some((one) => !isOver(one))) continue;
+      if (this.#execs.list(record.id).some((one) => !isExecutionOver(one))) continue;
       void this.sessions.endUnused(record.id).catch(() => {});
     }
   }

@@ -7,37 +7,37 @@ import type { ApprovalId, Caller, SessionId } from '../command.ts';
 import type { FeedEvent } from '../protocol/feed.ts';
 import type { ExecView } from '../protocol/types.ts';
 import type { SecretRequests } from '../secrets/requests.ts';
-import type { Approving } from './approvals/approving.ts';
-import { execView, type Executions, type Tracked } from './execs/executions.ts';
-import { requestView } from './secrets/desk.ts';
-import { sessionView, type Sessions } from './sessions/sessions.ts';
-import type { Views } from '../host/port.ts';
+import type { DaemonApprovalService } from './approvals/approval-service.ts';
+import { execView, type Executions, type TrackedExecution } from './executions/executions.ts';
+import { requestView } from './secrets/secret-service.ts';
+import { sessionViewOf, type Sessions } from './sessions/sessions.ts';
+import type { WorkspaceViews } from '../host/port.ts';
 
 /** Who hears of what. */
-export interface Sight {
-  sees(caller: Caller, method: 'system.watch', session: SessionId): boolean;
-  seesActor(caller: Caller, method: 'system.watch', actor: string): boolean;
+export interface FeedVisibility {
+  canSeeSession(caller: Caller, method: 'system.watch', session: SessionId): boolean;
+  canSeeActor(caller: Caller, method: 'system.watch', actor: string): boolean;
 }
 
 /**
  * Told of a thing by its key. `look` answers how it stands; `null`: there is nothing to tell any
  * more. It must not throw.
  */
-export type Tell = (key: string, look: () => Look) => void;
+export type FeedListener = (key: string, look: () => Look) => void;
 type Look = FeedEvent | null | Promise<FeedEvent | null>;
 
 export interface FeedParts {
   readonly sessions: Sessions;
   readonly execs: Executions;
-  readonly approving: Approving;
+  readonly approvalService: DaemonApprovalService;
   readonly requests: SecretRequests;
-  readonly views: Pick<Views, 'find'>;
-  readonly sight: Sight;
+  readonly views: Pick<WorkspaceViews, 'find'>;
+  readonly visibility: FeedVisibility;
 }
 
 interface Reader {
   readonly caller: Caller;
-  readonly tell: Tell;
+  readonly tell: FeedListener;
   /** Sessions it was told of: whose they were is not known when they have ended. */
   readonly seen: Set<SessionId>;
 }
@@ -50,7 +50,7 @@ export class Feed {
   constructor(parts: FeedParts) {
     this.#parts = parts;
     const { sessions, execs, requests } = parts;
-    const { approvals } = parts.approving;
+    const { approvals } = parts.approvalService;
     sessions.onChange = ({ record }) => this.#each((reader) => this.#session(reader, record.id));
     execs.onChange = (tracked) => this.#each((reader) => this.#exec(reader, tracked));
     approvals.watch(({ id, asked }) => {
@@ -72,15 +72,15 @@ export class Feed {
    *
    * @returns a function that ends it
    */
-  watch(caller: Caller, tell: Tell): () => void {
+  watch(caller: Caller, tell: FeedListener): () => void {
     const reader: Reader = { caller, tell, seen: new Set() };
     const { sessions, execs } = this.#parts;
-    const { approvals } = this.#parts.approving;
+    const { approvals } = this.#parts.approvalService;
     for (const { record } of sessions.all()) {
       this.#session(reader, record.id);
       this.#held(reader, record.id);
     }
-    for (const tracked of execs.of(null)) this.#exec(reader, tracked);
+    for (const tracked of execs.list(null)) this.#exec(reader, tracked);
     for (const { id, asked } of approvals.list({ state: 'pending' })) {
       this.#approval(reader, id, asked.session);
     }
@@ -98,7 +98,7 @@ export class Feed {
   }
 
   #sees({ caller }: Reader, session: SessionId): boolean {
-    return this.#parts.sight.sees(caller, 'system.watch', session);
+    return this.#parts.visibility.canSeeSession(caller, 'system.watch', session);
   }
 
   #session(reader: Reader, id: SessionId): void {
@@ -109,11 +109,11 @@ export class Feed {
     reader.tell(`session ${id}`, () => {
       const found = sessions.find(id);
       if (found === null) return { kind: 'session-ended', session_id: id };
-      return { kind: 'session', session: sessionView(found) };
+      return { kind: 'session', session: sessionViewOf(found) };
     });
   }
 
-  #exec(reader: Reader, { record }: Tracked): void {
+  #exec(reader: Reader, { record }: TrackedExecution): void {
     if (!this.#sees(reader, record.sessionId)) return;
     reader.tell(`exec ${record.id}`, () => {
       const found = this.#parts.execs.find(record.id);
@@ -124,18 +124,18 @@ export class Feed {
   #approval(reader: Reader, id: ApprovalId, session: SessionId): void {
     if (!this.#sees(reader, session)) return;
     reader.tell(`approval ${id}`, () => {
-      const { approving } = this.#parts;
+      const { approvalService: approving } = this.#parts;
       const found = approving.approvals.list({}).find((one) => one.id === id);
       return found === undefined ? null : { kind: 'approval', approval: approving.view(found) };
     });
   }
 
   #requests({ caller, tell }: Reader): void {
-    const { requests, sight } = this.#parts;
+    const { requests, visibility: sight } = this.#parts;
     tell('secret-requests', () => {
       const seen = requests
         .list()
-        .filter(({ requester }) => sight.seesActor(caller, 'system.watch', requester));
+        .filter(({ requester }) => sight.canSeeActor(caller, 'system.watch', requester));
       return { kind: 'secret-requests', requests: seen.map(requestView) };
     });
   }
@@ -146,7 +146,7 @@ export class Feed {
     const look = async (): Promise<FeedEvent | null> => {
       const found = await views.find(id)?.catch(() => null);
       if (found == null) return null;
-      const { length: count } = await found.waiting('held');
+      const { length: count } = await found.pendingChanges('held');
       return { kind: 'held', session_id: id, view: found.facts().view, count };
     };
     reader.tell(`held ${id}`, look);
@@ -170,7 +170,7 @@ export class Feed {
 }
 
 /** Without the receipt, which who wants it asks for. */
-function briefly(tracked: Tracked): ExecView {
+function briefly(tracked: TrackedExecution): ExecView {
   const { receipt: _, ...brief } = execView(tracked, null);
   return brief;
 }

@@ -12,39 +12,39 @@
  */
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { olderNotices } from '../configuration/older-variables.ts';
+import { legacyVariableNotices } from '../configuration/legacy-variables.ts';
 import { closeInherited } from '../runner/descriptors.ts';
 import { version } from '../protocol/version.ts';
-import { readArgs, type Args } from './args.ts';
-import { takeInherited, type InheritedSocket } from './door/inherited.ts';
-import { listen, serveStream } from './door/listen.ts';
-import { olderSocketNotice } from './door/socket.ts';
+import { parseDaemonArgs, type DaemonArgs } from './args.ts';
+import { takeInheritedSocket, type InheritedSocket } from './transport/inherited-socket.ts';
+import { openSocketTransport, serveStream } from './transport/listen.ts';
+import { olderSocketNotice } from './transport/socket.ts';
 import { readHttpFlags, type HttpSettings } from './http/address.ts';
-import { Doors } from './doors.ts';
-import { openCore, sayProblem, type Opened } from './open-core.ts';
+import { Transports } from './transports.ts';
+import { openCore, logProblem, type OpenedDaemon } from './open-core.ts';
 import { OwnEnvironment } from './own-environment.ts';
-import { asksForDebugger, sealProcess } from './own-process.ts';
-import { openStateDir } from './places.ts';
-import { isTakenAlways } from './secrets/open.ts';
+import { hasDebuggerFlag, hardenProcess } from './process-hardening.ts';
+import { openStateDir } from './paths.ts';
+import { shouldTakeAlways } from './secrets/open-secrets.ts';
 
 const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
 
 async function main(argv: readonly string[]): Promise<void> {
-  const inherited = takeInherited(process.env);
+  const inherited = takeInheritedSocket(process.env);
   closeInherited(inherited === null ? [] : [inherited.fd]);
   // Node would give it to every helper, none of which is to have a variable of this process.
   delete process.env['NODE_V8_COVERAGE'];
   const own = OwnEnvironment.open();
-  const given = readArgs(argv, own.env);
+  const given = parseDaemonArgs(argv, own.env);
   const args = inherited === null ? given : { ...given, socketPath: inherited.path };
   const http = readHttpFlags(args.http, own.env['TRL_AUTH_TOKEN']);
   // Before anything else, so that it shows as short as can be, and no program inherits it.
   // A process that became itself anew would have lost a socket that was handed over.
   const again = args.verb === 'serve' && inherited === null;
-  sayProblem(own.take(isTakenAlways, again), log);
-  for (const found of await sealProcess(asksForDebugger(own.env))) log(found);
+  logProblem(own.take(shouldTakeAlways, again), log);
+  for (const found of await hardenProcess(hasDebuggerFlag(own.env))) log(found);
   process.umask(0o077);
-  olderNotices(own.env).forEach(log);
+  legacyVariableNotices(own.env).forEach(log);
   const stateDir = openStateDir(args.ephemeral);
   try {
     const opened = await openCore({ args, own, stateDir, log });
@@ -58,11 +58,11 @@ async function main(argv: readonly string[]): Promise<void> {
 
 /** Serves until stdin ends (stdio) or a signal asks to end. */
 async function serve(
-  args: Args,
-  opened: Opened,
+  args: DaemonArgs,
+  opened: OpenedDaemon,
   { inherited, http }: { inherited: InheritedSocket | null; http: HttpSettings | null },
 ): Promise<void> {
-  const { core, place, log: masked } = opened;
+  const { core, socketLocation: place, log: masked } = opened;
   const { asked, hurry } = awaitSignals();
   const options = { runtime: core, version: version(), log: masked };
   if (place === null) {
@@ -73,10 +73,10 @@ async function serve(
     await core.close();
     return;
   }
-  const doors = new Doors(opened, options);
+  const doors = new Transports(opened, options);
   // Before the socket: whoever finds that finds both.
   const origin = http === null ? null : await doors.open(http);
-  const door = await listen({ ...options, place, inherited });
+  const door = await openSocketTransport({ ...options, place, inherited });
   const { socketPath } = door;
   const { version: own } = options;
   const web = origin === null ? {} : { http: origin };

@@ -20,16 +20,16 @@ export interface Gauges {
 }
 
 /** What a door counts of itself. */
-export type DoorFigures = Pick<MetricsView, 'http' | 'refusals'>;
+export type HttpMetrics = Pick<MetricsView, 'http' | 'refusals'>;
 
-const noDoor: DoorFigures = {
+const noDoor: HttpMetrics = {
   http: { connections: 0, web_sockets: 0, evicted: 0, own_readers: 0 },
   refusals: {},
 };
 
-export class Metrics implements Disposable {
+export class RuntimeMetrics implements Disposable {
   /** Set by who opens a door. */
-  door: () => DoorFigures = () => noDoor;
+  httpMetrics: () => HttpMetrics = () => noDoor;
   readonly #ends: Record<CommandEnd, number> = {
     zero: 0,
     nonzero: 0,
@@ -59,7 +59,7 @@ export class Metrics implements Disposable {
   }
 
   /** An event of the audit log, as it is told. Must not throw. */
-  readonly told = ({ kind, data }: Pick<AuditEvent, 'kind' | 'data'>): void => {
+  readonly recordEvent = ({ kind, data }: Pick<AuditEvent, 'kind' | 'data'>): void => {
     if (kind === 'exec.ended') this.#ended(data);
     else if (kind === 'exec.refused') this.#ends.refused += 1;
     else if (kind === 'exec.failed') this.#ends.failed += 1;
@@ -87,7 +87,7 @@ export class Metrics implements Disposable {
       output_bytes: this.#outputBytes,
       redactions: this.#redactions,
       approvals: { ...this.#approvals },
-      ...this.door(),
+      ...this.httpMetrics(),
     };
   }
 

@@ -2,46 +2,56 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { LastingRules, lastingRulesFile } from '../approval/lasting.ts';
-import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
-import { openKey, tagKeyName } from '../approval/key.ts';
+import { LastingRules, lastingRulesFile } from '../approval/lasting-rules.ts';
+import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
+import { openSecretKey, redactionKeyName } from '../approval/key.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
-import { checkPatterns } from '../configuration/patterns.ts';
+import { checkSecretPatterns } from '../configuration/secret-patterns.ts';
 import { limits, type RuntimeBounds } from '../limits.ts';
 import { version } from '../protocol/version.ts';
-import type { RunnerOptions } from '../process/start.ts';
-import type { RedactionOptions } from '../redaction/open.ts';
-import { Tags } from '../redaction/tag.ts';
-import { gatherHostFacts, type HostFacts } from '../sandbox/facts.ts';
-import { Store } from '../session/store.ts';
+import type { RunnerOptions } from '../process/runner.ts';
+import type { RedactionOptions } from '../redaction/open-redactor.ts';
+import { RedactionTags } from '../redaction/redaction-tags.ts';
+import { gatherHostFacts, type HostFacts } from '../sandbox/host-facts.ts';
+import { StateStore } from '../session/store.ts';
 import { mainTokenIn } from '../identity/token.ts';
 import { Identities } from './access/identities.ts';
-import { Approving } from './approvals/approving.ts';
-import { followDesktop } from './approvals/desktop.ts';
-import type { Args } from './args.ts';
-import { configDirectory } from '../yaml/places.ts';
-import { checkRoot, openAuthority, refuseObeyed, reservedPaths } from './authority.ts';
+import { DaemonApprovalService } from './approvals/approval-service.ts';
+import { notifyDesktop } from './approvals/desktop-notifications.ts';
+import type { DaemonArgs } from './args.ts';
+import { configDirectory } from '../yaml/config-directories.ts';
+import { checkRoot, findRuntimeFiles, refuseControlFile, reservedPaths } from './runtime-files.ts';
 import { Auditing } from './auditing/auditing.ts';
-import type { Shown } from './auditing/basis.ts';
-import { shownBy } from './auditing/shown.ts';
-import { LateLog } from './auditing/late-log.ts';
-import { Statements } from './auditing/statements.ts';
-import { configurationEvent, policyEvent, policyRefusal } from './auditing/telling.ts';
+import type { MaskText } from './auditing/exec-basis.ts';
+import { createTextMasker } from './auditing/create-text-masker.ts';
+import { LazyAuditLog } from './auditing/lazy-audit-log.ts';
+import { ExecStatementSigner } from './auditing/statement-signer.ts';
+import {
+  configurationAuditRecord,
+  policyAuditRecord,
+  policyRefusalRecord,
+} from './auditing/audit-records.ts';
 import { Core } from './core.ts';
 import type { CoreOptions } from './core-options.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
-import { olderBounds } from '../configuration/older-variables.ts';
-import { openStateDir, realRoot, runnerProgram, socketPlace, stateHome } from './places.ts';
+import { legacySessionBounds } from '../configuration/legacy-variables.ts';
+import {
+  openStateDir,
+  resolveRoot,
+  runnerProgram,
+  locateDaemonSocket,
+  stateHomeDirectory,
+} from './paths.ts';
 import { Policies } from './policies.ts';
 import { RawLogs } from './auditing/raw-logs.ts';
 import { Runners } from './runners.ts';
-import { isTakenBy, openSecrets } from './secrets/open.ts';
+import { shouldTakeBySettings, openSecrets } from './secrets/open-secrets.ts';
 import { stoppedFileName } from './stopping.ts';
-import { SearchedHosts } from './sessions/searched-hosts.ts';
-import { Turns } from './turns.ts';
-import { Variables } from './secrets/variables.ts';
+import { SearchPathHosts } from './sessions/search-path-hosts.ts';
+import { EventLoopYield } from './event-loop-yield.ts';
+import { RuntimeVariables } from './secrets/variables.ts';
 import { Projects } from './workspaces/projects.ts';
 import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
 import { LocalHost } from '../host/local.ts';
@@ -49,15 +59,15 @@ import { LocalHost } from '../host/local.ts';
 type Env = OwnEnvironment['env'];
 type Log = (text: string) => void;
 
-export interface OpenParts {
-  readonly args: Args;
+export interface OpenCoreParts {
+  readonly args: DaemonArgs;
   readonly own: OwnEnvironment;
   readonly stateDir: string;
   /** Must not throw. */
   readonly log: Log;
 }
 
-export interface Opened {
+export interface OpenedDaemon {
   readonly core: Core;
   /** Who presents a token, for doors that take one. */
   readonly identities: Identities;
@@ -65,7 +75,7 @@ export interface Opened {
   /** Directories below which sessions may work, by real path. */
   readonly roots: readonly string[];
   /** Where it listens; `null`: on its own pipes. */
-  readonly place: ReturnType<typeof socketPlace>;
+  readonly socketLocation: ReturnType<typeof locateDaemonSocket>;
   /** How long nobody uses a runtime that ends then; `null`: it does not end. */
   readonly idleExitMs: number | null;
   /** What the runtime says of itself, without known secrets. */
@@ -75,16 +85,21 @@ export interface Opened {
 }
 
 /** @throws TrlError and PolicyError for what people set and cannot be used: less is no answer */
-export async function openCore({ args, own, stateDir, log }: OpenParts): Promise<Opened> {
+export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Promise<OpenedDaemon> {
   const { env } = own;
-  const roots = args.roots.map(realRoot);
-  const authority = await openAuthority({ roots, args, env, state: [stateDir, stateHome()] });
+  const roots = args.roots.map(resolveRoot);
+  const authority = await findRuntimeFiles({
+    roots,
+    args,
+    env,
+    state: [stateDir, stateHomeDirectory()],
+  });
   const configuration = await loadConfiguration({ env, flags: args, version: version() });
   await tryPatterns(configuration);
-  const policies = await Policies.open(args.policy, log, (file) => refuseObeyed(roots, file));
-  const isTaken = isTakenBy(configuration, (await policies.of(null)).withhold);
-  sayProblem(own.take(isTaken, args.verb === 'serve'), log);
-  const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
+  const policies = await Policies.open(args.policy, log, (file) => refuseControlFile(roots, file));
+  const isTaken = shouldTakeBySettings(configuration, (await policies.of(null)).withhold);
+  logProblem(own.take(isTaken, args.verb === 'serve'), log);
+  const store = new StateStore(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
   // An own runtime of one command keeps nothing for a later one.
   const kept = args.ephemeral ? null : stateDir;
   const tagKey = openTagKey(args.ephemeral, log);
@@ -94,56 +109,71 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     openSecrets({ configuration, env, roots, log }),
     runners.open(),
   );
-  const tags = new Tags(tagKey);
+  const tags = new RedactionTags(tagKey);
   const masking = new Masking(tags, secrets);
   // Before a command can have a value, nothing that runs may show it.
-  secrets.watch(() => void runners.tellKnown(secrets.known(), null).catch(() => {}));
+  secrets.watch(() => void runners.addKnownSecrets(secrets.known(), null).catch(() => {}));
   const masked = (text: string): void => log(masking.text(text));
-  const place = socketPlace(args, env);
+  const place = locateDaemonSocket(args, env);
   const reserved = reservedPaths(roots, authority, { runner: runners.dir, place });
-  const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
+  const enrolment = new Enrolment(enrolmentFiles(env, homedir()));
   const redaction = { options: redactionOf(configuration), tags };
-  const shown = shownBy(redaction, masking);
-  const auditLog = new LateLog(auditDirectory());
+  const shown = createTextMasker(redaction, masking);
+  const auditLog = new LazyAuditLog(auditDirectory());
   const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
   await follow(auditing, { runners, policies, tags, log: masked });
   const identities = identitiesOf({ env, enrolment, policies, auditing, log: masked });
   const workspaceHost = hostOf({ stateDir, host, configuration, runners, tags, log: masked });
   const check = (root: string): Promise<void> => checkRoot(root, authority, reserved);
-  const by = { trusts: args.trusts, home: host.home, host: workspaceHost, check, log: masked };
+  const by = {
+    allowsTrust: args.allowsTrust,
+    home: host.home,
+    host: workspaceHost,
+    check,
+    log: masked,
+  };
   const projects = await Projects.open({ roots, store, ...by });
   const core = new Core({
     host,
-    searched: new SearchedHosts(host, env['PATH'] ?? ''),
+    searchPathHosts: new SearchPathHosts(host, env['PATH'] ?? ''),
     identities,
     auditing,
-    stating: new Statements(() => auditLog.key().privateKey, masking),
+    statementSigner: new ExecStatementSigner(() => auditLog.key().privateKey, masking),
     env,
     roots,
     projects,
     reserved,
     policies,
-    turns: new Turns(),
-    approving: approvingOf({ store, enrolment, policies, masking, args, env, shown, secrets }),
+    eventLoop: new EventLoopYield(),
+    approvalService: approvingOf({
+      store,
+      enrolment,
+      policies,
+      masking,
+      args,
+      env,
+      maskText: shown,
+      secrets,
+    }),
     enrolment,
     secrets,
-    variables: new Variables({ configuration, secrets, env, log }),
-    macKey: openKey(kept),
+    variables: new RuntimeVariables({ configuration, secrets, env, log }),
+    macKey: openSecretKey(kept),
     masking,
     store,
     runners,
     ...directories(),
     bounds: configuration.limits,
     toolDirectories: args.tools,
-    opened: new OpenWorkspaces(store),
+    openWorkspaces: new OpenWorkspaces(store),
     redaction,
-    shown,
+    maskText: shown,
     workspaceHost,
     ...startedWith(args, env),
     log: masked,
   });
   const ends = { idleExitMs: idleExitOf(args, env), close: () => auditLog.close() };
-  return { core, identities, auditing, roots, place, ...ends, log: masked };
+  return { core, identities, auditing, roots, socketLocation: place, ...ends, log: masked };
 }
 
 /**
@@ -154,11 +184,11 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
  */
 function openTagKey(ephemeral: boolean, log: Log): Buffer {
   try {
-    return openKey(openStateDir(false), tagKeyName);
+    return openSecretKey(openStateDir(false), redactionKeyName);
   } catch (error) {
-    if (!ephemeral || existsSync(join(stateHome(), tagKeyName))) throw error;
+    if (!ephemeral || existsSync(join(stateHomeDirectory(), redactionKeyName))) throw error;
     log(`tags of hidden values are of this run alone: ${String(error)}`);
-    return openKey(null);
+    return openSecretKey(null);
   }
 }
 
@@ -169,23 +199,23 @@ const sideBySide = async <Host, Secrets>(
   runners: Promise<unknown>,
 ) => Promise.all([host, secrets, runners, import('../policy/judge.ts')]);
 
-const idleExitOf = ({ endsIdle }: Args, env: Env): number | null =>
+const idleExitOf = ({ exitsWhenIdle: endsIdle }: DaemonArgs, env: Env): number | null =>
   endsIdle ? boundIn(env, 'idleExitMs', 'TRL_IDLE_EXIT_MS') : null;
 
 const directories = (): Pick<CoreOptions, 'quarantine' | 'auditDirectory' | 'publications'> => ({
-  quarantine: join(stateHome(), 'quarantine'),
+  quarantine: join(stateHomeDirectory(), 'quarantine'),
   auditDirectory: auditDirectory(),
-  publications: join(stateHome(), 'publish'),
+  publications: join(stateHomeDirectory(), 'publish'),
 });
 
 const startedWith = (
-  { ephemeral }: Args,
+  { ephemeral }: DaemonArgs,
   env: Env,
 ): Pick<CoreOptions, 'endRunner' | 'stopMs' | 'stoppedFile' | 'sessionBounds'> => ({
-  sessionBounds: olderBounds(env),
+  sessionBounds: legacySessionBounds(env),
   endRunner: ephemeral,
   stopMs: boundIn(env, 'stopMs', 'TRL_STOP_MS'),
-  stoppedFile: join(stateHome(), stoppedFileName),
+  stoppedFile: join(stateHomeDirectory(), stoppedFileName),
 });
 
 interface RunnerParts {
@@ -207,11 +237,11 @@ function runnersOf({ kept, env, configuration, tagKey }: RunnerParts): Runners {
   });
 }
 
-interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {
-  readonly auditLog: LateLog;
+interface AuditingParts extends Pick<OpenCoreParts, 'args' | 'log'> {
+  readonly auditLog: LazyAuditLog;
   readonly configuration: Configuration;
   readonly masking: Masking;
-  readonly shown: Shown;
+  readonly shown: MaskText;
 }
 
 function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts): Auditing {
@@ -223,7 +253,7 @@ function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts):
     ends: async (execs, since) => (args.ephemeral ? new Map() : auditLog.ends(execs, since)),
     unended: async () => (args.ephemeral ? [] : auditLog.unended()),
   });
-  auditing.note(configurationEvent(configuration));
+  auditing.note(configurationAuditRecord(configuration));
   return auditing;
 }
 
@@ -233,18 +263,18 @@ async function follow(
   by: {
     readonly runners: Runners;
     readonly policies: Policies;
-    readonly tags: Tags;
+    readonly tags: RedactionTags;
     readonly log: Log;
   },
 ): Promise<void> {
   const { policies } = by;
   watchExits(by.runners, { auditing, tags: by.tags, log: by.log });
-  auditing.note(policyEvent(await policies.of(null)));
-  policies.onRead = (policy) => auditing.note(policyEvent(policy));
-  policies.onRefused = (why) => auditing.note(policyRefusal(why));
+  auditing.note(policyAuditRecord(await policies.of(null)));
+  policies.onRead = (policy) => auditing.note(policyAuditRecord(policy));
+  policies.onRefused = (why) => auditing.note(policyRefusalRecord(why));
 }
 
-const auditDirectory = (): string => join(stateHome(), 'audit');
+const auditDirectory = (): string => join(stateHomeDirectory(), 'audit');
 const rawDirectory = (): string => join(auditDirectory(), 'raw');
 
 /** Raw output is kept for auditors only: where there is none, it is not. */
@@ -259,7 +289,11 @@ function sealingOf({
 /** Bounds the raw logs, and notes the tags that commands' output was given. */
 function watchExits(
   runners: Runners,
-  { auditing, tags, log }: { readonly auditing: Auditing; readonly tags: Tags; readonly log: Log },
+  {
+    auditing,
+    tags,
+    log,
+  }: { readonly auditing: Auditing; readonly tags: RedactionTags; readonly log: Log },
 ): void {
   const isRunning = (exec: string): boolean => runners.expects(exec);
   const rawLogs = new RawLogs({ directory: rawDirectory(), auditing, isRunning, log });
@@ -275,16 +309,16 @@ function hostOf(given: {
   readonly host: HostFacts;
   readonly configuration: Configuration;
   readonly runners: Runners;
-  readonly tags: Tags;
+  readonly tags: RedactionTags;
   readonly log: (text: string) => void;
 }): LocalHost {
   const { stateDir, host, configuration, runners, tags, log } = given;
   return new LocalHost({
     stateDirectory: stateDir,
-    dataDirectory: stateHome(),
+    dataDirectory: stateHomeDirectory(),
     facts: host,
     homeCaches: configuration.homeCaches,
-    key: (directory) => openKey(directory, 'key'),
+    key: (directory) => openSecretKey(directory, 'key'),
     mounts: () => runners.link(),
     tags,
     log,
@@ -294,8 +328,8 @@ function hostOf(given: {
 /** What reads them is loaded only where there are some. */
 async function tryPatterns({ redaction }: Configuration): Promise<void> {
   if (redaction.patterns.length === 0) return;
-  const { userRules } = await import('../redaction/rules/user.ts');
-  checkPatterns(redaction.patterns, userRules);
+  const { compileUserRules } = await import('../redaction/rules/user-rules.ts');
+  checkSecretPatterns(redaction.patterns, compileUserRules);
 }
 
 /** How output is looked through, as the redactor takes it. */
@@ -308,7 +342,7 @@ function redactionOf({ redaction }: Configuration): RedactionOptions {
   };
 }
 
-export function sayProblem(problem: string | null, log: Log): void {
+export function logProblem(problem: string | null, log: Log): void {
   if (problem !== null) log(`secrets of the environment show in /proc/${process.pid}: ${problem}`);
 }
 
@@ -320,7 +354,7 @@ interface IdentityParts extends Pick<ApprovingParts, 'enrolment' | 'policies'> {
 
 function identitiesOf({ env, enrolment, policies, auditing, log }: IdentityParts): Identities {
   return Identities.open({
-    directory: stateHome(),
+    directory: stateHomeDirectory(),
     mainToken: mainTokenIn(env),
     enrolment,
     isSameUidAllowed: () => policies.permits(null).sameUid,
@@ -329,17 +363,17 @@ function identitiesOf({ env, enrolment, policies, auditing, log }: IdentityParts
   });
 }
 
-interface ApprovingParts extends Pick<CoreOptions, 'env' | 'shown' | 'secrets'> {
-  readonly args: Args;
-  readonly store: Store;
+interface ApprovingParts extends Pick<CoreOptions, 'env' | 'maskText' | 'secrets'> {
+  readonly args: DaemonArgs;
+  readonly store: StateStore;
   readonly enrolment: Enrolment;
   readonly policies: Policies;
   readonly masking: Masking;
 }
 
-function approvingOf(parts: ApprovingParts): Approving {
+function approvingOf(parts: ApprovingParts): DaemonApprovalService {
   const { args, store, enrolment, policies, masking } = parts;
-  const approving = new Approving({
+  const approving = new DaemonApprovalService({
     store: {
       put: (id, json) => store.putDurable('approvals', id, json),
       remove: (id) => store.remove('approvals', id),
@@ -352,7 +386,7 @@ function approvingOf(parts: ApprovingParts): Approving {
   });
   const { approvals } = approving;
   // A runtime of one command's own ends before anybody could answer.
-  if (!args.ephemeral) followDesktop(parts, { approvals, requests: parts.secrets.requests });
+  if (!args.ephemeral) notifyDesktop(parts, { approvals, requests: parts.secrets.requests });
   return approving;
 }
 

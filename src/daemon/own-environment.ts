@@ -32,7 +32,7 @@ const [startField, endField] = [47, 48];
 const handedOver = 'TRL_ENVIRONMENT_FD';
 
 /** Whether a variable must not show. Must not throw. */
-export type IsTaken = (name: string, value: string) => boolean;
+export type ShouldTakeVariable = (name: string, value: string) => boolean;
 
 export class OwnEnvironment {
   /** What the daemon was started with, what was taken out included; not what is for Node alone. */
@@ -68,7 +68,7 @@ export class OwnEnvironment {
    *   does not return
    * @returns why they still show in `/proc`, one clause, or `null`
    */
-  take(isTaken: IsTaken, again: boolean): string | null {
+  take(isTaken: ShouldTakeVariable, again: boolean): string | null {
     const names = Object.entries(this.env)
       .filter(([name, value]) => !this.#taken.has(name) && isTaken(name, value))
       .map(([name]) => name);
@@ -80,7 +80,7 @@ export class OwnEnvironment {
     const problem = erase(this.#taken);
     if (problem === null || !again) return problem;
     const values = Object.entries(this.env).filter(([name]) => this.#taken.has(name));
-    const failure = becomeAnew(Object.fromEntries(values));
+    const failure = reexecuteProcess(Object.fromEntries(values));
     return `${problem}; ${failure}`;
   }
 }
@@ -152,7 +152,7 @@ function blockStart(): number {
  *
  * @returns why it could not; else never
  */
-export function becomeAnew(values: Readonly<Record<string, string>>): string {
+export function reexecuteProcess(values: Readonly<Record<string, string>>): string {
   if (process.execve === undefined) return 'this Node cannot start itself anew (process.execve)';
   try {
     if (statfsSync('/dev/shm').type !== tmpfsMagic) return '/dev/shm is no memory';

@@ -5,14 +5,19 @@
  */
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { approvalsDefault, isBaseName, type BaseName, type Policy } from '../policy/policy.ts';
+import {
+  defaultApprovalBounds,
+  isPolicyBaseName,
+  type PolicyBaseName,
+  type Policy,
+} from '../policy/policy.ts';
 import {
   configDirectory,
-  managedFile,
-  projectFileName,
-  trustFileName,
-  userFileName,
-} from '../policy/files/places.ts';
+  managedPolicyFile,
+  projectPolicyFileName,
+  trustRecordFileName,
+  userPolicyFileName,
+} from '../policy/files/policy-paths.ts';
 import { version } from '../protocol/version.ts';
 
 interface Known {
@@ -67,7 +72,7 @@ export class Policies {
   async of(workspace: string | null): Promise<Policy> {
     const own = await (this.#own ?? this.#read());
     if (workspace === null) return own;
-    const names = [path.join(workspace, projectFileName), trustFile()];
+    const names = [path.join(workspace, projectPolicyFileName), trustFile()];
     const marks = names.map(markOf);
     // Without a file there is nothing to trust, unless it was trusted and is gone.
     if (marks.every((mark) => mark === null)) return own;
@@ -81,7 +86,7 @@ export class Policies {
 
   /** What it permits for a question, by what was read last. */
   permits(workspace: string | null): Policy['approvals'] {
-    const own = this.#ownNow?.approvals ?? approvalsDefault;
+    const own = this.#ownNow?.approvals ?? defaultApprovalBounds;
     const project = workspace === null ? undefined : this.#projects.get(workspace);
     if (project === undefined) return own;
     // Until the project's file is read anew, what it tightened holds beside what is new.
@@ -103,15 +108,16 @@ export class Policies {
 
   async #load(workspace: string | null): Promise<Policy> {
     const base = this.#chosen ?? 'auto';
-    if (workspace === null && isBaseName(base) && !this.#hasFiles()) {
-      const { profilePolicy } = await import('../policy/profiles.ts');
-      return profilePolicy(base);
+    if (workspace === null && isPolicyBaseName(base) && !this.#hasFiles()) {
+      const { policyFromProfile } = await import('../policy/profiles.ts');
+      return policyFromProfile(base);
     }
-    const [{ loadPolicy }, { findProject }] = await Promise.all([
+    const [{ loadPolicy }, { findProjectPolicy }] = await Promise.all([
       import('../policy/files/load.ts'),
       import('../policy/files/trust.ts'),
     ]);
-    const project = workspace === null ? null : findProject(workspace, { version: version() });
+    const project =
+      workspace === null ? null : findProjectPolicy(workspace, { version: version() });
     if (project?.kind === 'untrusted') this.#log(project.warning);
     const file = project?.kind === 'trusted' ? project.file : null;
     return loadPolicy({
@@ -126,8 +132,8 @@ export class Policies {
   /** Whether anything but a shipped profile decides. */
   #hasFiles(): boolean {
     const chosen = this.#chosen;
-    if (chosen !== null && !isBaseName(chosen)) return true;
-    const names = [managedFile, ...(chosen === null ? [userFile()] : [])];
+    if (chosen !== null && !isPolicyBaseName(chosen)) return true;
+    const names = [managedPolicyFile, ...(chosen === null ? [userFile()] : [])];
     return names.some((name) => markOf(name) !== null);
   }
 
@@ -150,8 +156,8 @@ export class Policies {
   }
 }
 
-const userFile = (): string => path.join(configDirectory(), userFileName);
-const trustFile = (): string => path.join(configDirectory(), trustFileName);
+const userFile = (): string => path.join(configDirectory(), userPolicyFileName);
+const trustFile = (): string => path.join(configDirectory(), trustRecordFileName);
 
 /** Changes whenever a file may have: another file or content; `null`: there is none. */
 function markOf(file: string): string | null {
@@ -165,7 +171,7 @@ function markOf(file: string): string | null {
   }
 }
 
-function choiceOf(chosen: string | null): { chosen?: { base: BaseName } | { file: string } } {
+function choiceOf(chosen: string | null): { chosen?: { base: PolicyBaseName } | { file: string } } {
   if (chosen === null) return {};
-  return { chosen: isBaseName(chosen) ? { base: chosen } : { file: path.resolve(chosen) } };
+  return { chosen: isPolicyBaseName(chosen) ? { base: chosen } : { file: path.resolve(chosen) } };
 }

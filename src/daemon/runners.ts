@@ -11,14 +11,14 @@ import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { launch, type LaunchOptions } from '../process/launch.ts';
-import type { RunnerLink } from '../process/link.ts';
+import type { RunnerLink } from '../process/runner-link.ts';
 import {
-  clearLost,
+  removeLostRunner,
   endRunner,
   openRunner,
   type Runner,
   type RunnerOptions,
-} from '../process/start.ts';
+} from '../process/runner.ts';
 
 /** What still runs in a runner that ends has as long as that, and then some. */
 const endMs = limits.stopMs.default + 2_000;
@@ -71,7 +71,7 @@ export class Runners {
       waiting: (id, info) => {
         for (const tell of this.#waiting.get(id) ?? []) tell(info);
       },
-      called: (id, call, text) => this.onCall(id, call, text),
+      toolCall: (id, call, text) => this.onCall(id, call, text),
       lost: () => this.#lost(),
     });
     try {
@@ -109,7 +109,7 @@ export class Runners {
    * Tells of values that have become known: what runs must not show them either, and nothing that
    * is launched after this call has them before. `session`: they are of that session alone.
    */
-  async tellKnown(known: readonly KnownSecret[], session: SessionId | null): Promise<void> {
+  async addKnownSecrets(known: readonly KnownSecret[], session: SessionId | null): Promise<void> {
     if (known.length === 0 || this.#opening === null) return;
     const link = await this.link();
     const of = session === null ? {} : { session_id: session };
@@ -157,7 +157,7 @@ export class Runners {
   }
 
   /** Passes on an exit that was learnt otherwise than by its event. */
-  learn(exit: Exit): void {
+  reportExit(exit: Exit): void {
     this.#exits.get(exit.exec_id)?.resolve(exit);
   }
 
@@ -197,7 +197,7 @@ export class Runners {
     const lost = this.#opening;
     this.#opening = null;
     // What it left is nobody's now; where it cannot be removed, the next start tries again.
-    void lost?.then(clearLost).catch(() => {});
+    void lost?.then(removeLostRunner).catch(() => {});
     for (const awaited of this.#exits.values()) awaited.reject(lostError());
     this.#exits.clear();
   }

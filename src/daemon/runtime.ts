@@ -49,13 +49,13 @@ import type {
   ToolCallParams,
   ToolListParams,
   ToolRegisterParams,
-  ToolTold,
+  ToolStreamMessage,
   ToolView,
 } from '../protocol/tool.ts';
-import type { RedactedBytes } from '../redaction/text.ts';
+import type { RedactedBytes } from '../redaction/redacted-text.ts';
 import type { Clients } from './access/clients.ts';
-import type { ConsoleDesk } from './access/console.ts';
-import type { Gate } from './access/gate.ts';
+import type { ConsoleService } from './access/console-service.ts';
+import type { AccessGate } from './access/gate.ts';
 import type { Feed } from './feed.ts';
 import type { Masking } from './secrets/masking.ts';
 
@@ -69,14 +69,14 @@ export interface OutputSink {
 }
 
 /** One call of a method, as it was parsed. */
-export interface Call {
+export interface MethodCall {
   readonly caller: Caller;
   readonly method: MethodName;
   readonly params: unknown;
 }
 
 /** Questions to people, and their answers. Who decides proves it in the call. */
-export interface ApprovalDesk {
+export interface ApprovalService {
   listApprovals(caller: Caller, params: ApprovalListParams): readonly ApprovalView[];
   getApproval(caller: Caller, id: ApprovalId): ApprovalView;
   decideApproval(caller: Caller, params: ApprovalDecideParams): Promise<ApprovalView>;
@@ -91,7 +91,7 @@ export interface ApprovalDesk {
 }
 
 /** Secrets by name. Values come in by `set` alone, and none goes out. */
-export interface SecretDesk {
+export interface SecretService {
   list(caller: Caller): Promise<MethodAnswers['secrets.list']>;
   check(caller: Caller, name: string): Promise<MethodAnswers['secrets.check']>;
   /** Asks a person; waits for the answer as long as the call says. */
@@ -105,7 +105,7 @@ export interface SecretDesk {
 }
 
 /** Where sessions may work, and what programs keep there for later commands. */
-export interface PlacesDesk {
+export interface ProjectService {
   trust(caller: Caller, directory: string): Promise<MethodAnswers['workspace.trust']>;
   forget(directory: string): MethodAnswers['workspace.forget'];
   list(): MethodAnswers['workspace.list'];
@@ -118,7 +118,7 @@ export interface PlacesDesk {
 }
 
 /** What commands changed in workspaces: shown, published, thrown away, taken back. */
-export interface WorkspaceDesk {
+export interface WorkspaceService {
   open(caller: Caller, params: WorkspaceOpenParams): Promise<MethodAnswers['workspace.open']>;
   status(caller: Caller, id: SessionId): Promise<MethodAnswers['workspace.status']>;
   /** Its text went through redaction, as output does. */
@@ -139,7 +139,7 @@ export interface WorkspaceDesk {
 }
 
 /** What may leave a workspace, and for whom. */
-export interface PublicationDesk {
+export interface PublicationService {
   /** Says where denied content comes from to a person only, who proves to be one. */
   check(caller: Caller, params: PublishCheckParams): Promise<MethodAnswers['publish.check']>;
   /**
@@ -151,7 +151,7 @@ export interface PublicationDesk {
 }
 
 /** What was recorded. Without proof of a person: of the session that the call names. */
-export interface AuditDesk {
+export interface AuditService {
   list(caller: Caller, params: AuditListParams): Promise<MethodAnswers['audit.list']>;
   get(caller: Caller, params: AuditGetParams): Promise<MethodAnswers['audit.get']>;
   /** For a person. */
@@ -159,17 +159,17 @@ export interface AuditDesk {
 }
 
 /** Tools beyond those that every runtime has. */
-export interface ToolsDesk {
+export interface ToolService {
   list(caller: Caller, params: ToolListParams): Promise<readonly ToolView[]>;
   call(caller: Caller, params: ToolCallParams): Promise<ToolCallAnswer>;
   /**
-   * Sends calls of a tool to `tell`, which must not throw, until {@link leave}.
+   * Sends calls of a tool to `listener`, which must not throw, until {@link leave}.
    *
    * @param owner stands for the connection that answers them
    */
   register(
     params: ToolRegisterParams,
-    by: { readonly owner: object; readonly tell: (told: ToolTold) => void },
+    by: { readonly owner: object; readonly listener: (message: ToolStreamMessage) => void },
   ): Promise<void>;
   answer(owner: object, params: ToolAnswerParams): void;
   /** Tells who answers the caller's calls of this key that nobody waits for them any more. */
@@ -178,7 +178,7 @@ export interface ToolsDesk {
 }
 
 /** Sessions: durable records, not processes. */
-export interface SessionsDesk {
+export interface SessionService {
   create(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   list(caller: Caller): readonly SessionView[];
   info(caller: Caller, id: SessionId): Promise<SessionView>;
@@ -204,7 +204,7 @@ export interface SessionsDesk {
 }
 
 /** Commands: started, followed, fed and ended. */
-export interface ExecsDesk {
+export interface ExecutionService {
   /**
    * Runs to the end and answers with output. A time-out throws `COMMAND_TIMEOUT` whose `data` is
    * the receipt with the partial output. Whoever listens, the command runs to its end.
@@ -246,23 +246,26 @@ export interface ExecsDesk {
 
 export interface Runtime {
   readonly startedAt: number;
-  readonly sessions: SessionsDesk;
-  readonly execs: ExecsDesk;
-  readonly approvals: ApprovalDesk;
+  readonly sessions: SessionService;
+  readonly execs: ExecutionService;
+  readonly approvals: ApprovalService;
   /** Hides known secrets in whatever is said. */
   readonly masking: Masking;
-  readonly secrets: SecretDesk;
-  readonly places: PlacesDesk;
-  readonly workspaces: WorkspaceDesk;
-  readonly publications: PublicationDesk;
-  readonly audit: AuditDesk;
-  readonly tools: ToolsDesk;
+  readonly secrets: SecretService;
+  readonly projects: ProjectService;
+  readonly workspaces: WorkspaceService;
+  readonly publications: PublicationService;
+  readonly audit: AuditService;
+  readonly tools: ToolService;
   /** Of everything that changes, as far as the caller sees it. */
   readonly feed: Pick<Feed, 'watch'>;
-  readonly console: Pick<ConsoleDesk, 'login'>;
+  readonly console: Pick<ConsoleService, 'login'>;
   /** Whether a caller may, and what it sees; `call()` asks it for every door. */
   readonly clients: Pick<Clients, 'enter'>;
-  readonly gate: Pick<Gate, 'permit' | 'admit' | 'shown' | 'sees' | 'seesActor'>;
+  readonly gate: Pick<
+    AccessGate,
+    'requireRole' | 'authorizeParams' | 'filterAnswer' | 'canSeeSession' | 'canSeeActor'
+  >;
   /** What policy would say of a command; nothing runs and nobody is asked. */
   explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict>;
   stats(): {
@@ -280,13 +283,13 @@ export interface Runtime {
    *
    * @throws TrlError `AUDIT_UNAVAILABLE` before it acted; else what `act` throws
    */
-  audited<Answer>(call: Call, act: () => Answer | Promise<Answer>): Promise<Answer>;
+  runAudited<Answer>(call: MethodCall, act: () => Answer | Promise<Answer>): Promise<Answer>;
   /**
    * Checks a call before it asks for anything; where it is refused, that is in the audit log.
    *
    * @throws what `check` throws
    */
-  checked<Params>(call: Call, check: () => Params | Promise<Params>): Promise<Params>;
+  checkAudited<Params>(call: MethodCall, check: () => Params | Promise<Params>): Promise<Params>;
   /** Stops taking requests, ends or leaves commands as configured, closes. */
   close(): Promise<void>;
 }

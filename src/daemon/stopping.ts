@@ -1,14 +1,14 @@
 /** How what runs ends when the runtime is stopped: TERM, ten seconds, KILL, each by its name. */
 import { rmSync, writeFileSync } from 'node:fs';
 import type { ExecId, SessionId } from '../command.ts';
-import type { Executions, Tracked } from './execs/executions.ts';
+import type { Executions, TrackedExecution } from './executions/executions.ts';
 import type { Runners } from './runners.ts';
 import type { Sessions } from './sessions/sessions.ts';
 
 /** For what the runner does after it has sent KILL, before it counts as hung. */
-export const hungMs = 3_000;
+export const runnerHungMs = 3_000;
 
-export interface StoppedCommand {
+export interface StoppedExecution {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
   /** Name of the session. */
@@ -41,15 +41,15 @@ export const stoppedFileName = 'stopped.json';
 export async function stopCommands(
   { execs, runners, graceMs, ...parts }: StoppingParts,
   hurry: AbortSignal,
-): Promise<readonly StoppedCommand[]> {
-  const all = new Set<Tracked>();
-  const late = lateAfter(graceMs + hungMs);
+): Promise<readonly StoppedExecution[]> {
+  const all = new Set<TrackedExecution>();
+  const late = lateAfter(graceMs + runnerHungMs);
   let isLate = false;
   const kill = (): void => {
     void runners.kill([...all].map(({ record }) => record.id));
   };
   hurry.addEventListener('abort', kill, { once: true });
-  const still = (): Tracked[] => (isLate ? [] : execs.running(null));
+  const still = (): TrackedExecution[] => (isLate ? [] : execs.running(null));
   for (let running = still(); running.length > 0; running = still()) {
     for (const one of running.filter((tracked) => !all.has(tracked))) {
       all.add(one);
@@ -61,35 +61,35 @@ export async function stopCommands(
     isLate = await Promise.race([settled, late]);
   }
   hurry.removeEventListener('abort', kill);
-  await runners.close(true, isLate ? 0 : hungMs);
+  await runners.close(true, isLate ? 0 : runnerHungMs);
   return [...all].map((one) => stoppedCommand(one, { ...parts, isLeft: false }));
 }
 
 /** What runs on in the runner, for the next daemon. */
-export const leftCommands = ({
+export const listRemainingCommands = ({
   execs,
   ...parts
-}: Pick<StoppingParts, 'execs' | 'sessions' | 'masked'>): readonly StoppedCommand[] =>
+}: Pick<StoppingParts, 'execs' | 'sessions' | 'masked'>): readonly StoppedExecution[] =>
   execs.running(null).map((one) => stoppedCommand(one, { ...parts, isLeft: true }));
 
 /** One line for people. */
-export function stoppedLine({ exec_id: id, session_id, session, command, end }: StoppedCommand) {
+export function stoppedLine({ exec_id: id, session_id, session, command, end }: StoppedExecution) {
   const where = session === null ? session_id : JSON.stringify(session);
   const how = end === 'left' ? 'runs on:' : end;
   return `${how} ${id} in session ${where}: ${command}`;
 }
 
 /** Leaves for `trl daemon stop` what there is to tell. */
-export function tellStopped(file: string, commands: readonly StoppedCommand[]): void {
+export function writeStoppedReport(file: string, commands: readonly StoppedExecution[]): void {
   rmSync(file, { force: true });
   if (commands.length === 0) return;
   writeFileSync(file, JSON.stringify({ pid: process.pid, commands }), { mode: 0o600, flag: 'wx' });
 }
 
 function stoppedCommand(
-  { record }: Tracked,
+  { record }: TrackedExecution,
   by: Pick<StoppingParts, 'sessions' | 'masked'> & { readonly isLeft: boolean },
-): StoppedCommand {
+): StoppedExecution {
   const { id, sessionId, command, outcome } = record;
   // Nobody tells how it ended that was killed with its runner.
   const isKilled = outcome === null || outcome.exit.signal === 'SIGKILL';

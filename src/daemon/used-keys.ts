@@ -4,7 +4,7 @@
  * scope as `limits.usedKeys` says.
  */
 import { limits } from '../limits.ts';
-import type { Store } from '../session/store.ts';
+import type { StateStore } from '../session/store.ts';
 
 export interface UsedKey {
   /** Within which the key is one: a session, or a caller. */
@@ -19,12 +19,12 @@ export interface UsedKey {
 }
 
 export class UsedKeys {
-  readonly #store: Store;
+  readonly #store: StateStore;
   /** By scope, then by key; oldest first. */
   readonly #all = new Map<string, Map<string, UsedKey>>();
   #size = 0;
 
-  constructor(store: Store) {
+  constructor(store: StateStore) {
     this.#store = store;
     const found = store.all('keys').map(({ json }): UsedKey => JSON.parse(json));
     for (const used of found.toSorted((a, b) => a.at - b.at)) this.#hold(used);

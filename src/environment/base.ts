@@ -1,6 +1,6 @@
 /** The variables that a command gets before anybody asked for one: a closed list. Pure. */
 import { TrlError } from '../errors.ts';
-import { nameFits, variableForm } from '../names.ts';
+import { matchesNamePattern, variableNameForm } from '../variable-names.ts';
 
 export interface BaseInput {
   /**
@@ -35,7 +35,7 @@ export const nonInteractive = {
 } as const satisfies Record<string, string>;
 
 /** By these a command can tell that it runs here. */
-export const marks = { TRL_RUNTIME: '1', AGENT_FOUNDRY_RUNTIME: '1' } as const;
+export const runtimeMarkers = { TRL_RUNTIME: '1', AGENT_FOUNDRY_RUNTIME: '1' } as const;
 
 /** Where version managers keep what is on `PATH`; without them their shims find nothing. */
 const toolLocations = [
@@ -110,7 +110,7 @@ export function baseEnvironment(input: BaseInput): Record<string, string> {
     XDG_STATE_HOME: `${home}/.local/state`,
     ...(runtimeDir === null ? {} : { XDG_RUNTIME_DIR: runtimeDir }),
     ...nonInteractive,
-    ...marks,
+    ...runtimeMarkers,
   };
 }
 
@@ -129,16 +129,19 @@ function locations({ env, visible }: BaseInput): Record<string, string> {
  * Names that no command inherits in any mode: an entry ending in `*` stands for every name that
  * starts so. A caller may still set `DATABASE_URL` for a command of its own.
  */
-export const withheld: readonly string[] = [
+export const withheldPatterns: readonly string[] = [
   'TRL_*',
   'HERMES_API_KEY',
   'OPENROUTER_*',
   'DATABASE_URL*',
 ];
 
-/** Whether the host's variable `name` is withheld, by {@link withheld} or by `added` patterns. */
-export function isWithheld(name: string, added: readonly string[] = []): boolean {
-  return [...withheld, ...added].some((pattern) => nameFits(pattern, name));
+/**
+ * Whether the host's variable `name` is withheld, by {@link withheldPatterns} or by `added`
+ * patterns.
+ */
+export function isWithheldVariable(name: string, added: readonly string[] = []): boolean {
+  return [...withheldPatterns, ...added].some((pattern) => matchesNamePattern(pattern, name));
 }
 
 /** What the base level sets itself; a value of that name from elsewhere never comes through. */
@@ -146,11 +149,11 @@ const ownNames: ReadonlySet<string> = new Set([
   ...'PATH HOME USER LOGNAME SHELL TMPDIR LANG XDG_RUNTIME_DIR'.split(' '),
   ...'XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME'.split(' '),
   ...Object.keys(nonInteractive),
-  ...Object.keys(marks),
+  ...Object.keys(runtimeMarkers),
 ]);
 
 /** Whether every command has a variable of this name, whatever it asks for. */
-export function isBaseName(name: string): boolean {
+export function isBaseVariableName(name: string): boolean {
   return ownNames.has(name);
 }
 
@@ -164,7 +167,7 @@ const shownMax = 64;
  */
 export function checkVariable(name: string, value: string): void {
   const shown = JSON.stringify(name.slice(0, shownMax));
-  if (!variableForm.test(name)) {
+  if (!variableNameForm.test(name)) {
     const wanted = 'letters, digits and "_" are wanted, not starting with a digit';
     throw new TrlError('INVALID_PARAMS', `Cannot set the variable ${shown}: ${wanted}`);
   }

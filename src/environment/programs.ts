@@ -138,7 +138,7 @@ const table: ReadonlyMap<string, readonly string[]> = new Map(
  *
  * @param program a name or a path
  */
-export function variablesOf(program: string): readonly string[] {
+export function programVariablePatterns(program: string): readonly string[] {
   const base = program.slice(program.lastIndexOf('/') + 1);
   const bare = base.replace(/\.(?:exe|cmd|bat)$/i, '').replace(/^(python|pip)[\d.]+$/, '$1');
   return table.get(base) ?? table.get(bare.toLowerCase()) ?? [];

@@ -2,8 +2,8 @@
  * Which variables a command uses, by its text and by the programs that it names: for warnings only,
  * so that it may name one too many. Pure, and linear in the length of the text.
  */
-import { nameFits } from '../names.ts';
-import { variablesOf } from './programs.ts';
+import { matchesNamePattern } from '../variable-names.ts';
+import { programVariablePatterns } from './programs.ts';
 
 /** Longer texts are looked at only so far. */
 const textLengthMax = 65_536;
@@ -54,10 +54,13 @@ export function usedVariables(text: string, names: readonly string[]): readonly 
   for (const { 1: listed = '', index } of looked.matchAll(mention)) {
     for (const name of listed.split(/[\s,]+/)) take(name, index);
   }
-  const patterns = [...new Set(programsIn(looked))].flatMap((program) => variablesOf(program));
+  const patterns = [...new Set(programsIn(looked))].flatMap((program) =>
+    programVariablePatterns(program),
+  );
   return names.filter(
     (name) =>
-      found.has(name) || (!own.has(name) && patterns.some((pattern) => nameFits(pattern, name))),
+      found.has(name) ||
+      (!own.has(name) && patterns.some((pattern) => matchesNamePattern(pattern, name))),
   );
 }
 

@@ -3,25 +3,25 @@
  * was written. Which of those did it, the layer cannot tell: each tells it.
  */
 import type { BytePath } from '../change.ts';
-import type { Captured } from '../workspace/changes/captured.ts';
-import type { RecordedChange } from './record.ts';
-import type { Run } from './session-parts.ts';
-import { tickMs } from './versions.ts';
+import type { CapturedChange } from '../workspace/changes/capture.ts';
+import type { RecordedChange } from './change-record.ts';
+import type { RunningCommand } from './session-dependencies.ts';
+import { clockTickMs } from './file-versions.ts';
 
 /** Unix ms when the first and the last command began that may have written something. */
-export interface Since {
+export interface CommandStartRange {
   readonly first: number;
   readonly last: number;
 }
 
 /** Unix ms, to the µs, when a change was written to the layer; 0: nobody knows. */
-export function writtenMs({ upperKey }: Pick<Captured, 'upperKey'>): number {
+export function layerWriteTimeMs({ upperKey }: Pick<CapturedChange, 'upperKey'>): number {
   return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000n) / 1_000;
 }
 
 /** What one command tells. */
-export interface Part {
-  readonly run: Run;
+export interface AttributedChanges {
+  readonly run: RunningCommand;
   readonly changes: readonly RecordedChange[];
   /** Some of it is in nobody else's record but as shared. */
   readonly isOwner: boolean;
@@ -33,19 +33,19 @@ export interface Part {
  * @param running the oldest first; with `finder` or without
  * @returns the part of `finder`, then of others that tell anything
  */
-export function divide(
+export function attributeChanges(
   changes: readonly RecordedChange[],
-  found: readonly Captured[],
-  finder: Run,
-  running: Iterable<Run>,
-): [Part, ...Part[]] {
+  found: readonly CapturedChange[],
+  finder: RunningCommand,
+  running: Iterable<RunningCommand>,
+): [AttributedChanges, ...AttributedChanges[]] {
   const others = [...running].filter((run) => run !== finder);
-  const times = new Map<BytePath, number>(found.map((one) => [one.path, writtenMs(one)]));
+  const times = new Map<BytePath, number>(found.map((one) => [one.path, layerWriteTimeMs(one)]));
   const own: RecordedChange[] = [];
   const parts = others.map((run) => ({ run, changes: Array.of<RecordedChange>(), isOwner: false }));
   for (const change of changes) {
     const at = times.get(change.path) ?? 0;
-    const had = (run: Run): boolean => at === 0 || run.begunAt <= at + tickMs;
+    const had = (run: RunningCommand): boolean => at === 0 || run.begunAt <= at + clockTickMs;
     const able = parts.filter(({ run }) => had(run));
     let isTold = had(finder) || able.length === 0;
     if (isTold) own.push(change);

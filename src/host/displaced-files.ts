@@ -6,19 +6,19 @@ import { closeSync, constants, fstatSync, openSync, rmSync } from 'node:fs';
 import type { BytePath } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
-import type { Captured, LayerCapture } from '../workspace/changes/captured.ts';
-import type { Displaced } from '../workspace/changes/give-way.ts';
-import { Pace } from '../workspace/changes/pace.ts';
+import type { CapturedChange, LayerCapture } from '../workspace/changes/capture.ts';
+import type { DisplacedFile } from '../workspace/changes/yield-to-external.ts';
+import { WorkPacer } from '../workspace/changes/work-pacer.ts';
 import { statKey } from '../workspace/stat.ts';
-import type { Committing } from './committing.ts';
-import { newRecordId } from './record.ts';
+import type { ChangeCommitter } from './change-committer.ts';
+import { newRecordId } from './change-record.ts';
 import type { SyncPoint } from './sync-points.ts';
-import type { Tree } from './tree.ts';
+import type { WorkspaceTree } from './workspace-tree.ts';
 
 /** Open at once; where there are more, a file stays in the layer. */
 const filesMax = 256;
 
-interface Followed extends Displaced {
+interface Followed extends DisplacedFile {
   /** Of what is in conflict: the record that has it. */
   readonly record: ExecId;
   point: SyncPoint;
@@ -26,10 +26,10 @@ interface Followed extends Displaced {
   key: string;
 }
 
-export type DisplacedJson = Omit<Followed, 'fd' | 'key'>;
+export type StoredDisplacedFile = Omit<Followed, 'fd' | 'key'>;
 
 export interface DisplacedChange {
-  readonly captured: Captured;
+  readonly captured: CapturedChange;
   readonly start: SyncPoint;
   /** See {@link Followed.record}. */
   readonly record: ExecId;
@@ -38,24 +38,24 @@ export interface DisplacedChange {
 }
 
 export class DisplacedFiles {
-  readonly #tree: Tree;
+  readonly #tree: WorkspaceTree;
   readonly #store: SnapshotStore;
   #all: Followed[] = [];
 
-  constructor(tree: Tree, store: SnapshotStore) {
+  constructor(tree: WorkspaceTree, store: SnapshotStore) {
     this.#tree = tree;
     this.#store = store;
   }
 
   /** As JSON, for a later process. */
-  toJson(): DisplacedJson[] {
+  toJson(): StoredDisplacedFile[] {
     return this.#all.map(({ path, at, entry, point, record }) => {
       return { path, at, entry, point, record };
     });
   }
 
   /** Goes on with what was kept, by a process that may have died before it was out of the layer. */
-  async restore(kept: readonly DisplacedJson[], layer: LayerCapture): Promise<void> {
+  async restore(kept: readonly StoredDisplacedFile[], layer: LayerCapture): Promise<void> {
     for (const one of kept) {
       try {
         const fd = openSync(
@@ -68,7 +68,7 @@ export class DisplacedFiles {
         // Nobody has it any more.
       }
     }
-    await layer.takeOut(this.#all);
+    await layer.removeDisplaced(this.#all);
   }
 
   /**
@@ -80,19 +80,19 @@ export class DisplacedFiles {
    */
   async displace(
     layer: LayerCapture,
-    committing: Committing,
+    committing: ChangeCommitter,
     paths: readonly BytePath[],
     keep: () => void,
   ): Promise<readonly BytePath[]> {
     const aside: Followed[] = [];
-    const pace = new Pace();
+    const pace = new WorkPacer();
     for (const path of paths) {
       if (this.#all.length === filesMax) break;
       if (pace.isDue()) await pace.rest();
       if (!committing.isOutdated(path)) continue;
-      const displaced = await layer.setAside(path);
+      const displaced = await layer.displace(path);
       if (displaced === null) continue;
-      const point = committing.gaveWay(path, displaced.entry);
+      const point = committing.noteYielded(path, displaced.entry);
       const followed = { ...displaced, point, key: '', record: newRecordId() };
       this.#all.push(followed);
       aside.push(followed);
@@ -100,7 +100,7 @@ export class DisplacedFiles {
     if (aside.length === 0) return [];
     keep();
     await this.#store.sync();
-    await layer.takeOut(aside);
+    await layer.removeDisplaced(aside);
     return aside.map(({ path }) => path);
   }
 

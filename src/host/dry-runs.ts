@@ -1,13 +1,13 @@
 /** Commands of which nothing is to stay: each writes to a layer of its own, which goes with it. */
 import type { ExecId, Overlay } from '../command.ts';
-import type { LayerCapture } from '../workspace/changes/captured.ts';
+import type { LayerCapture } from '../workspace/changes/capture.ts';
 import type { LedgerLines } from '../workspace/changes/ledger.ts';
-import type { Layering, Layers } from './layering.ts';
-import type { ChangeRecord, CommandBeginning } from './port.ts';
+import type { LayerLayout, LayerDirectories } from './layer-layout.ts';
+import type { ChangeRecord, CommandStart } from './port.ts';
 import type { SessionWorkspace } from './session-workspace.ts';
 
-export interface DryRunParts {
-  readonly layering: Layering;
+export interface DryRunDependencies {
+  readonly layering: LayerLayout;
   /** Where the session's own commands run. */
   readonly overlay: Overlay;
   /** What finds the changes in an upper layer that was mounted above the session's. */
@@ -15,15 +15,15 @@ export interface DryRunParts {
 }
 
 interface DryRun {
-  readonly layers: Layers;
-  beginning: CommandBeginning | null;
+  readonly layers: LayerDirectories;
+  beginning: CommandStart | null;
 }
 
 export class DryRuns {
-  readonly #parts: DryRunParts;
+  readonly #parts: DryRunDependencies;
   readonly #runs = new Map<ExecId, DryRun>();
 
-  constructor(parts: DryRunParts) {
+  constructor(parts: DryRunDependencies) {
     this.#parts = parts;
   }
 
@@ -34,13 +34,13 @@ export class DryRuns {
   /** Where the command runs: above what the session's commands see. */
   overlay(id: ExecId, { parts }: SessionWorkspace): Overlay {
     const { layering, overlay } = this.#parts;
-    const layers = layering.once(parts.view, id);
+    const layers = layering.directoriesForCommand(parts.view, id);
     this.#runs.set(id, { layers, beginning: null });
     const { upper, work } = layers;
     return { ...overlay, below: overlay.upper, upper, work };
   }
 
-  begin(beginning: CommandBeginning): void {
+  begin(beginning: CommandStart): void {
     const run = this.#runs.get(beginning.exec);
     if (run !== undefined) run.beginning = beginning;
   }
@@ -51,9 +51,9 @@ export class DryRuns {
     if (run?.beginning == null) return null;
     try {
       // It started from what the session's commands see, not from the real tree.
-      const over = workspace.parts.layer?.lines() ?? [];
+      const over = workspace.parts.layer?.ledgerLines() ?? [];
       const found = await this.#parts.captureOf(run.layers.upper, over).capture();
-      return await workspace.note(run.beginning, found);
+      return await workspace.recordCapture(run.beginning, found);
     } finally {
       await this.abandon(id);
     }

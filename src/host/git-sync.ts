@@ -4,25 +4,33 @@ import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BytePath, Entry, StatKey } from '../change.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
-import { joined, textOf } from '../workspace/byte-path.ts';
-import type { Captured, LayerCapture } from '../workspace/changes/captured.ts';
-import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
-import { TreeSteps } from '../workspace/commit/steps.ts';
-import { planBack, worktreeOf } from '../workspace/git-sync/checkout.ts';
-import { linesOf } from '../workspace/git-sync/logs.ts';
-import { outcomeOfPath, type PathOutcome } from '../workspace/git-sync/outcomes.ts';
-import { GitPlaces, type GitPlace } from '../workspace/git-sync/places.ts';
-import type { GitPlan } from '../workspace/git-sync/plan.ts';
-import { noteSynced, planGit } from '../workspace/git-sync/planning.ts';
-import { parsePacked } from '../workspace/git-sync/ref-values.ts';
-import { HostView, SessionView, type GitRow } from '../workspace/git-sync/session-view.ts';
-import { GitTransaction, stash, type GitWorld } from '../workspace/git-sync/transaction.ts';
-import { itemOfCaptured, type Way } from './outcomes.ts';
-import { recordKinds, type Reached } from './record.ts';
-import type { Tree } from './tree.ts';
+import { joinPath, pathText } from '../workspace/byte-path.ts';
+import type { CapturedChange, LayerCapture } from '../workspace/changes/capture.ts';
+import type { CommitItem, ItemResult } from '../workspace/commit/commit-item.ts';
+import { TreePathResolver } from '../workspace/commit/tree-path-resolver.ts';
+import { planCheckoutRestore, worktreeOf } from '../workspace/git-sync/checkout.ts';
+import { reflogLinesOf } from '../workspace/git-sync/reflogs.ts';
+import { gitSyncOutcomeOf, type GitSyncOutcome } from '../workspace/git-sync/path-outcomes.ts';
+import { GitFileLocator, type GitFileLocation } from '../workspace/git-sync/git-file-locator.ts';
+import type { GitPlan } from '../workspace/git-sync/git-plan.ts';
+import { noteSynced, planGitSync } from '../workspace/git-sync/plan-git-sync.ts';
+import { parsePackedRefs } from '../workspace/git-sync/ref-values.ts';
+import {
+  GitHostView,
+  GitSessionView,
+  type GitPathChange,
+} from '../workspace/git-sync/git-session-view.ts';
+import {
+  GitTransaction,
+  stashRefName,
+  type GitTransactionContext,
+} from '../workspace/git-sync/transaction.ts';
+import { itemOfCaptured, type ChangeDisposition } from './change-outcomes.ts';
+import { recordKinds, type AppliedState } from './change-record.ts';
+import type { WorkspaceTree } from './workspace-tree.ts';
 
-export interface GitSyncParts {
-  readonly tree: Tree;
+export interface GitSyncDependencies {
+  readonly tree: WorkspaceTree;
   readonly owner: { readonly uid: number; readonly gid: number };
   readonly store: SnapshotStore;
   readonly layer: Pick<LayerCapture, 'has'> | null;
@@ -34,11 +42,11 @@ export interface GitSyncParts {
 }
 
 /** What became of a path; `reached`: where the real tree has something else than the session. */
-export interface Outcome extends Omit<PathOutcome, 'merged'> {
-  readonly reached?: Reached;
+export interface GitPathOutcome extends Omit<GitSyncOutcome, 'merged'> {
+  readonly reached?: AppliedState;
 }
 
-export interface SyncHow {
+export interface GitSyncOptions {
   /** Names what is set aside. */
   readonly label: string;
   /** Repositories in which a git of the view is in the middle of something. */
@@ -46,7 +54,7 @@ export interface SyncHow {
   /** Commands run that look at it meanwhile. */
   readonly isUnderWay: boolean;
   /** The host's index, where nobody else has changed it since the session saw it. */
-  readonly untouched: (captured: Captured) => boolean;
+  readonly untouched: (captured: CapturedChange) => boolean;
   /** Whether the view put what stands at a path of the real tree. */
   readonly isOwn: (path: BytePath) => boolean;
   readonly put: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
@@ -64,19 +72,19 @@ const [quietMs, everyMs, attemptsMax] = [300, 10, 3];
 export class GitSync {
   /** Git directories of the workspace that are known. */
   directories: readonly BytePath[] = [];
-  readonly #parts: GitSyncParts;
-  readonly #view: SessionView;
+  readonly #parts: GitSyncDependencies;
+  readonly #view: GitSessionView;
   /** Repositories of which something is still to be brought. */
-  readonly #waiting = new Map<BytePath, Map<BytePath, GitRow>>();
+  readonly #waiting = new Map<BytePath, Map<BytePath, GitPathChange>>();
   /** Files that are out of the host's work tree, as their commit was set aside. */
   readonly #taken = new Map<BytePath, CommitItem>();
   /** Keys of indexes of the host that are the session's own, whole. */
   readonly #whole = new Map<BytePath, StatKey | null>();
 
-  constructor(parts: GitSyncParts) {
+  constructor(parts: GitSyncDependencies) {
     this.#parts = parts;
     const isInLayer = (path: BytePath): boolean => parts.layer?.has(path) ?? false;
-    this.#view = new SessionView({ root: parts.tree.root, contents: parts.store, isInLayer });
+    this.#view = new GitSessionView({ root: parts.tree.root, contents: parts.store, isInLayer });
   }
 
   get isWaiting(): boolean {
@@ -84,20 +92,22 @@ export class GitSync {
   }
 
   /** Notes what the session's indexes are of, before a command changes them. */
-  see(): void {
-    const host = new HostView(this.#parts.tree.root);
+  noteIndexes(): void {
+    const host = new GitHostView(this.#parts.tree.root);
     for (const git of this.directories) {
-      const packed = joined(git, 'packed-refs');
-      if (!this.#view.isOwn(packed)) this.#view.packedBase.set(git, parsePacked(host.text(packed)));
-      const log = joined(git, `logs/${stash}`);
-      if (!this.#view.isOwn(log)) this.#view.stashes.set(git, linesOf(host.text(log) ?? ''));
-      if (this.#view.isOwn(joined(git, 'index'))) continue;
-      this.#view.indexOf.set(git, host.commit(git, host.text(joined(git, 'HEAD'))));
+      const packed = joinPath(git, 'packed-refs');
+      if (!this.#view.isOwn(packed)) {
+        this.#view.packedBase.set(git, parsePackedRefs(host.text(packed)));
+      }
+      const log = joinPath(git, `logs/${stashRefName}`);
+      if (!this.#view.isOwn(log)) this.#view.stashes.set(git, reflogLinesOf(host.text(log) ?? ''));
+      if (this.#view.isOwn(joinPath(git, 'index'))) continue;
+      this.#view.indexOf.set(git, host.commit(git, host.text(joinPath(git, 'HEAD'))));
     }
   }
 
   /** Waits a moment until no git is in the middle of something. */
-  async quiet(): Promise<void> {
+  async waitUntilQuiet(): Promise<void> {
     const until = performance.now() + quietMs;
     const isBusy = (): boolean => this.directories.some((git) => this.#view.isBusy(git));
     while (isBusy() && performance.now() < until) await pause(everyMs);
@@ -105,9 +115,9 @@ export class GitSync {
 
   /** Repositories in which a git of the view is in the middle of something, or was just now. */
   busy(
-    changes: readonly Captured[],
-    places: Places,
-    { isUnderWay }: Partial<Pick<SyncHow, 'isUnderWay'>>,
+    changes: readonly CapturedChange[],
+    places: GitFileLocations,
+    { isUnderWay }: Partial<Pick<GitSyncOptions, 'isUnderWay'>>,
   ): ReadonlySet<BytePath> {
     const found = new Set<BytePath>();
     if (isUnderWay !== true) return found;
@@ -124,11 +134,11 @@ export class GitSync {
   }
 
   /** Changed paths that are brought over as git's; what goes with its whole repository is not. */
-  places(changes: readonly Pick<Captured, 'path' | 'after'>[]): Places {
-    const found = new Map<BytePath, GitPlace>();
+  locate(changes: readonly Pick<CapturedChange, 'path' | 'after'>[]): GitFileLocations {
+    const found = new Map<BytePath, GitFileLocation>();
     if (this.#parts.layer === null) return found;
-    const steps = new TreeSteps(this.#parts.tree.root);
-    const places = new GitPlaces(steps);
+    const steps = new TreePathResolver(this.#parts.tree.root);
+    const places = new GitFileLocator(steps);
     const replaced = new Set(
       changes.flatMap(({ path, after }) => (after?.type === 'directory' ? [] : [path])),
     );
@@ -142,12 +152,12 @@ export class GitSync {
   }
 
   /** Whether a path makes sense only together with others of the layer. */
-  pins(path: BytePath): boolean {
+  isCoupled(path: BytePath): boolean {
     if (!path.includes('.git/')) return false;
-    const steps = new TreeSteps(this.#parts.tree.root);
-    const place = new GitPlaces(steps).of(path);
+    const steps = new TreePathResolver(this.#parts.tree.root);
+    const place = new GitFileLocator(steps).of(path);
     steps.close();
-    return place !== null && !isPlain(place) && this.#view.hasRefs(place.common);
+    return place !== null && !isOrdinaryFile(place) && this.#view.hasRefs(place.common);
   }
 
   /** The layer was cleared. */
@@ -159,15 +169,15 @@ export class GitSync {
 
   /** Brings over what changed in git directories. Its files are in the real tree already. */
   async sync(
-    passing: readonly { readonly captured: Captured }[],
-    places: Places,
-    how: SyncHow,
-  ): Promise<Map<BytePath, Outcome>> {
-    const outcomes = new Map<BytePath, Outcome>();
+    passing: readonly { readonly captured: CapturedChange }[],
+    places: GitFileLocations,
+    how: GitSyncOptions,
+  ): Promise<Map<BytePath, GitPathOutcome>> {
+    const outcomes = new Map<BytePath, GitPathOutcome>();
     const rows = new Map([...this.#waiting].map(([common, kept]) => [common, new Map(kept)]));
     for (const { captured } of passing) {
       const place = places.get(captured.path);
-      if (place === undefined || isPlain(place)) continue;
+      if (place === undefined || isOrdinaryFile(place)) continue;
       if (droppedKinds.has(place.kind) || captured.before?.type === 'directory') {
         const reason = place.kind === 'lock' ? 'git-lock' : 'git-derived';
         outcomes.set(captured.path, { state: 'discarded', reason, key: null });
@@ -175,7 +185,7 @@ export class GitSync {
       }
       const row = rowOf(captured, place);
       this.#view.add(row);
-      const own = rows.get(place.common) ?? new Map<BytePath, GitRow>();
+      const own = rows.get(place.common) ?? new Map<BytePath, GitPathChange>();
       rows.set(place.common, own.set(captured.path, row));
       const isIndex = place.kind === 'index' && !this.#whole.has(captured.path);
       if (isIndex && !this.#view.given.has(place.git) && how.untouched(captured)) {
@@ -185,7 +195,7 @@ export class GitSync {
     for (const [common, own] of rows) {
       // Where `.git` may not be written, or the disk is full, it stays in the layer.
       const refused = (error: unknown) => {
-        this.#parts.log(`git: ${textOf(common)}: ${String(error)}`);
+        this.#parts.log(`git: ${pathText(common)}: ${String(error)}`);
         return this.#wait(common, own, 'git-refused');
       };
       const done = how.busy.has(common)
@@ -198,19 +208,24 @@ export class GitSync {
 
   async #bring(
     common: BytePath,
-    rows: ReadonlyMap<BytePath, GitRow>,
-    how: SyncHow,
-  ): Promise<Map<BytePath, Outcome>> {
+    rows: ReadonlyMap<BytePath, GitPathChange>,
+    how: GitSyncOptions,
+  ): Promise<Map<BytePath, GitPathOutcome>> {
     const untouched = (index: BytePath): StatKey | null => this.#whole.get(index) ?? null;
     const { tree, owner, store, scratch } = this.#parts;
     const { root } = tree;
     mkdirSync(scratch, { recursive: true, mode: 0o700 });
     for (let left = attemptsMax; ; left -= 1) {
       const id = randomBytes(4).toString('hex');
-      const plan = await planGit(common, { root, view: this.#view, label: how.label, untouched });
+      const plan = await planGitSync(common, {
+        root,
+        view: this.#view,
+        label: how.label,
+        untouched,
+      });
       const isTouched = (git: BytePath, path: BytePath): boolean =>
         this.#isTouched(transaction, git, path);
-      const world: GitWorld = { root, owner, contents: store, scratch, id, isTouched };
+      const world: GitTransactionContext = { root, owner, contents: store, scratch, id, isTouched };
       const transaction: GitTransaction = new GitTransaction(plan, world);
       try {
         const intent = { id, tree: { root, ...owner }, items: [], git: plan };
@@ -235,40 +250,43 @@ export class GitSync {
 
   async #outcomes(
     transaction: GitTransaction,
-    rows: ReadonlyMap<BytePath, GitRow>,
-    how: SyncHow,
-  ): Promise<Map<BytePath, Outcome>> {
+    rows: ReadonlyMap<BytePath, GitPathChange>,
+    how: GitSyncOptions,
+  ): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree } = this.#parts;
     const { plan } = transaction;
     const outcomes = await this.#takeBack(transaction, how);
     for (const [path, row] of rows) {
-      const { merged, ...outcome } = outcomeOfPath(row, transaction, tree.keyAt(path));
+      const { merged, ...outcome } = gitSyncOutcomeOf(row, transaction, tree.keyAt(path));
       outcomes.set(path, merged === undefined ? outcome : this.#reached(outcome, merged));
     }
     const isDone = (path: BytePath): boolean => outcomes.get(path)?.state !== 'conflict';
     await noteSynced(this.#view, plan, isDone);
     for (const { git } of plan.checkouts) {
-      const path = joined(git, 'index');
+      const path = joinPath(git, 'index');
       const settled = transaction.indexes.get(git);
       const isWhole = settled?.state === 'applied' && settled.reached === undefined;
       if (isWhole && this.#view.index(git) !== null) this.#whole.set(path, settled.key ?? null);
       else this.#whole.set(path, null);
     }
-    this.#view.took(plan.objects.map(({ path }) => path));
-    const names = plan.refs.map(({ name }) => joined(plan.common, name));
-    tree.changed([...names, ...plan.checkouts.map(({ git }) => joined(git, 'index'))]);
+    this.#view.noteTakenObjects(plan.objects.map(({ path }) => path));
+    const names = plan.refs.map(({ name }) => joinPath(plan.common, name));
+    tree.noteChanges([...names, ...plan.checkouts.map(({ git }) => joinPath(git, 'index'))]);
     return outcomes;
   }
 
   /** Takes out of the host's work tree what was set aside. */
-  async #takeBack(transaction: GitTransaction, how: SyncHow): Promise<Map<BytePath, Outcome>> {
+  async #takeBack(
+    transaction: GitTransaction,
+    how: GitSyncOptions,
+  ): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree, store } = this.#parts;
-    const outcomes = new Map<BytePath, Outcome>();
+    const outcomes = new Map<BytePath, GitPathOutcome>();
     const { history, files, asides } = transaction;
     if (asides.length === 0 || history === null) return await this.#putAgain(how);
     for (const aside of asides) {
       const world = { root: tree.root, files, history, contents: store, isOwn: how.isOwn };
-      const items = await planBack(world, aside);
+      const items = await planCheckoutRestore(world, aside);
       const results = await putAll(items, how);
       for (const item of items) {
         const { path, base: after, after: base } = item;
@@ -277,13 +295,13 @@ export class GitSync {
         outcomes.set(path, { state: 'conflict', reason: aside.reason, key: null });
         this.#taken.set(path, { ...item, base, baseKey: result.key, after });
       }
-      tree.changed(items.map(({ path }) => path));
+      tree.noteChanges(items.map(({ path }) => path));
     }
     return outcomes;
   }
 
   /** What was set aside has come after all, as with a later commit. */
-  async #putAgain(how: SyncHow): Promise<Map<BytePath, Outcome>> {
+  async #putAgain(how: GitSyncOptions): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree } = this.#parts;
     const items = [...this.#taken.values()].filter(({ path }) => this.#view.isOwn(path));
     this.#taken.clear();
@@ -298,9 +316,9 @@ export class GitSync {
 
   #wait(
     common: BytePath,
-    rows: ReadonlyMap<BytePath, GitRow>,
+    rows: ReadonlyMap<BytePath, GitPathChange>,
     reason: string,
-  ): Map<BytePath, Outcome> {
+  ): Map<BytePath, GitPathOutcome> {
     this.#waiting.set(common, new Map(rows));
     const outcome = { state: 'staged', reason, key: null } as const;
     return new Map([...rows.keys()].map((path) => [path, outcome]));
@@ -308,9 +326,9 @@ export class GitSync {
 
   /** What merging made stands in the record, for the way back. */
   #reached(
-    outcome: Omit<PathOutcome, 'merged'>,
+    outcome: Omit<GitSyncOutcome, 'merged'>,
     merged: { readonly from: Buffer; readonly to: Buffer },
-  ): Outcome {
+  ): GitPathOutcome {
     const { store } = this.#parts;
     const entry = (bytes: Buffer): Entry => {
       const sha256 = store.put(bytes);
@@ -322,18 +340,18 @@ export class GitSync {
 
   #isTouched({ files }: GitTransaction, git: BytePath, path: BytePath): boolean {
     const worktree = worktreeOf(this.#parts.tree.root, files, git);
-    return worktree === null || this.#view.isOwn(joined(worktree, path));
+    return worktree === null || this.#view.isOwn(joinPath(worktree, path));
   }
 }
 
-export type Places = ReadonlyMap<BytePath, GitPlace>;
+export type GitFileLocations = ReadonlyMap<BytePath, GitFileLocation>;
 
 /** Whether a path is put into the real tree as any other. */
-export const isPlain = (place: GitPlace | undefined): boolean =>
+export const isOrdinaryFile = (place: GitFileLocation | undefined): boolean =>
   place === undefined || plainKinds.has(place.kind);
 
 /** Whether something is to come of a change later; of what git drops, nothing is. */
-export const isWaiting = ({ state, reason }: Way): boolean =>
+export const isStillPending = ({ state, reason }: ChangeDisposition): boolean =>
   state !== 'applied' && !(state === 'discarded' && reason?.startsWith('git-') === true);
 
 /** Where git has looked for them. */
@@ -342,16 +360,16 @@ function namesOfLocks({ common, refs, checkouts }: GitPlan): BytePath[] {
   return [...names, ...refs.map(({ name }) => `${common}/${name}.lock`)];
 }
 
-const rowOf = (captured: Captured, place: GitPlace): GitRow => {
+const rowOf = (captured: CapturedChange, place: GitFileLocation): GitPathChange => {
   return { place, item: itemOfCaptured(captured), before: captured.before };
 };
 
-async function putAll(items: readonly CommitItem[], { put }: SyncHow) {
+async function putAll(items: readonly CommitItem[], { put }: GitSyncOptions) {
   return items.length === 0 ? new Map<BytePath, ItemResult>() : await put(items);
 }
 
 /** Whether a change waits for git and not for a person. */
-export const waitsForGit = ({ state, reason }: Way): boolean =>
+export const isWaitingForGit = ({ state, reason }: ChangeDisposition): boolean =>
   state === 'staged' && waits.has(reason);
 
 function isAnyAbove(git: BytePath, paths: ReadonlySet<BytePath>): boolean {

@@ -1,11 +1,11 @@
 /** Records and contents on this machine, and the way back. */
 import { readVisibility } from '../workspace/projection/visibility.ts';
-import { selects } from '../workspace/byte-path.ts';
+import { pathSelector } from '../workspace/byte-path.ts';
 import type { BytePath } from '../change.ts';
 import type { ExecId } from '../command.ts';
-import type { Contents } from '../contents.ts';
-import type { ChangeHistory, ChangeRecord, HistoryStats, Undone, UndoRequest } from './port.ts';
-import { restoreTo, undo, type UndoHow } from './restoring.ts';
+import type { ContentStore } from '../content-store.ts';
+import type { ChangeHistory, ChangeRecord, HistoryStats, UndoResult, UndoRequest } from './port.ts';
+import { restoreToRecord, undoRecord, type UndoOptions } from './restore.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export class LocalHistory implements ChangeHistory {
@@ -23,7 +23,7 @@ export class LocalHistory implements ChangeHistory {
     return (await this.#parts.stores.find(exec)).record;
   }
 
-  contents(): Promise<Pick<Contents, 'has' | 'read'>> {
+  contents(): Promise<Pick<ContentStore, 'has' | 'read'>> {
     return this.#parts.stores.contents();
   }
 
@@ -33,20 +33,20 @@ export class LocalHistory implements ChangeHistory {
     return { bytes, contents, records, droppedRecords };
   }
 
-  undo(record: ChangeRecord, how: UndoRequest): Promise<Undone> {
-    return undo(this.#parts, record, this.#how(record, how));
+  undo(record: ChangeRecord, how: UndoRequest): Promise<UndoResult> {
+    return undoRecord(this.#parts, record, this.#how(record, how));
   }
 
   restore(
     record: ChangeRecord,
     how: UndoRequest & { readonly inclusive: boolean },
-  ): Promise<Undone> {
+  ): Promise<UndoResult> {
     const { inclusive } = how;
-    return restoreTo(this.#parts, record, { ...this.#how(record, how), inclusive });
+    return restoreToRecord(this.#parts, record, { ...this.#how(record, how), inclusive });
   }
 
-  #how({ root }: ChangeRecord, { paths, deny, dryRun }: UndoRequest): UndoHow {
-    const isSelected = selects(paths);
+  #how({ root }: ChangeRecord, { paths, deny, dryRun }: UndoRequest): UndoOptions {
+    const isSelected = pathSelector(paths);
     const { home } = this.#parts;
     const denied = deny.length === 0 ? null : readVisibility({ allow: [], deny }, { root, home });
     const isMeant = (path: BytePath): boolean => isSelected(path) && denied?.hides(path) !== true;

@@ -1,6 +1,10 @@
 /** Files of workspaces on this machine, as they are when they are read. */
 import type { BytePath } from '../change.ts';
-import { Allowance, type Collection, type EarlierFile } from '../publish/leaving.ts';
+import {
+  PublicationBudget,
+  type OutgoingCollection,
+  type EarlierFile,
+} from '../publish/outgoing.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
 import type {
   FilesRequest,
@@ -10,9 +14,9 @@ import type {
   SurveyedFiles,
   WorkspaceFiles,
 } from './port.ts';
-import { Pushed } from './publication/pushed.ts';
-import { FileReader } from './publication/reading.ts';
-import { LocalReader, surveyFiles } from './publication/survey.ts';
+import { PushCollector } from './publication/push-collector.ts';
+import { FileCollector } from './publication/file-collector.ts';
+import { LocalFileSource, surveyFiles } from './publication/survey.ts';
 
 export class LocalFiles implements WorkspaceFiles {
   readonly #home: string;
@@ -22,9 +26,16 @@ export class LocalFiles implements WorkspaceFiles {
     this.#home = home;
   }
 
-  async collect({ root, rules }: FilesRequest, paths: readonly BytePath[]): Promise<Collection> {
+  async collect(
+    { root, rules }: FilesRequest,
+    paths: readonly BytePath[],
+  ): Promise<OutgoingCollection> {
     const visibility = readVisibility(rules, { root, home: this.#home });
-    const reader = new FileReader(root, (path) => visibility.hides(path), new Allowance());
+    const reader = new FileCollector(
+      root,
+      (path) => visibility.hides(path),
+      new PublicationBudget(),
+    );
     for (const path of paths) await reader.read(path);
     return { items: reader.items, unread: reader.unread, earlier: null };
   }
@@ -34,18 +45,18 @@ export class LocalFiles implements WorkspaceFiles {
   }
 
   open(root: string): FileSource {
-    return new LocalReader(root);
+    return new LocalFileSource(root);
   }
 
-  async pushed({ root, cwd }: GitRequest, push: PushRequest): Promise<Collection> {
-    return new Pushed(root, cwd, new Allowance()).commits(push);
+  async pushed({ root, cwd }: GitRequest, push: PushRequest): Promise<OutgoingCollection> {
+    return new PushCollector(root, cwd, new PublicationBudget()).commits(push);
   }
 
-  async staged({ root, cwd }: GitRequest): Promise<Collection> {
-    return new Pushed(root, cwd, new Allowance()).staged();
+  async staged({ root, cwd }: GitRequest): Promise<OutgoingCollection> {
+    return new PushCollector(root, cwd, new PublicationBudget()).staged();
   }
 
   committed({ root, cwd }: GitRequest): Promise<(() => AsyncIterable<EarlierFile>) | null> {
-    return Pushed.committed(root, cwd);
+    return PushCollector.committed(root, cwd);
   }
 }

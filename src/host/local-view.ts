@@ -2,13 +2,13 @@
 import type { Change, ChangeState } from '../change.ts';
 import type { ExecId, Overlay, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { selects } from '../workspace/byte-path.ts';
-import { changesDigest } from '../workspace/changes/digest.ts';
+import { pathSelector } from '../workspace/byte-path.ts';
+import { changesDigest } from '../workspace/changes/changes-digest.ts';
 import type { DryRuns } from './dry-runs.ts';
 import type {
   ApplySelection,
   ChangeRecord,
-  CommandBeginning,
+  CommandStart,
   PathSelection,
   ViewFacts,
   WorkspaceView,
@@ -38,7 +38,7 @@ export class LocalView implements WorkspaceView {
     };
   }
 
-  waiting(...states: readonly ChangeState[]): Promise<readonly Change[]> {
+  pendingChanges(...states: readonly ChangeState[]): Promise<readonly Change[]> {
     return Promise.resolve(this.#waiting(...states));
   }
 
@@ -46,15 +46,15 @@ export class LocalView implements WorkspaceView {
     return this.#workspace.pending.all(...states).map(({ change }) => change);
   }
 
-  fresh(): Promise<boolean> {
-    return this.#workspace.fresh(this.#session);
+  refresh(): Promise<boolean> {
+    return this.#workspace.refresh(this.#session);
   }
 
   dryRun(exec: ExecId): Overlay | null {
     return this.#dryRuns?.overlay(exec, this.#workspace) ?? null;
   }
 
-  async begin(command: CommandBeginning): Promise<void> {
+  async begin(command: CommandStart): Promise<void> {
     if (this.#dryRuns?.has(command.exec) === true) this.#dryRuns.begin(command);
     else await this.#workspace.begin(command);
   }
@@ -70,7 +70,7 @@ export class LocalView implements WorkspaceView {
   }
 
   apply({ paths, states, heldDigest }: ApplySelection): Promise<ChangeRecord | null> {
-    const isSelected = selects(paths);
+    const isSelected = pathSelector(paths);
     // A command that runs may have brought others before it was this one's turn.
     const check = (): void => {
       if (heldDigest === undefined || changesDigest(this.#waiting('held')) === heldDigest) return;
@@ -86,7 +86,7 @@ export class LocalView implements WorkspaceView {
   }
 
   discard(paths: PathSelection): Promise<readonly Change[]> {
-    const isSelected = selects(paths);
+    const isSelected = pathSelector(paths);
     return this.#workspace.discard(({ change }) => isSelected(change.path));
   }
 }

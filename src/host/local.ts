@@ -1,17 +1,17 @@
 /** The host whose files are on this machine. */
 import { join } from 'node:path';
 import { limits } from '../limits.ts';
-import type { HostFacts } from '../sandbox/facts.ts';
+import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { AtomicRenames } from '../workspace/commit/renames.ts';
+import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { openGuard } from '../workspace/guard.ts';
-import { surveyWorkspace } from '../workspace/protect.ts';
+import { surveyWorkspace } from '../workspace/workspace-survey.ts';
 import { resolveProject, resolveWorkspace } from '../workspace/roots.ts';
-import { Caches } from './caches.ts';
+import { LocalHomeCaches } from './home-caches.ts';
 import { LocalFiles } from './local-files.ts';
 import { LocalHistory } from './history.ts';
 import type { AllSessions, WorkspaceHost } from './port.ts';
-import { Stores } from './stores.ts';
+import { SnapshotStores } from './snapshot-stores.ts';
 import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
 
 export interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
@@ -30,7 +30,7 @@ export class LocalHost implements WorkspaceHost {
   readonly views: Workspaces;
   readonly history: LocalHistory;
   readonly files: LocalFiles;
-  readonly caches: Caches;
+  readonly caches: LocalHomeCaches;
   readonly resolve = resolveWorkspace;
   readonly project = resolveProject;
   readonly survey = surveyWorkspace;
@@ -44,7 +44,7 @@ export class LocalHost implements WorkspaceHost {
     };
     // Beside the stores: whoever finishes an interrupted commit from one of them looks there.
     const renames = new AtomicRenames(onLate, { staging: join(dataDirectory, 'staging') });
-    const stores = new Stores({ renames, directory, key: () => key(directory), log });
+    const stores = new SnapshotStores({ renames, directory, key: () => key(directory), log });
     this.views = new Workspaces({
       mounts,
       tags,
@@ -56,7 +56,7 @@ export class LocalHost implements WorkspaceHost {
     });
     this.history = new LocalHistory(this.views);
     this.files = new LocalFiles(facts.home);
-    this.caches = new Caches({
+    this.caches = new LocalHomeCaches({
       directory: join(dataDirectory, 'caches'),
       home: facts.home,
       names: homeCaches,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import type { PathRules } from '../command.ts';
 import type { GitView } from '../protocol/workspace.ts';
-import type { LayerMarks } from '../workspace/projection/layer.ts';
+import type { LayerMarkWriter } from '../workspace/projection/mask-layer.ts';
 import { compileMask, type Mask, type MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
 
@@ -17,7 +17,7 @@ interface Held {
   readonly generation: string;
 }
 
-export interface MaskPlace {
+export interface MaskLocation {
   readonly root: string;
   readonly home: string;
   /** The view's own directory, beside its layers. */
@@ -25,11 +25,11 @@ export interface MaskPlace {
 }
 
 export class Masks {
-  readonly #marks: LayerMarks;
+  readonly #marks: LayerMarkWriter;
   readonly #held = new Map<string, Held>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(marks: LayerMarks) {
+  constructor(marks: LayerMarkWriter) {
     this.#marks = marks;
   }
 
@@ -38,7 +38,7 @@ export class Masks {
    *
    * @throws TrlError and errors of the system where it cannot be told: no command may run then
    */
-  of(view: string, rules: PathRules, place: MaskPlace): Promise<MaskState | null> {
+  of(view: string, rules: PathRules, place: MaskLocation): Promise<MaskState | null> {
     return this.#alone(view, () => this.#compiled(view, rules, place));
   }
 
@@ -60,7 +60,7 @@ export class Masks {
     });
   }
 
-  async #compiled(view: string, rules: PathRules, place: MaskPlace): Promise<MaskState | null> {
+  async #compiled(view: string, rules: PathRules, place: MaskLocation): Promise<MaskState | null> {
     const { root, home, directory } = place;
     const visibility = readVisibility(rules, { root, home });
     if (visibility.isEverything) {

@@ -13,18 +13,18 @@ import type {
   WorkspaceMode,
 } from '../change.ts';
 import type { Box, ExecId, Overlay, PathRules, SessionId } from '../command.ts';
-import type { Contents } from '../contents.ts';
+import type { ContentStore } from '../content-store.ts';
 import type { GitView } from '../protocol/workspace.ts';
-import type { Collection, EarlierFile } from '../publish/leaving.ts';
+import type { OutgoingCollection, EarlierFile } from '../publish/outgoing.ts';
 import type { PushedRef } from '../protocol/publish.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { Guard } from '../workspace/guard.ts';
-import type { SurveyInput, WorkspaceFacts } from '../workspace/protect.ts';
-import type { Resolved, RootsInput } from '../workspace/roots.ts';
-import type { ChangeRecord } from './record.ts';
+import type { SurveyInput, WorkspaceFacts } from '../workspace/workspace-survey.ts';
+import type { ResolvedRoots, RootsInput } from '../workspace/roots.ts';
+import type { ChangeRecord } from './change-record.ts';
 
 export interface WorkspaceHost {
-  readonly views: Views;
+  readonly views: WorkspaceViews;
   readonly history: ChangeHistory;
   readonly files: WorkspaceFiles;
   readonly caches: HomeCaches;
@@ -37,7 +37,7 @@ export interface WorkspaceHost {
    *
    * @throws TrlError as `resolveWorkspace`
    */
-  resolve(input: RootsInput): Promise<Resolved>;
+  resolve(input: RootsInput): Promise<ResolvedRoots>;
   /**
    * A directory by its real path, and the project that holds it.
    *
@@ -120,7 +120,7 @@ export interface SessionSource {
   /** Sessions that work in a view, or will. */
   readonly sessionsIn: (view: string) => readonly SessionId[];
   /** Called when the waiting changes of a session's view are others. Must not throw. */
-  readonly onWaiting: (session: SessionId) => void;
+  readonly onPendingChange: (session: SessionId) => void;
 }
 
 /** What else {@link WorkspaceHost.attach} takes. */
@@ -130,7 +130,7 @@ export interface AllSessions extends SessionSource {
 }
 
 /** The workspace as the commands of sessions see it. Sessions with the same rules share a view. */
-export interface Views {
+export interface WorkspaceViews {
   /** Why a session's commands write to the real tree; `null`: they write to a layer. */
   whyNotLayered(record: SessionRecord, visible: PathRules): string | null;
 
@@ -145,7 +145,7 @@ export interface Views {
   plan(record: SessionRecord, place: string | null, visible: PathRules): Promise<ViewPlan | null>;
 
   /** Opens a session's view, or moves the session to another ground; waiting changes stay. */
-  open(record: SessionRecord, root: string, ground: ViewGround): Promise<WorkspaceView>;
+  open(record: SessionRecord, root: string, ground: ViewContext): Promise<WorkspaceView>;
 
   /** `null`: no command of the session came yet. */
   find(session: SessionId): Promise<WorkspaceView> | null;
@@ -163,7 +163,7 @@ export interface Views {
   hides(session: SessionId, root: string, path: string): boolean;
 
   /** Whether commands of a session see another version at a path of the host, or below it. */
-  isWaiting(session: SessionId, path: string): boolean;
+  hasPendingChange(session: SessionId, path: string): boolean;
 }
 
 /** One session's access to its view. */
@@ -171,19 +171,19 @@ export interface WorkspaceView {
   facts(): ViewFacts;
 
   /** Changes that the real tree does not have, in byte order of the paths. Default: all states. */
-  waiting(...states: readonly ChangeState[]): Promise<readonly Change[]>;
+  pendingChanges(...states: readonly ChangeState[]): Promise<readonly Change[]>;
 
   /**
    * Brings the session up to date with the real tree. `false`: that would show what it must not
    * see, so its overlay has to be mounted anew.
    */
-  fresh(): Promise<boolean>;
+  refresh(): Promise<boolean>;
 
   /** Where a command runs whose changes are thrown away; `null`: there are no layers. */
   dryRun(exec: ExecId): Overlay | null;
 
   /** Before a command starts, or before an adopted one is followed. */
-  begin(command: CommandBeginning): Promise<void>;
+  begin(command: CommandStart): Promise<void>;
 
   /** For a command that never ran. */
   abandon(exec: ExecId): Promise<void>;
@@ -220,12 +220,12 @@ export interface ChangeHistory {
   record(exec: ExecId): Promise<ChangeRecord>;
 
   /** Contents by hash. */
-  contents(): Promise<Pick<Contents, 'has' | 'read'>>;
+  contents(): Promise<Pick<ContentStore, 'has' | 'read'>>;
 
   stats(): Promise<HistoryStats>;
 
   /** Undoes one command, including what was applied of it later. */
-  undo(record: ChangeRecord, how: UndoRequest): Promise<Undone>;
+  undo(record: ChangeRecord, how: UndoRequest): Promise<UndoResult>;
 
   /**
    * Restores the workspace to its state after `record`, or before it (`inclusive`): what was
@@ -234,7 +234,7 @@ export interface ChangeHistory {
   restore(
     record: ChangeRecord,
     how: UndoRequest & { readonly inclusive: boolean },
-  ): Promise<Undone>;
+  ): Promise<UndoResult>;
 }
 
 /**
@@ -247,7 +247,7 @@ export interface WorkspaceFiles {
    *
    * @throws TrlError `INVALID_PARAMS` for a path that does not exist; `QUOTA_EXCEEDED`
    */
-  collect(request: FilesRequest, paths: readonly BytePath[]): Promise<Collection>;
+  collect(request: FilesRequest, paths: readonly BytePath[]): Promise<OutgoingCollection>;
 
   /**
    * Which files are denied, and which are visible.
@@ -260,10 +260,10 @@ export interface WorkspaceFiles {
   open(root: string): FileSource;
 
   /** What a push would send. @throws TrlError `INVALID_PARAMS` for an unknown revision */
-  pushed(request: GitRequest, push: PushRequest): Promise<Collection>;
+  pushed(request: GitRequest, push: PushRequest): Promise<OutgoingCollection>;
 
   /** What the next commit would add. */
-  staged(request: GitRequest): Promise<Collection>;
+  staged(request: GitRequest): Promise<OutgoingCollection>;
 
   /** Files of the last commit; `null`: there is none. */
   committed(request: GitRequest): Promise<(() => AsyncIterable<EarlierFile>) | null>;
@@ -296,10 +296,10 @@ export interface FileSource extends Disposable {
    *
    * @throws the system's error where it cannot be read
    */
-  read(path: BytePath, bytesMax: number): Promise<FoundFile | null>;
+  read(path: BytePath, bytesMax: number): Promise<WorkspaceFileContent | null>;
 }
 
-export interface FoundFile {
+export interface WorkspaceFileContent {
   readonly bytes: Buffer;
   readonly mode: number;
   readonly key: StatKey;
@@ -323,7 +323,7 @@ export interface ViewPlan {
 }
 
 /** What was found about a workspace, and the sandbox that it is mounted in. */
-export interface ViewGround {
+export interface ViewContext {
   readonly facts: WorkspaceFacts | null;
   readonly box: Box;
   readonly plan: ViewPlan | null;
@@ -350,7 +350,7 @@ export interface PreviewRequest {
 
 export type ViewPreview = Pick<ViewFacts, 'method' | 'denied' | 'git'>;
 
-export interface CommandBeginning {
+export interface CommandStart {
   readonly exec: ExecId;
   readonly session: SessionId;
   /** Known secrets in it are masked. */
@@ -377,7 +377,7 @@ export interface UndoRequest {
   readonly dryRun: boolean;
 }
 
-export interface Undone {
+export interface UndoResult {
   readonly restored: readonly Change[];
   readonly conflicts: readonly Change[];
   readonly impossible: readonly Change[];
@@ -394,4 +394,4 @@ export interface HistoryStats {
   readonly droppedRecords: number;
 }
 
-export type { ChangeRecord, RecordedChange } from './record.ts';
+export type { ChangeRecord, RecordedChange } from './change-record.ts';

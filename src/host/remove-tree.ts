@@ -6,30 +6,30 @@ import { chmodSync, closeSync, constants, readdirSync } from 'node:fs';
 import { renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath } from '../change.ts';
-import { below, codeOf, O_PATH, openOrNull } from '../workspace/descriptor.ts';
+import { entryPathIn, errnoCodeOf, O_PATH, openOrNull } from '../workspace/descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
-/** For a directory that is looked into by {@link below}. */
+/** For a directory that is looked into by {@link entryPathIn}. */
 export const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 /** Descriptors held at once; what lies deeper is moved up first. */
 const depthMax = 64;
 const turnEntries = 256;
 
 /** What could not be removed, and why the first of it could not. */
-export interface Left {
+export interface RemovalFailures {
   readonly count: number;
   readonly why: string | null;
 }
 
 /** Removes `name` of an open directory, whatever it is; others have their turn meanwhile. */
-export async function removeTree(directory: number, name: BytePath): Promise<Left> {
+export async function removeTree(directory: number, name: BytePath): Promise<RemovalFailures> {
   const removing = new Removing(directory);
   for (const _ of removing.all(name)) await turn();
   return removing.left;
 }
 
 /** The same at once, for what is small. */
-export function removeTreeSync(directory: number, name: BytePath): Left {
+export function removeTreeSync(directory: number, name: BytePath): RemovalFailures {
   const removing = new Removing(directory);
   for (const _ of removing.all(name));
   return removing.left;
@@ -57,7 +57,7 @@ class Removing {
     this.#top = top;
   }
 
-  get left(): Left {
+  get left(): RemovalFailures {
     return { count: this.#count, why: this.#why };
   }
 
@@ -71,7 +71,7 @@ class Removing {
   *#one(directory: number, name: BytePath, depth: number): Generator<void> {
     this.#seen += 1;
     if (this.#seen % turnEntries === 0) yield;
-    const at = below(directory, name);
+    const at = entryPathIn(directory, name);
     const code = this.#tried(() => unlinkSync(at), ['EISDIR', 'EPERM']);
     if (code !== 'EISDIR' && code !== 'EPERM') return;
     const inside = openOrNull(at, directoryFlags);
@@ -95,7 +95,7 @@ class Removing {
   #moveUp(at: Buffer): void {
     const name = `.deep-${process.pid}-${this.#moved}`;
     this.#moved += 1;
-    if (this.#tried(() => renameSync(at, below(this.#top, name)), []) === null) {
+    if (this.#tried(() => renameSync(at, entryPathIn(this.#top, name)), []) === null) {
       this.#names.push(name);
     }
   }
@@ -106,7 +106,7 @@ class Removing {
       act();
       return null;
     } catch (error) {
-      const code = codeOf(error);
+      const code = errnoCodeOf(error);
       if (code === 'ENOENT' || expected.includes(code)) return code;
       this.#count += 1;
       this.#why ??= error instanceof Error ? error.message : String(error);

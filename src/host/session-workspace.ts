@@ -6,57 +6,70 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Change } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import { isTrlError } from '../errors.ts';
-import type { Capture } from '../workspace/changes/captured.ts';
-import { Announcing, noCopies } from './announcing.ts';
-import { Committing } from './committing.ts';
+import type { CaptureResult } from '../workspace/changes/capture.ts';
+import { ChangeAnnouncer, noStoredCopies } from './change-announcer.ts';
+import { ChangeCommitter } from './change-committer.ts';
 import { DisplacedFiles } from './displaced-files.ts';
-import { Mounts } from './mounts.ts';
-import { discardWaiting } from './discarding.ts';
-import { discarded, type Origin } from './outcomes.ts';
-import type { Pending, Waiting } from './pending.ts';
-import { Periodic } from './periodic.ts';
-import { alone, isRecord, newRecordId, recordKinds, recordsOf } from './record.ts';
-import type { ChangeRecord, RecordedChange } from './record.ts';
-import { goOn } from './going-on.ts';
-import { Recording, type Told } from './recording.ts';
-import { Serial } from './serial.ts';
-import type { CommandBeginning } from './port.ts';
-import type { Looked, Run, SessionWorkspaceParts, View } from './session-parts.ts';
+import { MountGenerations } from './mount-generations.ts';
+import { discardPending } from './discard.ts';
+import { discardedChange, type CommitOrigin } from './change-outcomes.ts';
+import type { PendingChanges, PendingEntry } from './pending-changes.ts';
+import { PeriodicTask } from './periodic-task.ts';
+import {
+  soleCommand,
+  isChangeRecord,
+  newRecordId,
+  recordKinds,
+  changeRecordsOf,
+} from './change-record.ts';
+import type { ChangeRecord, RecordedChange } from './change-record.ts';
+import { recoverViewState } from './view-recovery.ts';
+import { ChangeRecorder, type AttributedRecord } from './change-recorder.ts';
+import { SerialQueue } from './serial-queue.ts';
+import type { CommandStart } from './port.ts';
+import type {
+  CaptureRecord,
+  RunningCommand,
+  SessionWorkspaceDependencies,
+  ViewSummary,
+} from './session-dependencies.ts';
 import { Staleness } from './staleness.ts';
-import { moment } from './versions.ts';
-import { WholeTrees } from './whole-trees.ts';
+import { uniqueNowMs } from './file-versions.ts';
+import { BulkDirectoryMoves } from './bulk-directory-moves.ts';
 
 export class SessionWorkspace {
-  readonly parts: SessionWorkspaceParts;
-  readonly committing: Committing;
-  readonly mounts = new Mounts();
-  readonly pending: Pending;
-  view: View = { denied: null, git: 'none', unrecorded: [] };
-  readonly #recording: Recording;
-  readonly #running = new Map<ExecId, Run>();
+  readonly parts: SessionWorkspaceDependencies;
+  readonly committing: ChangeCommitter;
+  readonly mounts = new MountGenerations();
+  readonly pending: PendingChanges;
+  view: ViewSummary = { denied: null, git: 'none', unrecorded: [] };
+  readonly #recording: ChangeRecorder;
+  readonly #running = new Map<ExecId, RunningCommand>();
   readonly #staleness: Staleness;
   /** They run, and were not begun yet. */
   readonly #adopted: Set<ExecId>;
   readonly #displaced: DisplacedFiles;
-  readonly #wholes: WholeTrees;
-  readonly #announcing: Announcing | null;
-  readonly #serial = new Serial();
-  readonly #looks = new Periodic(
+  readonly #wholes: BulkDirectoryMoves;
+  readonly #announcing: ChangeAnnouncer | null;
+  readonly #serial = new SerialQueue();
+  readonly #looks = new PeriodicTask(
     () => this.#serial.run(() => this.#lookAgain()),
     (error) => this.parts.log(`changes: ${String(error)}`),
   );
 
-  constructor(parts: SessionWorkspaceParts) {
+  constructor(parts: SessionWorkspaceDependencies) {
     this.parts = parts;
-    this.committing = new Committing(parts);
+    this.committing = new ChangeCommitter(parts);
     this.pending = this.committing.pending;
-    if (parts.layer !== null) parts.layer.leftAt = (path) => this.committing.leftAt(path);
-    this.#wholes = new WholeTrees(parts, this.committing);
-    this.#recording = new Recording(parts, this.committing.pending);
+    if (parts.layer !== null) {
+      parts.layer.appliedKeyAt = (path) => this.committing.appliedKeyAt(path);
+    }
+    this.#wholes = new BulkDirectoryMoves(parts, this.committing);
+    this.#recording = new ChangeRecorder(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
-    this.#announcing = Announcing.of(parts, this.committing, this.#keepPoints);
+    this.#announcing = ChangeAnnouncer.of(parts, this.committing, this.#keepPoints);
     this.#staleness = new Staleness(parts.tree.watch.cursor(), (touched, isAll) => {
-      const others = touched.filter((path) => this.committing.leftAt(path) === null);
+      const others = touched.filter((path) => this.committing.appliedKeyAt(path) === null);
       parts.tree.versions.note(others, isAll);
     });
     this.#adopted = new Set(parts.adopted);
@@ -66,7 +79,7 @@ export class SessionWorkspace {
    * Lets the session's next command see what somebody else changed in the real tree. `false`: it
    * must not see all of that, so its overlay has to be mounted anew.
    */
-  fresh(session: SessionId): Promise<boolean> {
+  refresh(session: SessionId): Promise<boolean> {
     return this.#serial.run(async () => {
       await this.#refresh();
       return this.mounts.isCurrent(session);
@@ -85,7 +98,7 @@ export class SessionWorkspace {
     const heard = changed !== null && this.#isOccupied() ? this.#staleness.unseen : [];
     using telling = await this.#announcing?.begin(heard);
     if (changed !== null) {
-      const out = this.committing.shadowsIn(changed, telling?.told);
+      const out = this.committing.appliedEntriesIn(changed, telling?.announced);
       const gone = await this.#displaced.displace(layer, this.committing, out, this.#keepPoints);
       this.#announcing?.release(gone);
       if (this.#isOccupied()) await layer.dropStaleDirectories();
@@ -107,22 +120,22 @@ export class SessionWorkspace {
   readonly #isAnyAdopted = (): boolean => [...this.#adopted].some(this.parts.isRunning);
 
   /** Notes how things stand before a command. */
-  begin(beginning: CommandBeginning): Promise<void> {
+  begin(beginning: CommandStart): Promise<void> {
     return this.#serial.run(async () => {
       const { tree, store, layer, capture } = this.parts;
-      await tree.see();
+      await tree.detectExternalChanges();
       const isFirst = this.#running.size === 0 && beginning.startedAt === undefined;
       // Without a layer, what others did since the last scan would be taken for the command's.
       if (layer === null && isFirst && (await this.#staleness.drain())) await capture.capture();
       this.committing.begin(isFirst);
       if (layer !== null) await tree.versions.warm();
       const known = store.get(recordKinds.changes, beginning.exec);
-      const run: Run = {
+      const run: RunningCommand = {
         ...beginning,
-        begunAt: beginning.startedAt ?? moment(),
-        before: isRecord(known) ? known.before : this.#recording.id(),
+        begunAt: beginning.startedAt ?? uniqueNowMs(),
+        before: isChangeRecord(known) ? known.before : this.#recording.id(),
         overlapping: new Set(this.#running.keys()),
-        earlier: isRecord(known) ? known.changes : [],
+        earlier: isChangeRecord(known) ? known.changes : [],
       };
       if (beginning.startedAt !== undefined) this.#goOn(beginning.startedAt);
       this.committing.remember(run.earlier, true);
@@ -138,14 +151,19 @@ export class SessionWorkspace {
     const { store, view } = this.parts;
     this.#staleness.since(startedAt);
     // What the view's own commands left is no version of somebody else.
-    for (const { changes } of recordsOf(store, view)) this.committing.remember(changes, false);
+    for (const { changes } of changeRecordsOf(store, view)) {
+      this.committing.remember(changes, false);
+    }
   }
 
   /** Keeps what a command changed in a layer that is gone. */
-  note(run: CommandBeginning, { changes: found, complete }: Capture): Promise<ChangeRecord> {
+  recordCapture(
+    run: CommandStart,
+    { changes: found, complete }: CaptureResult,
+  ): Promise<ChangeRecord> {
     return this.#serial.run(async () => {
       const of = { exec: run.exec, overlapping: [...this.#running.keys()] };
-      const changes = found.map((one) => ({ ...discarded(one, of), key: null }));
+      const changes = found.map((one) => ({ ...discardedChange(one, of), key: null }));
       const record = this.#recording.record(
         { ...run, before: this.#recording.id() },
         changes,
@@ -190,7 +208,7 @@ export class SessionWorkspace {
    */
   publish(
     session: SessionId,
-    wanted: (waiting: Waiting) => boolean,
+    wanted: (waiting: PendingEntry) => boolean,
     label: string,
     check: () => void = () => undefined,
   ): Promise<ChangeRecord | null> {
@@ -210,10 +228,10 @@ export class SessionWorkspace {
   }
 
   /** @throws TrlError `SESSION_BUSY` while a command of the view runs */
-  discard(wanted: (waiting: Waiting) => boolean): Promise<readonly Change[]> {
+  discard(wanted: (waiting: PendingEntry) => boolean): Promise<readonly Change[]> {
     return this.#serial.run(() => {
       const ground = { ...this.parts, pending: this.pending, recording: this.#recording };
-      return discardWaiting(ground, wanted, this.#isOccupied());
+      return discardPending(ground, wanted, this.#isOccupied());
     });
   }
 
@@ -225,11 +243,11 @@ export class SessionWorkspace {
       const command = '(left by a lost command)';
       const run = { exec: newRecordId(), session, command, mode, before: this.#recording.id() };
       // It was on its way when nobody saw the end.
-      await this.#lookAtDisplaced({ ...run, exec: newRecordId(), ...alone }, false);
+      await this.#lookAtDisplaced({ ...run, exec: newRecordId(), ...soleCommand }, false);
       const found = await capture.capture();
       if (found.changes.length > 0) {
-        const lost = { isBehind: () => true, isLost: true, overlapping: [] };
-        const keep = (): unknown => this.#recording.appendWaiting();
+        const lost = { isStale: () => true, isLost: true, overlapping: [] };
+        const keep = (): unknown => this.#recording.appendPending();
         const origin = { mode, ...lost, exec: run.exec };
         const changes = await this.committing.commit(found, origin, keep);
         await this.#keep(this.#recording.record(run, changes, found.complete));
@@ -242,7 +260,7 @@ export class SessionWorkspace {
   async restore(): Promise<void> {
     const { layer, store, view } = this.parts;
     if (layer === null) return;
-    const kept = goOn(store, view, this.#adopted.size > 0 ? layer : null);
+    const kept = recoverViewState(store, view, this.#adopted.size > 0 ? layer : null);
     this.committing.restore(kept);
     if (kept.ledger !== null) layer.restoreLedger(kept.ledger);
     layer.forget(kept.unsettled);
@@ -275,12 +293,12 @@ export class SessionWorkspace {
   }
 
   /** Tells what changed since the last look, and commits it. */
-  async #look(run: Run, isLost: boolean, isEnd = true): Promise<Looked> {
+  async #look(run: RunningCommand, isLost: boolean, isEnd = true): Promise<CaptureRecord> {
     const { layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
     const isWritten = await this.#lookAtDisplaced(run, isLost);
     const isUnderWay = !isEnd || this.#running.size > 1;
-    if (isUnderWay) await this.committing.git.quiet();
+    if (isUnderWay) await this.committing.git.waitUntilQuiet();
     const isLast = !isLost && this.#running.size === 1 && !this.#isAnyAdopted();
     const when = { isEnd, isLast, isUnderWay, run, staleness: this.#staleness };
     const found = await this.#wholes.capture(when);
@@ -288,25 +306,25 @@ export class SessionWorkspace {
     if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
     await this.#staleness.look();
     const isBehind = this.#staleness.captured(this.parts.tree, found.waiting);
-    const origin = { ...this.#origin(run, isLost), isBehind, isUnderWay };
+    const origin = { ...this.#origin(run, isLost), isStale: isBehind, isUnderWay };
     if (found.changes.length === 0 && !this.committing.git.isWaiting) {
       const record = this.#recording.record(run, run.earlier, found.complete);
-      return { record, isToBeKept: isWritten };
+      return { record, needsFinalRecord: isWritten };
     }
     let record = await this.#commit(run, found, origin);
     // Somebody made the same meanwhile: what the layer has in it is told path by path.
     if (isLast && isEnd && (found.wholes ?? []).some((path) => layer?.has(path))) {
       record = await this.#commit(run, await this.parts.capture.capture(), origin);
     }
-    return { record, isToBeKept: layer !== null };
+    return { record, needsFinalRecord: layer !== null };
   }
 
   /** What is written to files that have left the layer; answers whether anything was. */
-  async #lookAtDisplaced(run: Run, isLost: boolean): Promise<boolean> {
+  async #lookAtDisplaced(run: RunningCommand, isLost: boolean): Promise<boolean> {
     let isWritten = false;
     for await (const { captured, start, synced, record } of this.#displaced.changes()) {
       const found = { changes: [captured], complete: true, skipped: [] };
-      const origin = { ...this.#origin(run, isLost), start, synced, isBehind: () => false };
+      const origin = { ...this.#origin(run, isLost), start, synced, isStale: () => false };
       await this.#commit(run, found, origin);
       const waiting = this.pending.find(captured.path)?.change;
       if (waiting?.state === 'conflict') this.#recording.appendOpen(run, record, waiting);
@@ -315,42 +333,46 @@ export class SessionWorkspace {
     return isWritten;
   }
 
-  #origin({ mode, exec, overlapping }: Run, isLost: boolean) {
+  #origin({ mode, exec, overlapping }: RunningCommand, isLost: boolean) {
     const begunAt = [...this.#running.values()].map((run) => run.begunAt);
     return { mode, exec, isLost, overlapping: [...overlapping], begunAt };
   }
 
-  async #commit(run: Run, found: Capture, origin: Origin): Promise<ChangeRecord> {
-    const told = (changes: readonly RecordedChange[]): [Told, ...Told[]] =>
-      this.#recording.divided(run, changes, found, this.#running.values());
+  async #commit(
+    run: RunningCommand,
+    found: CaptureResult,
+    origin: CommitOrigin,
+  ): Promise<ChangeRecord> {
+    const told = (changes: readonly RecordedChange[]): [AttributedRecord, ...AttributedRecord[]] =>
+      this.#recording.attribute(run, changes, found, this.#running.values());
     const changes = await this.committing.commit(found, origin, (planned) => {
-      this.#recording.appendTold(told(planned));
-      this.#recording.appendWaiting();
+      this.#recording.appendRecords(told(planned));
+      this.#recording.appendPending();
     });
     const [own, ...others] = told(changes);
     for (const { run: by, record } of [own, ...others]) by.earlier = record.changes;
-    this.#recording.appendTold(others);
+    this.#recording.appendRecords(others);
     if (this.parts.layer === null) await this.#keep(own.record);
     this.#keepPoints();
     return own.record;
   }
 
   readonly #keepPoints = (): void => {
-    this.#recording.appendPoints({
+    this.#recording.appendSyncState({
       points: this.committing.points.toJson(),
       displaced: this.#displaced.toJson(),
-      copies: this.#announcing?.toJson() ?? noCopies,
+      copies: this.#announcing?.toJson() ?? noStoredCopies,
     });
   };
 
   #keep(record: ChangeRecord): Promise<void> {
     this.#recording.append(record);
-    this.#recording.appendWaiting();
-    this.committing.told();
+    this.#recording.appendPending();
+    this.committing.markRecorded();
     return this.parts.store.sync();
   }
 
-  #keepSoon({ record, isToBeKept }: Looked): void {
+  #keepSoon({ record, needsFinalRecord: isToBeKept }: CaptureRecord): void {
     if (!isToBeKept) return;
     this.#keep(record).catch((error: unknown) => this.parts.log(`snapshots: ${String(error)}`));
   }

@@ -4,12 +4,12 @@
  * changed after that is not replaced by what a command made of the version before.
  */
 import type { BytePath } from '../change.ts';
-import type { Captured } from '../workspace/changes/captured.ts';
-import type { WatchCursor } from '../workspace/projection/watch.ts';
-import { parentOf } from '../workspace/byte-path.ts';
-import { writtenMs } from './attribution.ts';
-import type { Tree } from './tree.ts';
-import { tickMs } from './versions.ts';
+import type { CapturedChange } from '../workspace/changes/capture.ts';
+import type { WatchCursor } from '../workspace/projection/tree-watch.ts';
+import { parentPathOf } from '../workspace/byte-path.ts';
+import { layerWriteTimeMs } from './attribution.ts';
+import type { WorkspaceTree } from './workspace-tree.ts';
+import { clockTickMs } from './file-versions.ts';
 
 /** What somebody changed; of directories that were replaced, every entry may be another. */
 interface Touched {
@@ -44,7 +44,7 @@ export class Staleness {
 
   /** Directories that changed since the overlay was refreshed; `null`: none. */
   async look(): Promise<readonly BytePath[] | 'all' | null> {
-    const settled = await this.#cursor.settled();
+    const settled = await this.#cursor.nextChanges();
     if (settled.changed) {
       const { directories, entries, replaced } = settled;
       this.#onTouched(entries, directories === 'all');
@@ -61,7 +61,7 @@ export class Staleness {
 
   /** Unix ns: what nobody changed since then is as commands saw it. */
   get sinceNs(): bigint {
-    return BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
+    return BigInt(Math.floor(this.#since) - clockTickMs) * 1_000_000n;
   }
 
   /** Whether somebody may have changed what is in a directory since the layer was looked at. */
@@ -113,9 +113,9 @@ export class Staleness {
    * @returns whether somebody may have changed a path since a command saw it
    */
   captured(
-    tree: Pick<Tree, 'wayChangedNs' | 'wasThere'>,
+    tree: Pick<WorkspaceTree, 'pathChangedNs' | 'wasThere'>,
     waiting: readonly BytePath[] = [],
-  ): (captured: Captured) => boolean {
+  ): (captured: CapturedChange) => boolean {
     const unseen = this.#unseen;
     const { directories, entries, replaced } = together(this.#seen, this.#unseen);
     const refreshedAt = this.#refreshedAt;
@@ -129,17 +129,17 @@ export class Staleness {
       const isOlder =
         unseen.directories === 'all' ||
         unseen.entries.has(path) ||
-        writtenMs(captured) <= refreshedAt;
+        layerWriteTimeMs(captured) <= refreshedAt;
       const isMade =
         base === null &&
         after?.type === 'file' &&
         (entries.has(path) || (directories === 'all' && tree.wasThere(path)));
       if (isMade && isOlder && !isGits(path)) return true;
-      const isTouched = entries.has(path) || replaced.has(parentOf(path));
+      const isTouched = entries.has(path) || replaced.has(parentPathOf(path));
       if (directories !== 'all' && !isTouched) return false;
       if (base === null || baseCtimeNs === null) {
         // Gone meanwhile, or a name that a command gave to a file of another name.
-        return isCopyUp && (isTouched || tree.wayChangedNs(path) >= sinceNs);
+        return isCopyUp && (isTouched || tree.pathChangedNs(path) >= sinceNs);
       }
       return isTouched || baseCtimeNs >= sinceNs;
     };
@@ -156,7 +156,7 @@ const isGits = (path: BytePath): boolean => path.split('/').includes('.git');
 /** What concerns some paths, and what is below them. */
 function of({ directories, entries, replaced }: Touched, paths: ReadonlySet<BytePath>): Touched {
   const isOf = (entry: BytePath): boolean => {
-    for (let at = entry; at !== ''; at = parentOf(at)) if (paths.has(at)) return true;
+    for (let at = entry; at !== ''; at = parentPathOf(at)) if (paths.has(at)) return true;
     return false;
   };
   const known = directories === 'all' ? directories : new Set<BytePath>();

@@ -1,9 +1,9 @@
 /** What a session and the real tree had at a path when they were last brought together. */
 import type { BytePath, StatKey } from '../change.ts';
-import type { FileEntry } from '../workspace/merge/standing-file.ts';
+import type { FileEntry } from '../workspace/merge/current-file.ts';
 
 /** `any`: some of it, in any place; a time, Unix ms: what was added until then, from its start. */
-export type MaySee = 'nothing' | 'any' | number;
+export type SeenAppends = 'nothing' | 'any' | number;
 
 export interface SyncPoint {
   /** Unix ms. */
@@ -17,7 +17,7 @@ export interface SyncPoint {
   /** Somebody else's version shows through since: a file of the session begins anew. */
   readonly isShown: boolean;
   /** What somebody else added since that the session's file may have. */
-  readonly maySee: MaySee;
+  readonly maySee: SeenAppends;
 }
 
 export type SyncPointsJson = readonly (readonly [BytePath, readonly SyncPoint[]])[];

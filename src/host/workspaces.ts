@@ -6,50 +6,55 @@ import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import type { Box, ExecId, PathRules, SessionId } from '../command.ts';
 import { limits } from '../limits.ts';
-import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
+import { visibleTrees, type HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
-import type { ChangeCapture, LayerCapture } from '../workspace/changes/captured.ts';
+import type { ChangeCapture, LayerCapture } from '../workspace/changes/capture.ts';
 import { IndexCapture } from '../workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../workspace/changes/layer-attributes.ts';
 import type { LedgerLines } from '../workspace/changes/ledger.ts';
-import { UpperCapture } from '../workspace/changes/upper.ts';
-import type { AtomicRenames } from '../workspace/commit/renames.ts';
+import { OverlayCapture } from '../workspace/changes/overlay-diff.ts';
+import type { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { SystemTrees } from '../workspace/commit/system-trees.ts';
-import { isBelow } from '../workspace/inspect.ts';
+import { isBelow } from '../workspace/inspect-path.ts';
 import type { MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
-import type { WorkspaceFacts } from '../workspace/protect.ts';
-import { readRules } from '../workspace/rules.ts';
+import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
+import { parsePathRules } from '../workspace/path-rules.ts';
 import { bytePathOf } from '../workspace/byte-path.ts';
 import { DryRuns } from './dry-runs.ts';
-import { filterOf, type Place } from './filters.ts';
-import { watchedMount, type MountRequests } from './announcing.ts';
-import { Layering, mountedIn, pinnedIn, type Layers } from './layering.ts';
+import { createSessionFilter, type CommitFilterScope } from './session-filter.ts';
+import { findWatchedMount, type ViewMountClient } from './change-announcer.ts';
+import {
+  LayerLayout,
+  workspaceMounts,
+  mountParents,
+  type LayerDirectories,
+} from './layer-layout.ts';
 import { gitView, Masks } from './masks.ts';
 import { LocalView } from './local-view.ts';
 import type {
   PreviewRequest,
   SessionSource,
-  ViewGround,
+  ViewContext,
   ViewPlan,
   ViewPreview,
-  Views,
+  WorkspaceViews,
   WorkspaceView,
 } from './port.ts';
-import { recordKinds } from './record.ts';
+import { recordKinds } from './change-record.ts';
 import { SessionWorkspace } from './session-workspace.ts';
-import type { Stores } from './stores.ts';
-import { Trees } from './tree.ts';
-import { modeOf, viewOf } from '../session/views.ts';
+import type { SnapshotStores } from './snapshot-stores.ts';
+import { WorkspaceTrees } from './workspace-tree.ts';
+import { sessionWorkspaceMode, viewIdOf } from '../session/views.ts';
 
-export interface WorkspacesOptions extends Pick<Place, 'tags'> {
+export interface WorkspacesOptions extends Pick<CommitFilterScope, 'tags'> {
   /** Private to the runtime, outside every workspace. */
   readonly directory: string;
   readonly host: HostFacts;
   /** The runner, which has the mounts of views. */
-  readonly mounts: () => Promise<MountRequests>;
-  readonly stores: Stores;
+  readonly mounts: () => Promise<ViewMountClient>;
+  readonly stores: SnapshotStores;
   readonly renames: AtomicRenames;
   /** Must not throw. */
   readonly log: (text: string) => void;
@@ -57,7 +62,7 @@ export interface WorkspacesOptions extends Pick<Place, 'tags'> {
 
 /** A planned view, as this host knows it. */
 interface Layered extends ViewPlan {
-  readonly layers: Layers;
+  readonly layers: LayerDirectories;
   /** What the session is not shown; `null`: it is shown everything. */
   readonly hidden: MaskState | null;
   /** Of the view when it was planned. */
@@ -68,14 +73,14 @@ interface Layered extends ViewPlan {
 interface Joined {
   /** The name of its view; where there is no layer, the session's own. */
   readonly view: string;
-  readonly ground: ViewGround;
+  readonly ground: ViewContext;
   /** Settles when the view goes by the ground. */
   readonly opening: Promise<WorkspaceView>;
 }
 
-export class Workspaces implements Views {
-  readonly trees: Trees;
-  readonly layering: Layering;
+export class Workspaces implements WorkspaceViews {
+  readonly trees: WorkspaceTrees;
+  readonly layering: LayerLayout;
   readonly #options: WorkspacesOptions;
   readonly #attributes = new LayerAttributes();
   readonly #masks = new Masks(this.#attributes);
@@ -86,14 +91,14 @@ export class Workspaces implements Views {
   readonly #closing = new Map<string, Promise<unknown>>();
   /** Layers that were planned; a plan of another host is in none. */
   readonly #planned = new WeakMap<ViewPlan, Layered>();
-  #source: SessionSource = { running: () => [], sessionsIn: () => [], onWaiting: () => {} };
+  #source: SessionSource = { running: () => [], sessionsIn: () => [], onPendingChange: () => {} };
   /** Of an earlier runtime: what it mounted may still be there. */
   #earlier: ReadonlySet<string> = new Set();
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
-    this.trees = new Trees(join(options.directory, 'cookies'));
-    this.layering = new Layering(join(options.directory, 'layers'));
+    this.trees = new WorkspaceTrees(join(options.directory, 'cookies'));
+    this.layering = new LayerLayout(join(options.directory, 'layers'));
   }
 
   attach(source: SessionSource): void {
@@ -116,7 +121,7 @@ export class Workspaces implements Views {
     return (target) => trees.shows(target);
   }
 
-  get stores(): Stores {
+  get stores(): SnapshotStores {
     return this.#options.stores;
   }
 
@@ -132,12 +137,12 @@ export class Workspaces implements Views {
     if (root === null || grants.sandbox === 'none') return 'there is no sandbox around it';
     const { home } = this;
     const hidden = readVisibility({ allow: [], deny: visible.deny }, { root, home });
-    const shown = readRules(grants.files.read.allow, { root, home }).paths;
+    const shown = parsePathRules(grants.files.read.allow, { root, home }).paths;
     const inside = shown.find(
       (path) => path !== root && isBelow(path, root) && hidden.hides(relativeTo(root, path)),
     );
     if (inside !== undefined) return `"${inside}" is shown inside of what is hidden`;
-    return this.layering.whyNot(root, this.#options.host);
+    return this.layering.unavailableReason(root, this.#options.host);
   }
 
   async plan(
@@ -148,10 +153,10 @@ export class Workspaces implements Views {
     const { workspace: root } = record;
     if (root === null || place === null || record.grants.sandbox === 'none') return null;
     if (this.whyNotLayered(record, visible) !== null) return null;
-    const view = viewOf(record);
+    const view = viewIdOf(record);
     await this.#closing.get(view);
     const generation = this.#opened.get(view)?.mounts.generation ?? 0;
-    const layers = this.layering.of(view);
+    const layers = this.layering.directoriesOf(view);
     const { directory, upper, work } = layers;
     const hidden = await this.#masks.of(view, visible, { root, home: this.home, directory });
     const mask = hidden?.directory ?? null;
@@ -161,11 +166,11 @@ export class Workspaces implements Views {
     return planned;
   }
 
-  open(record: SessionRecord, root: string, ground: ViewGround): Promise<WorkspaceView> {
+  open(record: SessionRecord, root: string, ground: ViewContext): Promise<WorkspaceView> {
     const { id } = record;
     const joined = this.#sessions.get(id);
     if (joined?.ground === ground) return joined.opening;
-    const view = ground.plan === null ? id : viewOf(record);
+    const view = ground.plan === null ? id : viewIdOf(record);
     const known = this.#views.get(view);
     const made =
       known === undefined
@@ -192,7 +197,7 @@ export class Workspaces implements Views {
   }
 
   preview(opened: PreviewRequest): ViewPreview {
-    const isLayered = this.layering.whyNot(opened.path, this.#options.host) === null;
+    const isLayered = this.layering.unavailableReason(opened.path, this.#options.host) === null;
     const method = isLayered ? 'overlay' : 'index';
     const { read, path: root } = opened;
     // Compiled with the first session: policy adds to the rules.
@@ -205,7 +210,7 @@ export class Workspaces implements Views {
    * belongs to nobody any more.
    */
   async recover(sessions: readonly SessionRecord[]): Promise<void> {
-    const views = new Set(sessions.map(viewOf));
+    const views = new Set(sessions.map(viewIdOf));
     this.#earlier = views;
     await this.stores.recover();
     await this.stores.dropSync(views);
@@ -213,7 +218,7 @@ export class Workspaces implements Views {
   }
 
   async leave(record: SessionRecord): Promise<void> {
-    const view = this.#sessions.get(record.id)?.view ?? viewOf(record);
+    const view = this.#sessions.get(record.id)?.view ?? viewIdOf(record);
     this.#sessions.delete(record.id);
     if (this.#source.sessionsIn(view).some((id) => id !== record.id)) {
       const workspace = await this.#views.get(view)?.catch(() => null);
@@ -238,7 +243,7 @@ export class Workspaces implements Views {
     const store = await this.stores.own();
     store.drop(recordKinds.layer, view);
     store.drop(recordKinds.sync, view);
-    await this.layering.remove(this.layering.of(view)).catch((error: unknown) => {
+    await this.layering.remove(this.layering.directoriesOf(view)).catch((error: unknown) => {
       this.#options.log(`layers of ${view} are left: ${String(error)}`);
     });
   }
@@ -257,7 +262,7 @@ export class Workspaces implements Views {
     record: SessionRecord,
     view: string,
     root: string,
-    ground: ViewGround,
+    ground: ViewContext,
   ): Promise<SessionWorkspace> {
     const { log } = this.#options;
     const store = await this.stores.own();
@@ -285,7 +290,7 @@ export class Workspaces implements Views {
     const isAdopted = this.#earlier.has(view);
     const workspace: SessionWorkspace = new SessionWorkspace({
       view,
-      mode: modeOf(record),
+      mode: sessionWorkspaceMode(record),
       method: layer === null ? 'index' : 'overlay',
       tree: this.trees.use(root, view),
       owner,
@@ -293,21 +298,21 @@ export class Workspaces implements Views {
       layer,
       store,
       renames: this.renames,
-      kept: this.stores.keptBy(store),
+      removedDirectories: this.stores.removedDirectoriesOf(store),
       scratch: this.#options.stores.scratch,
       remask: (directories) => this.#masks.isFresh(view, directories),
       refresh,
       announcing: layered && {
         upper: layered.overlay.upper,
-        watched: async () => watchedMount(await mounts(), view),
-        mayTell: (path) => !this.#masks.hides(view, path) && !workspace.mounts.isCovered(path),
+        watched: async () => findWatchedMount(await mounts(), view),
+        mayAnnounce: (path) => !this.#masks.hides(view, path) && !workspace.mounts.isCovered(path),
       },
       adopted: isAdopted ? running() : [],
       isRunning: (id) => running().includes(id),
       log,
     });
     workspace.pending.onChange = () => {
-      const { sessionsIn, onWaiting } = this.#source;
+      const { sessionsIn, onPendingChange: onWaiting } = this.#source;
       for (const id of new Set([record.id, ...sessionsIn(view)])) onWaiting(id);
     };
     this.#ground(workspace, record.id, root, ground);
@@ -318,7 +323,7 @@ export class Workspaces implements Views {
     return workspace;
   }
 
-  isWaiting(id: SessionId, path: string): boolean {
+  hasPendingChange(id: SessionId, path: string): boolean {
     const workspace = this.#opened.get(this.#viewOf(id));
     const root = workspace?.parts.tree.root ?? '';
     if (workspace === undefined || !isBelow(path, root) || path === root) return false;
@@ -334,12 +339,12 @@ export class Workspaces implements Views {
     return this.#sessions.get(id)?.view ?? id;
   }
 
-  #layeredBy({ plan }: ViewGround): Layered | null {
+  #layeredBy({ plan }: ViewContext): Layered | null {
     return plan === null ? null : (this.#planned.get(plan) ?? null);
   }
 
   /** For commands that have layers of their own. */
-  async #dryRuns(root: string, ground: ViewGround): Promise<DryRuns | null> {
+  async #dryRuns(root: string, ground: ViewContext): Promise<DryRuns | null> {
     const { facts, box } = ground;
     const layered = this.#layeredBy(ground);
     if (layered === null || box.kind === 'none') return null;
@@ -360,34 +365,36 @@ export class Workspaces implements Views {
       readonly upper: string;
       readonly over?: LedgerLines;
     },
-  ): UpperCapture {
+  ): OverlayCapture {
     const { facts, box, store, upper, over } = place;
     const { hostUid, hostGid } = box.holder;
-    return new UpperCapture({
+    return new OverlayCapture({
       root,
       upper,
       idShift: { uid: hostUid - (facts?.uid ?? 0), gid: hostGid - (facts?.gid ?? 0) },
       isMasked: (path) => this.#masks.hides(view, path),
-      pinned: () => pinnedIn(root, facts),
+      pinned: () => mountParents(root, facts),
       contents: store,
       attributes: this.#attributes,
       ...(over === undefined ? {} : { over }),
     });
   }
 
-  #ground(workspace: SessionWorkspace, id: SessionId, root: string, ground: ViewGround): void {
+  #ground(workspace: SessionWorkspace, id: SessionId, root: string, ground: ViewContext): void {
     const [{ facts, write }, { tags }] = [ground, this.#options];
     const layered = this.#layeredBy(ground);
     const hidden = layered?.hidden ?? null;
     const granted = facts?.granted.filter(({ path, writable }) => writable && path !== root) ?? [];
-    workspace.committing.filter = filterOf(
+    workspace.committing.filter = createSessionFilter(
       { root, home: this.home, tags, systemOf: (hidden) => this.systemOf(hidden) },
       { facts, write, hidden: layered === null ? 'no-layer' : layered.hidden },
     );
     const gits = facts?.gitDirectories.filter((path) => isBelow(path, root) && path !== root) ?? [];
     workspace.committing.git.directories = gits.map((path) => relativeTo(root, path));
     workspace.mounts.set(id, layered?.generation ?? 0);
-    for (const { path, isWhole } of mountedIn(root, facts)) workspace.mounts.cover(path, isWhole);
+    for (const { path, isWhole } of workspaceMounts(root, facts)) {
+      workspace.mounts.cover(path, isWhole);
+    }
     workspace.view = {
       denied: hidden?.hidden.length ?? 0,
       git: gitView(root, hidden),

@@ -3,8 +3,8 @@
  * a few hours. Both are 256 random bits, in memory only, and end with the daemon.
  */
 import { randomBytes } from 'node:crypto';
-import type { Proof } from './record.ts';
-import { areEqual, hashOf, newToken } from './token.ts';
+import type { PersonProof } from './token-record.ts';
+import { timingSafeEquals, hashToken, generateToken } from './token.ts';
 
 const codeMs = 5 * 60_000;
 const loginMs = 12 * 3_600_000;
@@ -12,21 +12,21 @@ const codesMax = 64;
 const loginsMax = 256;
 const codeCharacters = 43;
 
-export interface Person {
+export interface AuthenticatedPerson {
   /** `person:…` */
   readonly actor: string;
-  readonly proof: Proof;
+  readonly proof: PersonProof;
 }
 
-export interface Login {
-  readonly person: Person;
+export interface IssuedLogin {
+  readonly person: AuthenticatedPerson;
   readonly hash: Buffer;
   /** Unix ms. */
   readonly expiresAt: number;
 }
 
 interface Code {
-  readonly person: Person;
+  readonly person: AuthenticatedPerson;
   readonly hash: Buffer;
   readonly expiresAt: number;
 }
@@ -34,7 +34,7 @@ interface Code {
 export class Logins {
   readonly #clock: () => number;
   readonly #codes = new Map<string, Code>();
-  readonly #logins = new Map<string, Login>();
+  readonly #logins = new Map<string, IssuedLogin>();
 
   /** `clock` answers Unix ms; default `Date.now`. */
   constructor(clock: () => number = Date.now) {
@@ -42,9 +42,9 @@ export class Logins {
   }
 
   /** A code that is good once and for five minutes. Beyond 64, the oldest one is no more. */
-  issue(person: Person): { readonly code: string; readonly expiresAt: number } {
+  issue(person: AuthenticatedPerson): { readonly code: string; readonly expiresAt: number } {
     const code = randomBytes(32).toString('base64url');
-    const hash = hashOf(code);
+    const hash = hashToken(code);
     const expiresAt = this.#clock() + codeMs;
     this.#sweep();
     this.#codes.set(hash.toString('hex'), { person, hash, expiresAt });
@@ -53,16 +53,16 @@ export class Logins {
   }
 
   /** The code is used up, whatever comes of it. `null`: it is none, or no more. */
-  redeem(code: string): { readonly token: string; readonly login: Login } | null {
+  redeem(code: string): { readonly token: string; readonly login: IssuedLogin } | null {
     if (code.length !== codeCharacters) return null;
-    const given = hashOf(code);
+    const given = hashToken(code);
     const key = given.toString('hex');
     const found = this.#codes.get(key);
     this.#codes.delete(key);
-    if (found === undefined || !areEqual(found.hash, given)) return null;
+    if (found === undefined || !timingSafeEquals(found.hash, given)) return null;
     if (found.expiresAt <= this.#clock()) return null;
-    const token = newToken();
-    const hash = hashOf(token);
+    const token = generateToken();
+    const hash = hashToken(token);
     const login = { person: found.person, hash, expiresAt: this.#clock() + loginMs };
     this.#sweep();
     this.#logins.set(hash.toString('hex'), login);
@@ -71,7 +71,7 @@ export class Logins {
   }
 
   /** By the hash of its token, hex; one that has expired is told by its time. */
-  find(key: string): Login | null {
+  find(key: string): IssuedLogin | null {
     return this.#logins.get(key) ?? null;
   }
 

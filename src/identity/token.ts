@@ -7,13 +7,13 @@ export const tokenCharactersMax = 512;
 const mainCharactersMin = 32;
 
 /** `trl_` and 43 characters of base64url. */
-export const newToken = (): string => `trl_${randomBytes(32).toString('base64url')}`;
+export const generateToken = (): string => `trl_${randomBytes(32).toString('base64url')}`;
 
 /** SHA-256: a value of 256 random bits needs no slow hash and no salt. */
-export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
+export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 /** Takes the same time wherever they differ. */
-export const areEqual = (one: Buffer, other: Buffer): boolean =>
+export const timingSafeEquals = (one: Buffer, other: Buffer): boolean =>
   one.length === other.length && timingSafeEqual(one, other);
 
 /** @throws TrlError `INVALID_PARAMS` for a token of the environment that could be guessed */

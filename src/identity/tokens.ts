@@ -6,21 +6,21 @@
 import { randomBytes } from 'node:crypto';
 import type { Role } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { readPrivate, writePrivate } from '../private-file.ts';
-import { changing } from './lock.ts';
+import { readPrivateFile, writePrivateFile } from '../private-file.ts';
+import { withPrivateFileLock } from './private-file-lock.ts';
 import {
-  fileBytesMax,
+  tokensFileBytesMax,
   isTokenName,
   needsPerson,
-  readRecords,
-  recordsMax,
-  showRecords,
+  parseTokenRecords,
+  tokenRecordsMax,
+  formatTokenRecords,
   tokensMax,
-  type Proof,
+  type PersonProof,
   type TokenId,
   type TokenRecord,
-} from './record.ts';
-import { hashOf, newToken } from './token.ts';
+} from './token-record.ts';
+import { hashToken, generateToken } from './token.ts';
 
 /** How long a revoked or expired one is remembered, in ms: its use is told as such. */
 const rememberMs = 90 * 86_400_000;
@@ -33,7 +33,7 @@ export interface NewToken {
   /** Unix ms; default `null`: it does not expire. */
   readonly expiresAt?: number | null;
   /** How the person was proved who makes it; needed for every role but `agent`. */
-  readonly proof?: Proof | null;
+  readonly proof?: PersonProof | null;
 }
 
 /** Where the tokens of this user lie. `home` is absolute. */
@@ -60,8 +60,8 @@ export class Tokens {
    * @throws TrlError `AUTH_FAILED` when the file cannot be trusted or read: then none counts
    */
   all(): readonly TokenRecord[] {
-    const text = readPrivate(this.file, fileBytesMax);
-    return text === null ? [] : readRecords(text, this.file);
+    const text = readPrivateFile(this.file, tokensFileBytesMax);
+    return text === null ? [] : parseTokenRecords(text, this.file);
   }
 
   /**
@@ -87,7 +87,7 @@ export class Tokens {
       const message = `Cannot create a token of ${roles.join(', ')}: no person is proved`;
       throw new TrlError('AUTH_FAILED', message);
     }
-    return changing(this.file, () => {
+    return withPrivateFileLock(this.file, () => {
       const before = this.all();
       const alive = before.filter(({ revokedAt }) => revokedAt === null);
       if (name !== null && alive.some((one) => one.name === name)) {
@@ -97,12 +97,12 @@ export class Tokens {
         const message = `Cannot create a token: there are ${tokensMax}; revoke some first`;
         throw new TrlError('QUOTA_EXCEEDED', message);
       }
-      const token = newToken();
+      const token = generateToken();
       const record = {
         id: newTokenId(),
         name,
         roles,
-        sha256: hashOf(token).toString('hex'),
+        sha256: hashToken(token).toString('hex'),
         proof: needsPerson(roles) ? proof : null,
         createdAt,
         expiresAt,
@@ -120,7 +120,7 @@ export class Tokens {
    * @throws TrlError `INVALID_PARAMS` when there is none, or it is revoked; as {@link all}
    */
   revoke(named: string): TokenRecord {
-    return changing(this.file, () => {
+    return withPrivateFileLock(this.file, () => {
       const before = this.all();
       const alive = before.filter(({ revokedAt }) => revokedAt === null);
       const found = alive.find(({ id, name }) => id === named || name === named);
@@ -143,8 +143,8 @@ export class Tokens {
     const over = kept
       .filter(({ revokedAt }) => revokedAt !== null)
       .toSorted((a, b) => (a.revokedAt ?? 0) - (b.revokedAt ?? 0));
-    const dropped = new Set(over.slice(0, Math.max(0, kept.length - recordsMax)));
-    writePrivate(this.file, showRecords(kept.filter((one) => !dropped.has(one))));
+    const dropped = new Set(over.slice(0, Math.max(0, kept.length - tokenRecordsMax)));
+    writePrivateFile(this.file, formatTokenRecords(kept.filter((one) => !dropped.has(one))));
   }
 }
 

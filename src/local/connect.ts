@@ -1,17 +1,17 @@
 /** The runtime of this user, started where it does not run yet, or one of the caller's own. */
 import { clientOver } from '../client/index.ts';
 import type { Channel, Client } from '../client/index.ts';
-import { LinkLost } from '../client/failure.ts';
+import { ConnectionLostError } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
-import { outdated, startOnDemand } from './background.ts';
-import { clientOnSocket, nothingListens, ofSessions } from './dial.ts';
+import { findOutdatedDaemon, startOnDemand } from './background-daemon.ts';
+import { clientOnSocket, notListeningError, localSessionDefaults } from './socket-client.ts';
 import { defaultSocketPath } from './socket-path.ts';
 import { dialSocket } from './socket.ts';
 import { spawnDaemon } from './spawn.ts';
 import type { EphemeralOptions } from './spawn.ts';
 
 /** What is done where nothing listens. */
-export const starts = ['background', 'private', 'never'] as const;
+export const startModes = ['background', 'private', 'never'] as const;
 
 export interface LocalOptions {
   /** Default: see `defaultSocketPath`. */
@@ -30,7 +30,7 @@ export interface LocalOptions {
    * when nobody used it for a while; `private` one as `ephemeral` does; `never` fails. Default: the
    * variable `TRL_START`, else `background`; where `socketPath` is given, `never`.
    */
-  readonly start?: (typeof starts)[number];
+  readonly start?: (typeof startModes)[number];
   /**
    * The directory that the program works in: its project becomes one in which sessions may work.
    * Default: the current one where the runtime is the user's own; `null`: none.
@@ -44,7 +44,7 @@ export interface LocalOptions {
  * @throws TrlError BACKEND_UNAVAILABLE when nothing listens or no daemon can be started,
  *   AUTH_FAILED when the socket's directory is not this user's.
  */
-export async function connect(options: LocalOptions = {}): Promise<Client> {
+export async function connectLocal(options: LocalOptions = {}): Promise<Client> {
   const { socketPath = defaultSocketPath(), ephemeral = false, project, start, ...rest } = options;
   const isNamed = options.socketPath !== undefined;
   const how = start ?? (isNamed || ephemeral !== false ? 'never' : startHere());
@@ -55,7 +55,7 @@ export async function connect(options: LocalOptions = {}): Promise<Client> {
   }
   const found = await clientOnSocket(socketPath, rest);
   if (found !== null) return found;
-  if (ephemeral === false && how === 'never') throw nothingListens(socketPath);
+  if (ephemeral === false && how === 'never') throw notListeningError(socketPath);
   return connectPrivate(ephemeral === false ? {} : ephemeral, rest);
 }
 
@@ -70,20 +70,21 @@ export async function connectPrivate(
 ): Promise<Client> {
   const channel = await spawnDaemon(options);
   try {
-    return await clientOver(channel, { ...rest, ...ofSessions(), ownsDaemon: true });
+    return await clientOver(channel, { ...rest, ...localSessionDefaults(), ownsDaemon: true });
   } catch (cause) {
-    if (!(cause instanceof LinkLost)) throw cause;
+    if (!(cause instanceof ConnectionLostError)) throw cause;
     const message = 'Cannot start a runtime: it ended at once, with its reason on stderr';
     throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
   }
 }
 
 /** @throws TrlError INVALID_PARAMS for a value of `TRL_START` that is none */
-export function startHere(): (typeof starts)[number] {
+export function startHere(): (typeof startModes)[number] {
   const given = process.env['TRL_START'] ?? '';
-  const found = starts.find((one) => one === given);
+  const found = startModes.find((one) => one === given);
   if (found !== undefined || given === '') return found ?? 'background';
-  const message = `Cannot use TRL_START=${JSON.stringify(given)}: ${starts.join(', ')} are wanted`;
+  const modes = startModes.join(', ');
+  const message = `Cannot use TRL_START=${JSON.stringify(given)}: ${modes} are wanted`;
   throw new TrlError('INVALID_PARAMS', message);
 }
 
@@ -92,26 +93,26 @@ async function inBackground(
   socketPath: string,
   { signal, frames }: Pick<LocalOptions, 'signal' | 'frames'>,
 ): Promise<Client> {
-  const old = outdated();
+  const old = findOutdatedDaemon();
   if (old !== null && old.socketPath === socketPath) await startOnDemand(socketPath, old);
   const dial = async (): Promise<Channel> => {
     const found = await dialSocket(socketPath, signal);
     if (found !== null) return found;
     await startOnDemand(socketPath);
     const started = await dialSocket(socketPath, signal);
-    if (started === null) throw new LinkLost(nothingListens(socketPath).message);
+    if (started === null) throw new ConnectionLostError(notListeningError(socketPath).message);
     return started;
   };
   const options = {
     ...(signal === undefined ? {} : { signal }),
     ...(frames === undefined ? {} : { frames }),
   };
-  const connected = { ...options, ...ofSessions(), dial };
+  const connected = { ...options, ...localSessionDefaults(), dial };
   try {
     return await clientOver(await dial(), connected);
   } catch (error) {
     // It may have ended just then, as nobody used it.
-    if (!(error instanceof LinkLost)) throw error;
+    if (!(error instanceof ConnectionLostError)) throw error;
     return clientOver(await dial(), connected);
   }
 }

@@ -1,5 +1,5 @@
 /** A runtime on this machine: the socket of this user's, or one of the program's own. */
-export { connect, connectPrivate, startHere } from './connect.ts';
+export { connectLocal, connectPrivate, startHere } from './connect.ts';
 export type { LocalOptions } from './connect.ts';
 export { daemonCommand, daemonEnvironment, spawnDaemon } from './spawn.ts';
 export type { EphemeralOptions } from './spawn.ts';
@@ -18,5 +18,5 @@ export {
   stateDir,
   stopProcess,
   tailOf,
-} from './background.ts';
-export type { DaemonRecord } from './background.ts';
+} from './background-daemon.ts';
+export type { DaemonRecord } from './background-daemon.ts';

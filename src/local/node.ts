@@ -5,8 +5,8 @@
 import { connectByHttp } from '../client/connect.ts';
 import type { Client, ConnectOptions } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
-import { clientOnSocket, nothingListens } from './dial.ts';
-import { proxyOf } from './proxy.ts';
+import { clientOnSocket, notListeningError } from './socket-client.ts';
+import { findProxyVariable } from './proxy.ts';
 import { defaultSocketPath } from './socket-path.ts';
 
 export {
@@ -23,13 +23,13 @@ export {
 /** See `src/client/connect.ts`, whose types this one shares. */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   if ('url' in options) {
-    const proxy = proxyOf(options.url, { env: process.env, flags: process.execArgv });
+    const proxy = findProxyVariable(options.url, { env: process.env, flags: process.execArgv });
     if (proxy === null) return connectByHttp(options);
     const message = `Cannot send a token to "${options.url}" through the proxy of ${proxy}`;
     throw new TrlError('INVALID_PARAMS', `${message}: name its host in NO_PROXY`);
   }
   const { socketPath = defaultSocketPath(), ...rest } = options;
   const found = await clientOnSocket(socketPath, rest);
-  if (found === null) throw nothingListens(socketPath);
+  if (found === null) throw notListeningError(socketPath);
   return found;
 }

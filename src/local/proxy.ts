@@ -11,7 +11,7 @@ interface Told {
 }
 
 /** The variable by which a plain `url` would go through a proxy; `null`: it goes straight. */
-export function proxyOf(url: string, { env, flags }: Told): string | null {
+export function findProxyVariable(url: string, { env, flags }: Told): string | null {
   const place = URL.canParse(url) ? new URL(url) : null;
   if (place?.protocol !== 'http:' || !usesProxies({ env, flags })) return null;
   const named = ['http_proxy', 'HTTP_PROXY'].find((name) => (env[name] ?? '') !== '');

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import type { Published, PublishedFile } from '../protocol/publish.ts';
+import type { Publication, PublishedFile } from '../protocol/publish.ts';
 import { tarEnd, tarEntry } from './tar.ts';
 
 interface Taken {
@@ -37,7 +37,7 @@ const permissionsMax = 0o777;
  * @throws TrlError as {@link checkTarget}; `INTERNAL_ERROR` where what was laid out is other than
  *   what was checked
  */
-export function takePublication(published: Published, to: string): void {
+export function takePublication(published: Publication, to: string): void {
   const target = path.resolve(to);
   const draft = path.join(
     path.dirname(target),
@@ -73,7 +73,7 @@ export function checkTarget(to: string): void {
 }
 
 /** Each file, as it was checked. */
-function* taken({ directory, files }: Published): Generator<Taken, void, void> {
+function* taken({ directory, files }: Publication): Generator<Taken, void, void> {
   for (const [at, file] of files.entries()) {
     const bytes = readFileSync(path.join(directory, String(at)));
     const sha256 = createHash('sha256').update(bytes).digest('hex');

@@ -3,7 +3,7 @@ import { lstatSync, statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { locateSocket, socketProblem } from '../protocol/locate.ts';
+import { locateSocket, socketProblem } from '../protocol/socket-location.ts';
 
 /**
  * The socket of this user's daemon: `TRL_SOCKET_PATH`, else `$XDG_RUNTIME_DIR/trl.sock`, else

@@ -25,7 +25,7 @@ export async function dialSocket(
   } catch (error) {
     socket.destroy();
     signal?.throwIfAborted();
-    const code = codeOf(error);
+    const code = socketErrorCode(error);
     if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ENOTDIR') {
       return null;
     }
@@ -55,7 +55,7 @@ async function closing(socket: Socket): Promise<void> {
 }
 
 /** `ENOENT` and the like. */
-export function codeOf(error: unknown): string | undefined {
+export function socketErrorCode(error: unknown): string | undefined {
   const named = error instanceof Error && 'code' in error && typeof error.code === 'string';
   return named ? String(error.code) : undefined;
 }

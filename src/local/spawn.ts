@@ -8,7 +8,7 @@ import { streamChannel } from '../client/index.ts';
 import type { Channel } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
 import { takenLauncherVariables } from '../launcher-variables.ts';
-import { codeOf } from './socket.ts';
+import { socketErrorCode } from './socket.ts';
 
 /** The daemon that a client starts for itself when nothing listens. */
 export interface EphemeralOptions {
@@ -45,7 +45,7 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Channel> {
   try {
     await once(child, 'spawn');
   } catch (error) {
-    const message = `Cannot start a runtime: ${codeOf(error) ?? String(error)}`;
+    const message = `Cannot start a runtime: ${socketErrorCode(error) ?? String(error)}`;
     throw new TrlError('BACKEND_UNAVAILABLE', message, { cause: error });
   }
   // A daemon that ended takes what is being written with it; the reading side reports that.

@@ -14,7 +14,7 @@ const reissueMs = 2_000;
 const undeliveredMs = 60_000;
 
 /** Keys that clients gave, and what they gave them for. */
-export class GivenKeys {
+export class ClientCallKeys {
   readonly #digests = new Map<string, string>();
 
   /** @throws TrlError `IDEMPOTENCY_CONFLICT` where the key was given for another call */
@@ -42,17 +42,17 @@ interface Open {
 }
 
 /** One request that waits for the answer of a call. */
-export interface Attempt {
+export interface CallAttempt {
   readonly key: string;
   readonly signal: AbortSignal;
   /** The whole answer left. */
   delivered(): void;
   /** The other side is gone. `ends`: by its era that means that nobody wants the answer. */
-  left(ends: boolean): void;
+  disconnected(ends: boolean): void;
 }
 
 /** Where it is written down which calls wait for their answers, for the server after this one. */
-export interface Undelivered {
+export interface UndeliveredCalls {
   /** The key that a call of that name was given; `null`: none that waits. */
   find(name: string): string | null;
   put(name: string, key: string): void;
@@ -62,14 +62,14 @@ export interface Undelivered {
 /** Calls of one caller that are under way, or whose answers did not arrive. */
 export class OpenCalls {
   readonly #open = new Map<string, Open>();
-  readonly #undelivered: Undelivered;
+  readonly #undelivered: UndeliveredCalls;
 
-  constructor(undelivered: Undelivered) {
+  constructor(undelivered: UndeliveredCalls) {
     this.#undelivered = undelivered;
   }
 
   /** `digest`: of what is called, with its arguments. */
-  enter(id: string | number, digest: string): Attempt {
+  enter(id: string | number, digest: string): CallAttempt {
     const name = nameOf(id, digest);
     const open = this.#open.get(name) ?? this.#add(name, id);
     if (open.timer !== null) clearTimeout(open.timer);
@@ -86,7 +86,7 @@ export class OpenCalls {
       key: open.key,
       signal: open.stop.signal,
       delivered: () => over(() => this.#forget(name, open)),
-      left: (ends) => over(() => open.waiting === 0 && this.#leave(name, open, ends)),
+      disconnected: (ends) => over(() => open.waiting === 0 && this.#leave(name, open, ends)),
     };
   }
 

@@ -17,18 +17,18 @@ import type { Client } from '../client/index.ts';
 import type { Caller } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
-import { conversation } from '../tools/index.ts';
-import type { Asked } from './approving.ts';
-import { GivenKeys, OpenCalls } from './call-keys.ts';
-import type { Attempt, Undelivered } from './call-keys.ts';
-import { messageIn, parseError, rpcError } from './message.ts';
-import { callDigest, mcpServer } from './server.ts';
+import { createConversation } from '../tools/index.ts';
+import type { ApprovalRequestState } from './approval-form.ts';
+import { ClientCallKeys, OpenCalls } from './call-keys.ts';
+import type { CallAttempt, UndeliveredCalls } from './call-keys.ts';
+import { parseJsonRpcMessage, parseErrorCode, jsonRpcError } from './json-rpc-message.ts';
+import { callDigest, createMcpServer } from './server.ts';
 
 export interface McpHttpOptions {
   /** A client within the daemon that calls as `caller`; it is closed with the door. */
   readonly clientFor: (caller: Caller) => Promise<Client>;
   /** Remembers a caller's calls that wait for their answers. */
-  readonly undelivered: (caller: Caller) => Undelivered;
+  readonly undelivered: (caller: Caller) => UndeliveredCalls;
   /** The project's directory: where sessions of callers start, absolute and real. */
   readonly root: string;
   readonly version: string;
@@ -69,7 +69,7 @@ const modern = '2026-07-28';
 /** As the reference implementation has it. */
 const sessionNotFound = -32_001;
 
-export function mcpOverHttp(options: McpHttpOptions): McpHttp {
+export function createMcpHttp(options: McpHttpOptions): McpHttp {
   const key = randomBytes(32);
   const peers = new Map<string, Promise<Peer>>();
   const peerOf = (caller: Caller): Promise<Peer> => {
@@ -89,16 +89,20 @@ export function mcpOverHttp(options: McpHttpOptions): McpHttp {
   };
   return {
     serve: async (exchange) => {
-      const found = exchange.body === null ? null : messageIn(exchange.body);
+      const found = exchange.body === null ? null : parseJsonRpcMessage(exchange.body);
       if (found !== null && 'message' in found && isOfSession(exchange.request, found.message)) {
         const why = 'Session not found: this server has none; send "initialize" again, without one';
-        sendRpc(exchange.response, 404, rpcError(found.value['id'] ?? null, sessionNotFound, why));
+        sendRpc(
+          exchange.response,
+          404,
+          jsonRpcError(found.value['id'] ?? null, sessionNotFound, why),
+        );
       } else if (found !== null && 'message' in found) {
         await serve(await peerOf(exchange.caller), { ...exchange, body: found.value });
       } else if (exchange.request.method === 'POST') {
         const why = found?.why ?? 'Cannot read the request: it has no message';
         const id = found?.ids.length === 1 ? found.ids[0] : null;
-        sendRpc(exchange.response, 400, rpcError(id, found?.code ?? parseError, why));
+        sendRpc(exchange.response, 400, jsonRpcError(id, found?.code ?? parseErrorCode, why));
       } else await serve(await peerOf(exchange.caller), { ...exchange, body: null });
     },
     close: async () => {
@@ -113,15 +117,18 @@ async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): P
   const { version } = options;
   const root = (): Promise<string> => Promise.resolve(options.root);
   const client = await options.clientFor(caller);
-  const sessions = conversation({ client, root, name: `mcp ${caller.actor}` });
+  const sessions = createConversation({ client, root, name: `mcp ${caller.actor}` });
   const calls = new OpenCalls(options.undelivered(caller));
-  const given = new GivenKeys();
+  const given = new ClientCallKeys();
   // What one caller was given to keep is refused from another.
   const bound = createHash('sha256').update(key).update(caller.actor).digest();
-  const codec = createRequestStateCodec<Asked>({ key: bound, ttlSeconds: stateSeconds });
+  const codec = createRequestStateCodec<ApprovalRequestState>({
+    key: bound,
+    ttlSeconds: stateSeconds,
+  });
   const factory = ({ requestInfo }: McpRequestContext): Server => {
     const header = requestInfo?.headers.get('idempotency-key') ?? null;
-    return mcpServer({
+    return createMcpServer({
       client,
       root,
       sessions,
@@ -176,7 +183,7 @@ async function serve(peer: Peer, exchange: ReadExchange): Promise<void> {
   const isModern = request.headers['mcp-protocol-version'] === modern;
   // A connection ends after its last answer, too: then nothing was missed.
   const gone = (): void =>
-    response.writableFinished ? attempt?.delivered() : attempt?.left(isModern);
+    response.writableFinished ? attempt?.delivered() : attempt?.disconnected(isModern);
   signal.addEventListener('abort', gone, { once: true });
   if (signal.aborted) gone();
   try {
@@ -200,7 +207,7 @@ async function serve(peer: Peer, exchange: ReadExchange): Promise<void> {
 }
 
 /** A call that may be made again; a cancellation of one is heard here, for nothing else lasts. */
-function attemptOf(calls: OpenCalls, body: JsonObject | null): Attempt | null {
+function attemptOf(calls: OpenCalls, body: JsonObject | null): CallAttempt | null {
   const params = body?.['params'];
   if (typeof params !== 'object' || params === null) return null;
   if (body?.['method'] === 'notifications/cancelled') {

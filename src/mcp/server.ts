@@ -21,18 +21,18 @@ import { TrlError } from '../errors.ts';
 import {
   builtinTools,
   callTool,
-  decideFor,
-  failedResult,
+  submitApprovalDecision,
+  toFailedResult,
   listTools,
-  takesAnswers,
+  acceptsUnprovenAnswers,
 } from '../tools/index.ts';
 import type { Conversation, Tool, ToolContext, ToolResult } from '../tools/index.ts';
-import { answerIn, askingResult, showsForms } from './approving.ts';
-import type { Answer, Asked } from './approving.ts';
-import { isOffered } from './tool-sets.ts';
+import { readFormAnswer, approvalFormResult, supportsForms } from './approval-form.ts';
+import type { ApprovalFormAnswer, ApprovalRequestState } from './approval-form.ts';
+import { isInToolSet } from './tool-sets.ts';
 import type { ToolSet } from './tool-sets.ts';
 
-export interface McpOptions {
+export interface McpServerOptions {
   /** Calls as the one who is served. */
   readonly client: Client;
   /**
@@ -49,17 +49,17 @@ export interface McpOptions {
   /** Whether the caller may decide about what it asked itself. */
   readonly mayDecide: boolean;
   /** Seals what passes through the client between a question and its answer. */
-  readonly codec: RequestStateCodec<Asked>;
-  /** What names the call for good, where something does: see {@link CallNaming}. */
-  readonly keyOf: CallNaming;
+  readonly codec: RequestStateCodec<ApprovalRequestState>;
+  /** What names the call for good, where something does: see {@link CallKeyResolver}. */
+  readonly keyOf: CallKeyResolver;
   /** Told of what was listed; with it the server says that it tells of changes. */
-  readonly listed?: (tools: readonly Tool[]) => void;
+  readonly onListed?: (tools: readonly Tool[]) => void;
   /** What else ends a call besides its connection; `null`: nothing does. */
   readonly signalOf?: (id: string | number, digest: string) => AbortSignal | null;
 }
 
 /** A key for a call: equal calls of equal keys run once. `null`: nothing stable names it. */
-export type CallNaming = (call: {
+export type CallKeyResolver = (call: {
   readonly id: string | number;
   /** SHA-256 of the tool's name and arguments. */
   readonly digest: string;
@@ -89,20 +89,20 @@ const instructions =
   'the project. An answer with status "waiting" needs a person: tell them, then call again with ' +
   'equal arguments. Secrets are named, never shown.';
 
-export function mcpServer(options: McpOptions): Server {
+export function createMcpServer(options: McpServerOptions): Server {
   const server = new Server(
     { name: 'trl', title: 'Terminal Runtime Layer', version: options.version },
     {
-      capabilities: { tools: options.listed === undefined ? {} : { listChanged: true } },
+      capabilities: { tools: options.onListed === undefined ? {} : { listChanged: true } },
       instructions,
       requestState: { verify: (state, ctx) => options.codec.verify(state, ctx) },
     },
   );
   server.setRequestHandler('tools/list', async () => {
     const { client, tools: set = 'all' } = options;
-    const tools = (await listTools(client)).filter(({ name }) => isOffered(set, name));
-    options.listed?.(tools);
-    return { tools: tools.map(listedTool) };
+    const tools = (await listTools(client)).filter(({ name }) => isInToolSet(set, name));
+    options.onListed?.(tools);
+    return { tools: tools.map(toListedTool) };
   });
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: args = {} } = params;
@@ -110,12 +110,12 @@ export function mcpServer(options: McpOptions): Server {
     const { envelope } = ctx.mcpReq;
     const said: unknown = envelope && Reflect.get(envelope, CLIENT_CAPABILITIES_META_KEY);
     const capabilities = said ?? server.getClientCapabilities();
-    return answer(options, { name, args, ctx, asks: showsForms(capabilities) });
+    return answer(options, { name, args, ctx, asks: supportsForms(capabilities) });
   });
   return server;
 }
 
-export const listedTool = (tool: Tool): ListedTool => ({
+export const toListedTool = (tool: Tool): ListedTool => ({
   name: tool.name,
   title: tool.title,
   description: tool.description,
@@ -133,41 +133,41 @@ interface Call {
 }
 
 async function answer(
-  options: McpOptions,
+  options: McpServerOptions,
   call: Call,
 ): Promise<CallToolResult | InputRequiredResult> {
   const { client, codec, tools: set = 'all' } = options;
   const { name, args, ctx } = call;
   const digest = callDigest(name, args);
-  if (!isOffered(set, name)) {
+  if (!isInToolSet(set, name)) {
     const message = `Cannot call ${name}: this server offers the general tools alone`;
-    return toolResult(failedResult(new TrlError('INVALID_PARAMS', message)));
+    return toCallToolResult(toFailedResult(new TrlError('INVALID_PARAMS', message)));
   }
   try {
-    const before = ctx.mcpReq.requestState<Asked>();
+    const before = ctx.mcpReq.requestState<ApprovalRequestState>();
     // State of another call says nothing of this one.
     const asked = before?.call === digest ? before : undefined;
     const none = { decision: 'later' } as const;
-    const said = asked === undefined ? none : answerIn(ctx.mcpReq.inputResponses);
+    const said = asked === undefined ? none : readFormAnswer(ctx.mcpReq.inputResponses);
     if (asked !== undefined) await follow(client, asked, said);
     const result = await called(options, call, { digest, asked, isDone: said.decision === 'done' });
     const { approval } = result;
     // A form that was closed is not shown again at once: the answer says what waits.
     const asks = approval !== undefined && call.asks && approval.approval_id !== asked?.approval_id;
-    if (!asks) return toolResult(result);
-    const decides = options.mayDecide && (await takesAnswers(client));
+    if (!asks) return toCallToolResult(result);
+    const decides = options.mayDecide && (await acceptsUnprovenAnswers(client));
     const { approval_id, exec_id } = approval;
     const state = { approval_id, exec_id, digest: approval.digest, call: digest, decides };
-    return askingResult(approval, decides, await codec.mint(state, ctx));
+    return approvalFormResult(approval, decides, await codec.mint(state, ctx));
   } catch (error) {
     if (ctx.mcpReq.signal.aborted) throw error;
-    return toolResult(failedResult(error));
+    return toCallToolResult(toFailedResult(error));
   }
 }
 
 interface Round {
   readonly digest: string;
-  readonly asked: Asked | undefined;
+  readonly asked: ApprovalRequestState | undefined;
   /** Whether a person says that they have decided elsewhere. */
   readonly isDone: boolean;
 }
@@ -176,28 +176,32 @@ interface Round {
  * Calls the tool in the session that the conversation had last. Where that one turns out to have
  * ended nothing was begun, and the call is made once more, in its successor and by a key of that.
  */
-async function called(options: McpOptions, call: Call, round: Round): Promise<ToolResult> {
+async function called(options: McpServerOptions, call: Call, round: Round): Promise<ToolResult> {
   const { sessions } = options;
   const attempt = async (own: Conversation): Promise<ToolResult> => {
     const found = await contextOf(options, call, { ...round, sessions: own });
     const context = round.isDone ? { ...found, approvalWaitMs: doneMs } : found;
     return callTool(context, call.name, call.args);
   };
-  const result = await attempt({ ...sessions, session: () => sessions.likely() });
+  const result = await attempt({ ...sessions, session: () => sessions.cachedSession() });
   const isGone = result.error?.code === 'SESSION_NOT_FOUND' && !('session_id' in call.args);
   return isGone ? attempt(sessions) : result;
 }
 
 /** What a person said of a question: it is decided, or, where it cannot be here, withdrawn. */
-async function follow(client: Client, asked: Asked, said: Answer): Promise<void> {
+async function follow(
+  client: Client,
+  asked: ApprovalRequestState,
+  said: ApprovalFormAnswer,
+): Promise<void> {
   const { decision } = said;
   if (decision === 'later' || decision === 'done') return;
-  if (asked.decides) await decideFor(client, asked, { ...said, decision });
+  if (asked.decides) await submitApprovalDecision(client, asked, { ...said, decision });
   else if (decision === 'deny') await client.cancel({ exec_id: asked.exec_id });
 }
 
 async function contextOf(
-  options: McpOptions,
+  options: McpServerOptions,
   { name, ctx, asks }: Call,
   of: Pick<Round, 'digest' | 'asked'> & { readonly sessions: Conversation },
 ): Promise<ToolContext> {
@@ -250,7 +254,7 @@ function progressOf({ mcpReq }: ServerContext): ToolContext['progress'] {
   };
 }
 
-export function toolResult({ text, data, error }: ToolResult): CallToolResult {
+export function toCallToolResult({ text, data, error }: ToolResult): CallToolResult {
   return {
     content: [{ type: 'text', text }],
     structuredContent: { ...data },

@@ -10,17 +10,17 @@ import type { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { CacheTool } from '../caches.ts';
 import type { Client, SessionId } from '../client/index.ts';
-import { conversation } from '../tools/index.ts';
+import { createConversation } from '../tools/index.ts';
 import type { Conversation } from '../tools/index.ts';
 import { policyProfiles, type PolicyProfile } from '../command.ts';
-import type { Asked } from './approving.ts';
-import { GivenKeys } from './call-keys.ts';
-import { ListChanges } from './list-changes.ts';
-import { mcpServer } from './server.ts';
+import type { ApprovalRequestState } from './approval-form.ts';
+import { ClientCallKeys } from './call-keys.ts';
+import { ToolListWatcher } from './tool-list-watcher.ts';
+import { createMcpServer } from './server.ts';
 import type { ToolSet } from './tool-sets.ts';
-import { Wire } from './wire.ts';
+import { StdioTransport } from './stdio-transport.ts';
 
-export interface StdioOptions {
+export interface McpStdioOptions {
   /** Connected to the runtime; the caller closes it. */
   readonly client: Client;
   /**
@@ -53,7 +53,7 @@ const rootsMs = 10_000;
  * crash the next server of the same parent finds the default one again, and a call that is made
  * again attaches to what runs.
  */
-export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
+export async function serveMcpOnStdio(options: McpStdioOptions): Promise<void> {
   const { client, tools = 'all', shareCache, version, signal } = options;
   const parent = process.ppid;
   // A program that works in several projects starts a server in each.
@@ -66,17 +66,17 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   const policy = stricter(options.policy, tools === 'strict' ? 'guarded' : 'auto');
   const ofSessions = { policy, ...(shareCache === undefined ? {} : { shareCache }) };
   const kept = keeping(
-    conversation({ client, root, name, ...ofSessions, endsWithClient: true, isAlone: true }),
+    createConversation({ client, root, name, ...ofSessions, endsWithClient: true, isAlone: true }),
   );
-  const codec = createRequestStateCodec<Asked>({
+  const codec = createRequestStateCodec<ApprovalRequestState>({
     key: randomBytes(32),
     ttlSeconds: stateSeconds,
   });
   const { sessions } = kept;
-  const given = new GivenKeys();
-  using changes = new ListChanges(client, async () => current?.sendToolListChanged());
+  const given = new ClientCallKeys();
+  using changes = new ToolListWatcher(client, async () => current?.sendToolListChanged());
   const server = () => {
-    const made = mcpServer({
+    const made = createMcpServer({
       client,
       root,
       sessions,
@@ -92,13 +92,13 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
         const session = await own.session().catch(() => '');
         return sha256(`${name}\n${session}\n${scope}\n${digest}`);
       },
-      listed: (tools) => changes.listed(tools),
+      onListed: (tools) => changes.recordListed(tools),
     });
     current = made;
     return made;
   };
   const ended = Promise.withResolvers<void>();
-  const transport = new Wire(process.stdin, process.stdout, () => ended.resolve());
+  const transport = new StdioTransport(process.stdin, process.stdout, () => ended.resolve());
   const handle = serveStdio(server, {
     transport,
     onerror: (error) => process.stderr.write(`trl mcp: ${error.message}\n`),
@@ -125,7 +125,7 @@ const stricter = (asked: PolicyProfile = 'trusted', usual: PolicyProfile): Polic
 
 /** Found once; where there is none, looked for again by the next call. */
 function rootOf(
-  given: StdioOptions['root'],
+  given: McpStdioOptions['root'],
   open: () => Promise<readonly string[]>,
 ): () => Promise<string> {
   let found = typeof given === 'string' ? given : null;
@@ -157,11 +157,11 @@ function keeping(inner: Conversation): {
   return {
     sessions: {
       session: () => note(inner.session()),
-      likely: () => note(inner.likely()),
-      open: () => note(inner.open()),
-      online: () => note(inner.online()),
+      cachedSession: () => note(inner.cachedSession()),
+      newSession: () => note(inner.newSession()),
+      networkSession: () => note(inner.networkSession()),
       ...(inner.mayUse === undefined ? {} : { mayUse: inner.mayUse }),
-      parked: inner.parked,
+      queuedExecutions: inner.queuedExecutions,
       ...(inner.files === undefined ? {} : { files: inner.files }),
       ...(inner.background === undefined ? {} : { background: inner.background }),
     },

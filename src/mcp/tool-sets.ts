@@ -10,5 +10,5 @@ export type ToolSet = (typeof toolSets)[number];
 /** They pass `guarded` in every set. */
 const strict: ReadonlySet<string> = new Set(['terminal_exec', 'python_rpc']);
 
-export const isOffered = (set: ToolSet, name: string): boolean =>
+export const isInToolSet = (set: ToolSet, name: string): boolean =>
   set !== 'general' || !strict.has(name);

@@ -1,34 +1,34 @@
 /** What a shell script would do, as far as its text tells. Pure: no file is looked at. */
-import type { Analysis, Finding } from './analysis.ts';
+import type { Analysis, CommandFinding } from './analysis.ts';
 import type { ShellDialect } from '../command.ts';
-import { allowPlain } from './shell/allow.ts';
-import { classifyScript, openFound } from './shell/classify.ts';
-import { isUnread, unread } from './shell/mentions.ts';
-import { openBudget } from './syntax/budget.ts';
-import { readScript } from './syntax/read.ts';
-import type { Problem, Script } from './syntax/script.ts';
-import { analyseWindows, judgeForeign } from './windows/analyse.ts';
-import { problemWhy } from './shell/problems.ts';
-import { runsDownload } from './shell/reasons.ts';
+import { allowPlainCommand } from './shell/allow.ts';
+import { classifyScript, createAnalysisState } from './shell/classify.ts';
+import { isUnreadCode, unreadTextReason } from './shell/mentions.ts';
+import { createAnalysisBudget } from './syntax/budget.ts';
+import { readShellScript } from './syntax/read.ts';
+import type { SyntaxProblem, ShellScript } from './syntax/script.ts';
+import { analyseWindows, judgeWindowsShellStart } from './windows/analyse.ts';
+import { explainSyntaxProblem } from './shell/syntax-problem-text.ts';
+import { downloadedScriptReason } from './shell/reasons.ts';
 
 /**
  * Reads `text` as a script of the dialect: every command at any depth, held against the knowledge
  * base. Never throws. What is not understood is a finding of bound `ask`.
  */
 export function analyseShell(text: string, dialect: ShellDialect): Analysis {
-  const budget = openBudget();
-  const script = readScript(text, budget);
-  const found = openFound(budget, judgeForeign);
+  const budget = createAnalysisBudget();
+  const script = readShellScript(text, budget);
+  const found = createAnalysisState(budget, judgeWindowsShellStart);
   classifyScript({ found, script, source: text, carrier: null, via: [] });
   found.findings.push(...script.problems.map((problem) => asFinding(problem)));
   if (runsForeign(text, script)) found.findings.push(foreignDownload(text));
   const { open } = found.mentions;
-  if (found.findings.some(({ code }) => isUnread(code))) open.add(unread);
+  if (found.findings.some(({ code }) => isUnreadCode(code))) open.add(unreadTextReason);
   const clear = found.findings.length === 0 && script.plain !== null;
   const argv = clear ? script.plain.words.map(({ value }) => value ?? '') : null;
   // zsh replaces a word `=name` by a path.
   const other = dialect === 'zsh' && argv?.some((word) => word.startsWith('=')) === true;
-  const allowed = argv === null || other ? null : allowPlain(argv);
+  const allowed = argv === null || other ? null : allowPlainCommand(argv);
   const analysis = {
     findings: found.findings,
     allowed,
@@ -44,7 +44,7 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
  * Whether a text that no shell of ours can read is PowerShell that runs what it downloads: `iex
  * (iwr https://…)`. It would fail, and whoever wrote it meant it.
  */
-function runsForeign(text: string, { problems }: Script): boolean {
+function runsForeign(text: string, { problems }: ShellScript): boolean {
   if (!/\b(?:iex|invoke-expression)\b/i.test(text) || !downloads.test(text)) return false;
   if (!problems.some(({ code }) => code === 'unparseable')) return false;
   const { findings } = analyseWindows(text, 'powershell');
@@ -53,22 +53,27 @@ function runsForeign(text: string, { problems }: Script): boolean {
 
 const downloads = /\b(?:iwr|irm|invoke-(?:webrequest|restmethod)|curl|wget|download\w+)\b|https?:/i;
 
-function foreignDownload(text: string): Finding {
+function foreignDownload(text: string): CommandFinding {
   const span = [0, text.length] as const;
-  return { ...runsDownload, span, via: ['powershell'], evidence: text.slice(0, evidenceMax) };
+  return {
+    ...downloadedScriptReason,
+    span,
+    via: ['powershell'],
+    evidence: text.slice(0, evidenceMax),
+  };
 }
 
 const evidenceMax = 200;
 
-const scripts = new WeakMap<Analysis, Script>();
+const scripts = new WeakMap<Analysis, ShellScript>();
 
 /** The script that an analysis has read: whoever looks at the same text needs not read it again. */
-export function scriptOf(analysis: Analysis): Script | null {
+export function scriptOf(analysis: Analysis): ShellScript | null {
   return scripts.get(analysis) ?? null;
 }
 
-function asFinding({ code, span, evidence }: Problem): Finding {
+function asFinding({ code, span, evidence }: SyntaxProblem): CommandFinding {
   const dotted = code.includes('.') ? code : `shell.${code}`;
-  const why = problemWhy(code);
+  const why = explainSyntaxProblem(code);
   return { code: dotted, bound: 'ask', span, via: [], evidence, why, instead: null };
 }

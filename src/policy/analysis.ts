@@ -1,10 +1,10 @@
 /** What an analysis of command text finds out: the words that every dialect and the rules share. */
 
 /** UTF-16 offsets `[from, to)` in the text as it was given. */
-export type Span = readonly [number, number];
+export type SourceSpan = readonly [number, number];
 
 /** How strict a finding is: it is a lower bound of the decision, and nothing lowers it. */
-export type Bound = 'ask' | 'block';
+export type MinimumDecision = 'ask' | 'block';
 
 /**
  * Of a file with keys that no sandbox shows (`~/.ssh/id_rsa`): `auto` lifts the block
@@ -16,11 +16,11 @@ export const hiddenSecretCode = 'secrets.hidden';
 export const secretVariableCode = 'secrets.variable';
 
 /** One reason why a command is not simply allowed. */
-export interface Finding {
+export interface CommandFinding {
   /** Stable and dotted, class first: `fs.rm-rf`, `shell.dynamic`, `limit.nesting`. */
   readonly code: string;
-  readonly bound: Bound;
-  readonly span: Span;
+  readonly bound: MinimumDecision;
+  readonly span: SourceSpan;
   /** Through which wrappers it was reached, outermost first: `['timeout', 'bash -c']`. */
   readonly via: readonly string[];
   /** What was found, decoded: `rm -rf build`. Never a variable's value. */
@@ -36,13 +36,13 @@ export interface Finding {
 }
 
 /** The single plain command that an allow rule accepted, and how it may be run. */
-export interface Allowed {
+export interface AllowedCommand {
   /** Id of the allow rule: `git.status`. */
   readonly rule: string;
   /** The words as they were analysed. */
   readonly argv: readonly string[];
   /** What is started in place of a shell: `argv[0]` is still a name, resolved later as a fact. */
-  readonly run: Hardened;
+  readonly run: HardenedCommand;
   /** Operands that are files: each must lie inside the workspace and be no secret file. */
   readonly files: readonly string[];
   /** The script of `package.json` that would run, or `null`. Then full assurance is needed. */
@@ -51,7 +51,7 @@ export interface Allowed {
   readonly runsRepositoryCode: boolean;
 }
 
-export interface Hardened {
+export interface HardenedCommand {
   readonly argv: readonly string[];
   /** Variables taken away before it starts; a name ending in `*` stands for all that start so. */
   readonly unset: readonly string[];
@@ -59,14 +59,14 @@ export interface Hardened {
 }
 
 /** A thing whose content decides what a command does, by the name that the command uses. */
-export interface Named {
+export interface ContentReference {
   readonly role: 'executable' | 'script' | 'package-script';
   /** `npm`, `./build.sh`, `scripts/x.py`; for a package script its name in `package.json`. */
   readonly name: string;
 }
 
 /** What a text says that may name files: what a person's yes to it has to bind. */
-export interface Mentions {
+export interface FileMentions {
   /** Words, and texts that hold some: which of them name a file is not known. */
   readonly words: ReadonlySet<string>;
   /** Patterns of the shell. */
@@ -87,11 +87,11 @@ export interface Mentions {
 
 /** The outcome for one text. With no finding and no `allowed` the decision is `ask`. */
 export interface Analysis {
-  readonly findings: readonly Finding[];
-  readonly allowed: Allowed | null;
-  readonly named: readonly Named[];
+  readonly findings: readonly CommandFinding[];
+  readonly allowed: AllowedCommand | null;
+  readonly named: readonly ContentReference[];
   /** Absent: nobody read the text for them. */
-  readonly mentions?: Mentions;
+  readonly mentions?: FileMentions;
   /** Number of commands found at any depth. */
   readonly commands: number;
 }

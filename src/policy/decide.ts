@@ -1,20 +1,25 @@
 /** Which verdict a command gets. Pure: text was analysed and facts gathered before. */
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
-import { isInjectionName } from '../names.ts';
-import { hiddenSecretCode, secretVariableCode, type Analysis, type Finding } from './analysis.ts';
-import { isNamed, type Facts } from './facts.ts';
-import type { BaseName } from './policy.ts';
-import { permit, plainRule } from './verdict.ts';
+import { isInjectionName } from '../variable-names.ts';
+import {
+  hiddenSecretCode,
+  secretVariableCode,
+  type Analysis,
+  type CommandFinding,
+} from './analysis.ts';
+import { isNameListed, type Facts } from './facts.ts';
+import type { PolicyBaseName } from './policy.ts';
+import { allowVerdict, wholeCommandRule } from './verdict.ts';
 
 /** What a decision needs to know of a policy, for one caller. */
-export interface Deciding {
+export interface DecidingPolicy {
   readonly name: string;
   readonly version: string;
-  readonly base: BaseName;
+  readonly base: PolicyBaseName;
 }
 
 /** How far the plan reaches: what would hold the command, and what it was granted beyond that. */
-export interface Reach {
+export interface Exposure {
   readonly sandbox: SandboxKind;
   readonly level: Assurance['level'];
   /** Whether the paths that no command may write are all held. */
@@ -25,11 +30,11 @@ export interface Reach {
   /** Whether what a command does to the workspace can be undone. */
   readonly undo: boolean;
   /** Grants beyond the workspace, one clause each: `may write "/srv/data"`. */
-  readonly beyond: readonly string[];
+  readonly extraGrants: readonly string[];
 }
 
 /** A variable that a call, its session or a person asked for by name. */
-export interface RequestedName {
+export interface RequestedVariable {
   readonly name: string;
   /** Whether a source of secrets has it, rather than the runtime's environment. */
   readonly isSecret: boolean;
@@ -38,25 +43,28 @@ export interface RequestedName {
 }
 
 /** What is known of one command. */
-export interface Known {
+export interface DecisionInput {
   readonly analysis: Analysis;
   /** `null`: nothing could be looked up, the text stands alone. */
   readonly facts: Facts | null;
-  readonly reach: Reach | null;
+  readonly exposure: Exposure | null;
   /** Names of the variables that the caller set for this command. */
   readonly variables: readonly string[];
   /** Names that the session's caller set for all its commands. Default: none. */
   readonly carried?: readonly string[];
   /** Variables that were asked for by name. Default: none. */
-  readonly requested?: readonly RequestedName[];
+  readonly requested?: readonly RequestedVariable[];
   /** Values that its output would show although they look like secrets. Default: none. */
   readonly reveal?: readonly string[];
 }
 
 /** The strictest finding decides; nothing that is found later can make a verdict milder. */
-export function decide(policy: Deciding, known: Known): Verdict {
+export function decideCommand(policy: DecidingPolicy, known: DecisionInput): Verdict {
   if (policy.base === 'trusted') {
-    return withPolicy(policy, permit('trusted', 'everything may run in the sandbox asked for'));
+    return withPolicy(
+      policy,
+      allowVerdict('trusted', 'everything may run in the sandbox asked for'),
+    );
   }
   const found = [...known.analysis.findings, ...(known.facts?.findings ?? [])];
   const blocks = found.filter(
@@ -87,8 +95,8 @@ const contained: ReadonlySet<string> = new Set([
 
 /** Whether a block of the text does not hold for this command in its sandbox. */
 function isLifted(
-  { code, variables, isNeverMeant = false }: Finding,
-  { reach, requested = [] }: Known,
+  { code, variables, isNeverMeant = false }: CommandFinding,
+  { exposure: reach, requested = [] }: DecisionInput,
 ): boolean {
   if (contained.has(code)) {
     return !isNeverMeant && (reach === null || (reach.undo && staysInside(reach)));
@@ -101,24 +109,28 @@ function isLifted(
 }
 
 /** Whether nothing but the network leads out of the sandbox. */
-function staysInside(reach: Reach | null): boolean {
-  return reach !== null && reachesBeyond({ ...reach, network: 'off' }).length === 0;
+function staysInside(reach: Exposure | null): boolean {
+  return reach !== null && exposureRules({ ...reach, network: 'off' }).length === 0;
 }
 
 /** Whether the keys of the home directory are certain to be absent from the sandbox. */
-function holdsKeys(reach: Reach | null): boolean {
-  return reach !== null && reach.keysHidden && reachesBeyond(reach).length === 0;
+function holdsKeys(reach: Exposure | null): boolean {
+  return reach !== null && reach.keysHidden && exposureRules(reach).length === 0;
 }
 
 /** `auto`: the sandbox holds what stays inside it; a person answers for what reaches beyond. */
-function unlessBeyond(policy: Deciding, known: Known, found: readonly Finding[]): Verdict {
-  const { reach } = known;
+function unlessBeyond(
+  policy: DecidingPolicy,
+  known: DecisionInput,
+  found: readonly CommandFinding[],
+): Verdict {
+  const { exposure: reach } = known;
   if (reach === null) {
     const rule = allowing('auto.contained', 'is not asked while it stays inside its sandbox');
     const note = 'Text alone: what the plan reaches is known when it is run';
     return { ...verdictOf(policy, 'allow', [rule]), notes: [note] };
   }
-  const beyond = reachesBeyond(reach);
+  const beyond = exposureRules(reach);
   if (beyond.length > 0) return verdictOf(policy, 'ask', beyond);
   if (!reach.undo) {
     const verdict = listed(policy, known, found);
@@ -131,7 +143,11 @@ function unlessBeyond(policy: Deciding, known: Known, found: readonly Finding[])
 }
 
 /** `guarded`: one plain command from the list, run as it was analysed; all else is asked. */
-function listed(policy: Deciding, known: Known, found: readonly Finding[]): Verdict {
+function listed(
+  policy: DecidingPolicy,
+  known: DecisionInput,
+  found: readonly CommandFinding[],
+): Verdict {
   const { allowed } = known.analysis;
   const asks = found.map(ruleOf);
   if (allowed === null || asks.length > 0) {
@@ -143,8 +159,8 @@ function listed(policy: Deciding, known: Known, found: readonly Finding[]): Verd
     const rules = changed.map((name) => asking('env.program', `the variable ${name} changes it`));
     return verdictOf(policy, 'ask', rules);
   }
-  if (allowed.runsRepositoryCode && known.reach !== null) {
-    const beyond = reachesBeyond(known.reach);
+  if (allowed.runsRepositoryCode && known.exposure !== null) {
+    const beyond = exposureRules(known.exposure);
     if (beyond.length > 0) return verdictOf(policy, 'ask', beyond);
   }
   const script = known.facts?.script ?? null;
@@ -162,7 +178,7 @@ function listed(policy: Deciding, known: Known, found: readonly Finding[]): Verd
 
 /** Whether a variable can make a listed program do something else. */
 const changesProgram = (name: string, unset: readonly string[]): boolean =>
-  name === 'PATH' || isInjectionName(name) || isNamed(name, unset);
+  name === 'PATH' || isInjectionName(name) || isNameListed(name, unset);
 
 /** `locked`: nobody is asked. */
 function onlyListed(verdict: Verdict): Verdict {
@@ -172,8 +188,8 @@ function onlyListed(verdict: Verdict): Verdict {
 }
 
 /** One rule for each thing that reaches beyond a sandbox of full assurance; empty: none does. */
-export function reachesBeyond(reach: Reach): DecidingRule[] {
-  const { sandbox, level, network, protectedPaths, beyond } = reach;
+export function exposureRules(reach: Exposure): DecidingRule[] {
+  const { sandbox, level, network, protectedPaths, extraGrants: beyond } = reach;
   const found: DecidingRule[] = [];
   if (sandbox === 'none') found.push(asking('reach.sandbox', 'would run without a sandbox'));
   else if (level !== 'full') {
@@ -186,15 +202,16 @@ export function reachesBeyond(reach: Reach): DecidingRule[] {
   return found;
 }
 
-function ruleOf({ code, bound, why, span, via, evidence, instead }: Finding): DecidingRule {
+function ruleOf({ code, bound, why, span, via, evidence, instead }: CommandFinding): DecidingRule {
   return { id: code, decision: bound, reason: why, span, via, evidence, instead };
 }
 
-const asking = (id: string, reason: string): DecidingRule => plainRule(id, 'ask', reason);
-const allowing = (id: string, reason: string): DecidingRule => plainRule(id, 'allow', reason);
+const asking = (id: string, reason: string): DecidingRule => wholeCommandRule(id, 'ask', reason);
+const allowing = (id: string, reason: string): DecidingRule =>
+  wholeCommandRule(id, 'allow', reason);
 
 function verdictOf(
-  policy: Deciding,
+  policy: DecidingPolicy,
   decision: Verdict['decision'],
   rules: readonly DecidingRule[],
 ): Verdict {
@@ -202,7 +219,7 @@ function verdictOf(
   return { decision, rules, policy: { name, version }, runs: null, notes: [] };
 }
 
-const withPolicy = ({ name, version }: Deciding, verdict: Verdict): Verdict => ({
+const withPolicy = ({ name, version }: DecidingPolicy, verdict: Verdict): Verdict => ({
   ...verdict,
   policy: { name, version },
 });

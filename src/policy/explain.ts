@@ -3,11 +3,11 @@
  * package scripts are known, and the verdict says so.
  */
 import { judgedShells, type Caller, type JudgedShell, type Verdict } from '../command.ts';
-import { judgeFor, type Judge, type Reading } from './judge.ts';
+import { createPolicyJudge, type PolicyJudge, type ParsedCommand } from './judge.ts';
 import type { Policy } from './policy.ts';
 
 /** Also by the names that the programs have: `sh`, `pwsh`; `null`: none that is known. */
-export function shellNamed(name: string): JudgedShell | null {
+export function findJudgedShell(name: string): JudgedShell | null {
   const meant = programNames.get(name) ?? name;
   return judgedShells.find((known) => known === meant) ?? null;
 }
@@ -38,9 +38,9 @@ export async function explainText(
   text: string,
   caller: Caller | null = null,
 ): Promise<Verdict> {
-  const judge = judgeFor(policy, caller, null);
+  const judge = createPolicyJudge(policy, caller, null);
   const reading = await readingOf(judge, shell, text);
-  const known = { facts: null, reach: null, variables: [] };
+  const known = { facts: null, exposure: null, variables: [] };
   const verdict = judge.decide(reading, known);
   const hasUnits = shell !== 'powershell' && shell !== 'cmd';
   const hasRules = policy.layers.some(({ commands }) => commands.length > 0);
@@ -49,17 +49,21 @@ export async function explainText(
   return { ...verdict, notes: [...said, ...untried] };
 }
 
-async function readingOf(judge: Judge, shell: JudgedShell, text: string): Promise<Reading> {
-  const seen = { units: [], plain: null };
+async function readingOf(
+  judge: PolicyJudge,
+  shell: JudgedShell,
+  text: string,
+): Promise<ParsedCommand> {
+  const seen = { items: [], plain: null };
   switch (shell) {
     case 'bash':
     case 'posix':
     case 'zsh':
-      return judge.read(text, shell);
+      return judge.parse(text, shell);
     case 'powershell':
     case 'cmd':
-      return { analysis: (await windows()).analyseWindows(text, shell), seen };
+      return { analysis: (await windows()).analyseWindows(text, shell), invocations: seen };
     case 'python':
-      return judge.readScript(text);
+      return judge.parsePython(text);
   }
 }

@@ -16,14 +16,14 @@ import {
 import { open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ContentRole } from '../binding.ts';
-import type { Allowed, Analysis, Finding, Named } from './analysis.ts';
-import { gitFilters, type GitPlace } from './git-filters.ts';
-import { isInside } from './inside.ts';
-import { packageScript, type PackageScript } from './package-script.ts';
+import type { AllowedCommand, Analysis, CommandFinding, ContentReference } from './analysis.ts';
+import { findGitFilters, type GitLookupScope } from './git-filters.ts';
+import { isPathInside } from './path-containment.ts';
+import { findPackageScript, type PackageScript } from './package-script.ts';
 import { fileSecrecy } from './shell/secret.ts';
 
 /** Where the command would run. */
-export interface Place extends GitPlace {
+export interface LookupScope extends GitLookupScope {
   /** Real path of the workspace, or `null`: the session has no directory of the host. */
   readonly workspace: string | null;
   /** Absolute; inside the workspace, or private to the sandbox. */
@@ -35,7 +35,7 @@ export interface Place extends GitPlace {
 }
 
 /** Something that a command names and that decides what it does, as it is now. */
-export interface Content {
+export interface ContentFingerprint {
   readonly role: ContentRole;
   readonly name: string;
   /** Real path, or `null` where nothing was found. */
@@ -50,9 +50,9 @@ export interface Facts {
   /** Absolute path of what a plain command starts in place of a shell, or `null`. */
   readonly executable: string | null;
   readonly script: PackageScript | null;
-  readonly contents: readonly Content[];
+  readonly contents: readonly ContentFingerprint[];
   /** What the lookup found against the command. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly CommandFinding[];
   /** Filter drivers that the repository configures, when git would be started. */
   readonly gitFilters: readonly string[];
 }
@@ -61,13 +61,13 @@ export interface Facts {
 const hashedBytesMax = 16 * 1024 * 1024;
 
 /** Whether a name is in a list whose entries may end in `*`; as npm, without regard to case. */
-export const isNamed = (name: string, patterns: readonly string[]): boolean =>
+export const isNameListed = (name: string, patterns: readonly string[]): boolean =>
   patterns.some((pattern) => {
     const [wanted, given] = [pattern.toLowerCase(), name.toLowerCase()];
     return wanted.endsWith('*') ? given.startsWith(wanted.slice(0, -1)) : given === wanted;
   });
 
-const finding = (code: string, evidence: string, why: string): Finding => ({
+const finding = (code: string, evidence: string, why: string): CommandFinding => ({
   code,
   bound: 'ask',
   span: [0, 0],
@@ -85,18 +85,18 @@ const finding = (code: string, evidence: string, why: string): Finding => ({
 export async function gatherFacts(
   analysis: Analysis,
   plain: readonly string[] | null,
-  place: Place,
+  place: LookupScope,
 ): Promise<Facts> {
   const { allowed } = analysis;
   const [program] = allowed?.run.argv ?? plain ?? [];
   const executable = program === undefined ? null : findExecutable(program, place);
   const listed =
-    allowed?.packageScript == null ? null : await packageScript(allowed.packageScript, place);
+    allowed?.packageScript == null ? null : await findPackageScript(allowed.packageScript, place);
   const findings =
     allowed === null ? [] : await checkAllowed(allowed, place, { executable, script: listed });
   // One that is missing starts nothing.
   const script = listed === 'missing' ? null : listed;
-  const filters = allowed?.run.argv[0] === 'git' ? await gitFilters(place) : { names: [] };
+  const filters = allowed?.run.argv[0] === 'git' ? await findGitFilters(place) : { names: [] };
   if ('unknown' in filters) {
     findings.push(finding('facts.git-config', '.git/config', filters.unknown));
   }
@@ -113,8 +113,8 @@ export async function gatherFacts(
 /** The first file that a command would find otherwise than it was looked at. */
 function elsewhere(
   names: readonly (string | null | undefined)[],
-  allowed: Allowed | null,
-  { workspace, isElsewhere = () => false }: Place,
+  allowed: AllowedCommand | null,
+  { workspace, isElsewhere = () => false }: LookupScope,
 ): string | null {
   const git =
     allowed?.run.argv[0] === 'git' && workspace !== null ? `${workspace}/.git/config` : null;
@@ -122,12 +122,12 @@ function elsewhere(
 }
 
 async function checkAllowed(
-  allowed: Allowed,
-  place: Place,
+  allowed: AllowedCommand,
+  place: LookupScope,
   found: { readonly executable: string | null; readonly script: unknown },
-): Promise<Finding[]> {
+): Promise<CommandFinding[]> {
   const name = allowed.run.argv[0] ?? '';
-  const findings: Finding[] = [];
+  const findings: CommandFinding[] = [];
   if (found.executable === null) {
     findings.push(finding('facts.executable', name, 'is not found on the fixed PATH'));
   }
@@ -150,12 +150,15 @@ async function checkAllowed(
  * Why git may not be given this word, or `null`. In a repository it follows no link; where it takes
  * two words for plain files that it compares, it does, though not the last name of a path.
  */
-async function whyNotFollowed(word: string, { workspace, cwd }: Place): Promise<string | null> {
+async function whyNotFollowed(
+  word: string,
+  { workspace, cwd }: LookupScope,
+): Promise<string | null> {
   const lexical = path.resolve(cwd, word);
   const followed = /\/\.?$/.test(word) ? lexical : path.dirname(lexical);
   const real = await realpath(followed).catch(() => null);
   if (real === null || workspace === null) return null;
-  if (!isInside(real, workspace)) return 'leads out of the workspace';
+  if (!isPathInside(real, workspace)) return 'leads out of the workspace';
   const file = followed === lexical ? real : path.join(real, path.basename(lexical));
   return fileSecrecy(file) === null ? null : 'leads to a file that holds secrets';
 }
@@ -164,16 +167,16 @@ async function whyNotFollowed(word: string, { workspace, cwd }: Place): Promise<
 async function whyNotReadable(
   operand: string,
   program: string,
-  place: Place,
+  place: LookupScope,
 ): Promise<string | null> {
   const { workspace } = place;
   const lexical = path.resolve(place.cwd, operand);
-  if (workspace === null || !isInside(lexical, workspace)) return 'lies outside the workspace';
+  if (workspace === null || !isPathInside(lexical, workspace)) return 'lies outside the workspace';
   const real = await realpath(lexical).catch((error: unknown) => codeOf(error));
   // What is missing cannot be read either: the command says so itself.
   if (real === 'ENOENT') return null;
   if (!real.startsWith('/')) return `cannot be resolved (${real})`;
-  if (!isInside(real, workspace)) return 'leads out of the workspace';
+  if (!isPathInside(real, workspace)) return 'leads out of the workspace';
   if (fileSecrecy(real) !== null) return 'leads to a file that holds secrets';
   const found = await stat(real).catch(() => null);
   if (found === null) return 'cannot be looked at';
@@ -193,14 +196,14 @@ function codeOf(error: unknown): string {
  * count: what a command can write is not what was allowed. At once: through the thread pool each of
  * these looks costs twenty times as much, and a command waits for all of them.
  */
-function findExecutable(name: string, place: Place): string | null {
+function findExecutable(name: string, place: LookupScope): string | null {
   if (name === '' || name.includes('/')) return null;
   for (const directory of place.path.split(':')) {
     if (!path.isAbsolute(directory)) continue;
     const file = path.join(directory, name);
     const real = programAt(file);
     if (real === null) continue;
-    if (place.workspace !== null && isInside(real, place.workspace)) continue;
+    if (place.workspace !== null && isPathInside(real, place.workspace)) continue;
     if (statSync(real, { throwIfNoEntry: false })?.isFile() === true) return file;
   }
   return null;
@@ -216,10 +219,10 @@ function programAt(file: string): string | null {
   }
 }
 
-async function contentOf(named: Named, place: Place): Promise<Content> {
+async function contentOf(named: ContentReference, place: LookupScope): Promise<ContentFingerprint> {
   const { role, name } = named;
   if (role === 'package-script') {
-    const listed = await packageScript(name, place);
+    const listed = await findPackageScript(name, place);
     const script = listed === 'missing' ? null : listed;
     const sha256 = script === null ? null : script.sha256;
     return { role, name, path: script?.file ?? null, sha256 };
@@ -228,7 +231,7 @@ async function contentOf(named: Named, place: Place): Promise<Content> {
   const file = bare ? findExecutable(name, place) : path.resolve(place.cwd, name);
   const real = file === null ? null : bare ? programAt(file) : await realOf(file);
   if (real === null) return { role, name, path: null, sha256: null };
-  const isOwn = place.workspace !== null && isInside(real, place.workspace);
+  const isOwn = place.workspace !== null && isPathInside(real, place.workspace);
   const sha256 = bare && !isOwn ? systemIdentity(real) : await identity(real, isOwn);
   return { role, name, path: real, sha256 };
 }

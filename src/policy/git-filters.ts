@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isInside } from './inside.ts';
+import { isPathInside } from './path-containment.ts';
 
 /** One setting of a git configuration file: `section.key` in lower case, and the subsection. */
 export interface GitSetting {
@@ -14,7 +14,7 @@ export interface GitSetting {
   readonly value: string;
 }
 
-export interface GitPlace {
+export interface GitLookupScope {
   readonly workspace: string | null;
   readonly cwd: string;
   /** The settings of a file as git reads it; `null` where it cannot be read so. */
@@ -26,7 +26,7 @@ export type GitFilters = { readonly names: readonly string[] } | { readonly unkn
 
 const fileBytesMax = 1024 * 1024;
 
-export async function gitFilters(place: GitPlace): Promise<GitFilters> {
+export async function findGitFilters(place: GitLookupScope): Promise<GitFilters> {
   const { workspace } = place;
   if (workspace === null) return { names: [] };
   const directories = await gitDirectories(workspace, place.cwd);
@@ -44,7 +44,7 @@ export async function gitFilters(place: GitPlace): Promise<GitFilters> {
 
 async function settingsOf(
   file: string,
-  { workspace, parseGitConfig }: GitPlace,
+  { workspace, parseGitConfig }: GitLookupScope,
 ): Promise<GitFilters> {
   const text = await read(file, workspace);
   if (text === null) return { names: [] };
@@ -68,7 +68,7 @@ async function settingsOf(
 
 async function leadsInside(file: string, directory: string | null): Promise<boolean> {
   const real = await realpath(file).catch(() => null);
-  return real !== null && directory !== null && isInside(real, directory);
+  return real !== null && directory !== null && isPathInside(real, directory);
 }
 
 const extensions = new Set(
@@ -91,7 +91,7 @@ function isForeignFormat(name: string, value: string): boolean {
  */
 async function gitDirectories(workspace: string, cwd: string): Promise<string[] | null> {
   // What lies in a directory of the sandbox's own cannot be looked up.
-  if (!isInside(cwd, workspace)) return null;
+  if (!isPathInside(cwd, workspace)) return null;
   for (let at = cwd; ; at = path.dirname(at)) {
     const found = (await pointed(at)) ?? ((await isGitDirectory(at, at)) ? at : null);
     if (found !== null) return wholeRepository(found, workspace);
@@ -132,7 +132,7 @@ async function isGitDirectory(directory: string, common: string): Promise<boolea
 async function read(file: string, inside: string | null): Promise<string | null | undefined> {
   const real = await realpath(file).catch(() => null);
   if (real === null) return null;
-  if (inside !== null && !isInside(real, inside)) return null;
+  if (inside !== null && !isPathInside(real, inside)) return null;
   const flags = constants.O_RDONLY | constants.O_NONBLOCK;
   const handle = await open(real, flags).catch(() => null);
   if (handle === null) return undefined;

@@ -1,7 +1,7 @@
 /** Which knowledge of commands decides: part of the version of every policy. */
 import { createHash } from 'node:crypto';
-import { allowed } from './commands/data/allowed.ts';
-import { knowledge } from './commands/table.ts';
+import { allowRules } from './commands/data/allowed.ts';
+import { commandKnowledge } from './commands/table.ts';
 
 let version: string | null = null;
 
@@ -11,7 +11,7 @@ let version: string | null = null;
  */
 export function knowledgeVersion(): string {
   version ??= createHash('sha256')
-    .update(JSON.stringify([knowledge, allowed]))
+    .update(JSON.stringify([commandKnowledge, allowRules]))
     .digest('hex');
   return version;
 }

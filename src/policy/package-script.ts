@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import type { Place } from './facts.ts';
-import { isInside } from './inside.ts';
+import type { LookupScope } from './facts.ts';
+import { isPathInside } from './path-containment.ts';
 
 export interface PackageScript {
   /** The `package.json`. */
@@ -22,9 +22,9 @@ const packageBytesMax = 4 * 1024 * 1024;
  * `missing`: no package in the workspace has it, so npm starts nothing. `null`: that cannot be
  * known, since the package cannot be used or is another one for commands.
  */
-export async function packageScript(
+export async function findPackageScript(
   name: string,
-  place: Place,
+  place: LookupScope,
 ): Promise<PackageScript | 'missing' | null> {
   const found = await scriptOf(name, place);
   const { workspace, isElsewhere = () => false } = place;
@@ -33,7 +33,10 @@ export async function packageScript(
   return isOther ? null : found;
 }
 
-async function scriptOf(name: string, place: Place): Promise<PackageScript | 'missing' | null> {
+async function scriptOf(
+  name: string,
+  place: LookupScope,
+): Promise<PackageScript | 'missing' | null> {
   const found = await nearestPackage(place);
   if (found === null || found === 'missing') return found;
   const scripts: unknown = Reflect.get(found.json, 'scripts');
@@ -53,10 +56,10 @@ async function scriptOf(name: string, place: Place): Promise<PackageScript | 'mi
 
 /** npm takes the nearest directory upwards that holds one; never one above the workspace. */
 async function nearestPackage(
-  place: Place,
+  place: LookupScope,
 ): Promise<{ file: string; json: object } | 'missing' | null> {
   const { workspace } = place;
-  if (workspace === null || !isInside(place.cwd, workspace)) return null;
+  if (workspace === null || !isPathInside(place.cwd, workspace)) return null;
   for (const file of packagesAbove(place.cwd, workspace)) {
     const json = await readJson(file);
     if (json !== undefined) return typeof json === 'object' && json ? { file, json } : null;
@@ -66,7 +69,7 @@ async function nearestPackage(
 
 function packagesAbove(cwd: string, workspace: string): readonly string[] {
   const files: string[] = [];
-  for (let at = cwd; isInside(at, workspace); at = path.dirname(at)) {
+  for (let at = cwd; isPathInside(at, workspace); at = path.dirname(at)) {
     files.push(path.join(at, 'package.json'));
     if (at === '/') break;
   }

@@ -5,18 +5,18 @@
 import { createHash } from 'node:crypto';
 import { policyProfiles, type Caller, type PolicyProfile, type Role } from '../command.ts';
 import { limits, type LimitName } from '../limits.ts';
-import { joinPublication, type GivenPublication, type PublicationRules } from './publication.ts';
+import { joinPublication, type PublicationLayer, type PublicationRules } from './publication.ts';
 
 /** The shipped profiles, from loosest to strictest. */
-export const baseNames = policyProfiles;
-export type BaseName = PolicyProfile;
+export const policyBaseNames = policyProfiles;
+export type PolicyBaseName = PolicyProfile;
 
-export const isBaseName = (name: string): name is BaseName =>
-  baseNames.some((known) => known === name);
+export const isPolicyBaseName = (name: string): name is PolicyBaseName =>
+  policyBaseNames.some((known) => known === name);
 
 /** From loosest to strictest. */
-export const decisions = ['allow', 'ask', 'block'] as const;
-export type Decision = (typeof decisions)[number];
+export const policyDecisions = ['allow', 'ask', 'block'] as const;
+export type PolicyDecision = (typeof policyDecisions)[number];
 
 /** Network that a session may be given, from loosest to strictest. */
 export const networkModes = ['on', 'ask', 'off'] as const;
@@ -33,7 +33,7 @@ export type WordPattern =
 export interface CommandRule {
   /** `rule.deploys`, or by its place: `rule.user.3`. */
   readonly id: string;
-  readonly decision: Decision;
+  readonly decision: PolicyDecision;
   /** The whole argument list, `argv[0]` included. */
   readonly match: readonly WordPattern[];
   readonly reason: string;
@@ -45,37 +45,37 @@ export interface CallerRule {
   readonly actor: string | null;
   readonly kind: Caller['kind'] | null;
   readonly role: Role | null;
-  readonly base: BaseName;
+  readonly base: PolicyBaseName;
 }
 
 /** Patterns of names by what becomes of them: the strictest that fits decides. */
-export type GrantRules = Readonly<Record<Decision, readonly string[]>>;
+export type GrantRules = Readonly<Record<PolicyDecision, readonly string[]>>;
 
 /** What a layer says of variables that a command asks for by name. */
-export interface Grants {
+export interface VariableGrants {
   readonly secrets: GrantRules;
   /** Of the runtime's environment. */
   readonly environment: GrantRules;
 }
 
-export type LayerKind = 'profile' | 'user' | 'managed' | 'project';
+export type PolicyLayerKind = 'profile' | 'user' | 'managed' | 'project';
 
-export interface Layer {
+export interface PolicyLayer {
   /** The profile's name, or the path of the file. */
   readonly name: string;
-  readonly kind: LayerKind;
+  readonly kind: PolicyLayerKind;
   /** `null`: the layer says nothing about commands besides its rules. */
-  readonly base: BaseName | null;
+  readonly base: PolicyBaseName | null;
   readonly callers: readonly CallerRule[];
   readonly commands: readonly CommandRule[];
   /** Absent: it says nothing of them. */
-  readonly grants?: Grants;
+  readonly grants?: VariableGrants;
 }
 
 /** Maxima, in the units of `limits.ts`. */
 export type LimitMaxima = Readonly<Partial<Record<LimitName, number>>>;
 
-export interface Bounds {
+export interface PolicyBounds {
   readonly files: {
     /** What a session may be granted beyond its workspace: each list must hold a path. */
     readonly read: readonly (readonly string[])[];
@@ -100,34 +100,36 @@ export interface Bounds {
   readonly publication: PublicationRules;
 }
 
-export interface Policy extends Bounds {
+export interface Policy extends PolicyBounds {
   readonly name: string;
   /** SHA-256 (hex) of all that it consists of, and of the knowledge of commands. */
   readonly version: string;
   /** The strictest base of all layers, for callers that no rule names. */
-  readonly base: BaseName;
+  readonly base: PolicyBaseName;
   /** At least one; the first one has a base. */
-  readonly layers: readonly Layer[];
+  readonly layers: readonly PolicyLayer[];
 }
 
 /** What holds for questions where no file says otherwise. */
-export const approvalsDefault = {
+export const defaultApprovalBounds = {
   expiresMs: limits.approvalMs.default,
   sameUid: true,
   sessionScope: true,
-} as const satisfies Bounds['approvals'];
+} as const satisfies PolicyBounds['approvals'];
 
 /** What one layer says of the bounds; what it leaves out is up to the others. */
-export interface GivenBounds extends Partial<Omit<Bounds, 'approvals' | 'publication'>> {
-  readonly approvals?: Omit<Bounds['approvals'], 'expiresMs'> & {
+export interface PolicyLayerBounds extends Partial<
+  Omit<PolicyBounds, 'approvals' | 'publication'>
+> {
+  readonly approvals?: Omit<PolicyBounds['approvals'], 'expiresMs'> & {
     readonly expiresMs: number | null;
   };
-  readonly publication?: GivenPublication;
+  readonly publication?: PublicationLayer;
 }
 
-export const strictestBase = (found: readonly (BaseName | null)[]): BaseName | null =>
+export const strictestBase = (found: readonly (PolicyBaseName | null)[]): PolicyBaseName | null =>
   strictest(
-    baseNames,
+    policyBaseNames,
     found.filter((base) => base !== null),
   );
 
@@ -139,7 +141,7 @@ function strictest<T>(order: readonly T[], found: readonly T[]): T | null {
 }
 
 /** Which base a layer gives a caller: the strictest rule that names them, else the layer's own. */
-export function baseOf(layer: Layer, caller: Caller | null): BaseName | null {
+export function policyBaseFor(layer: PolicyLayer, caller: Caller | null): PolicyBaseName | null {
   const named = layer.callers.filter((rule) => caller !== null && names(rule, caller));
   return strictestBase(named.map(({ base }) => base)) ?? layer.base;
 }
@@ -153,7 +155,7 @@ function names(rule: CallerRule, caller: Caller): boolean {
 }
 
 /** Whether no command gets the variable of this name from the runtime. */
-export function isWithheld(policy: Pick<Policy, 'withhold'>, name: string): boolean {
+export function isWithheldByPolicy(policy: Pick<Policy, 'withhold'>, name: string): boolean {
   return policy.withhold.some((pattern) =>
     pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
   );
@@ -165,10 +167,10 @@ export function isWithheld(policy: Pick<Policy, 'withhold'>, name: string): bool
  *
  * @param knowledge version of the knowledge of commands, part of the policy's own
  */
-export function joinLayers(
+export function joinPolicyLayers(
   name: string,
-  layers: readonly Layer[],
-  bounds: readonly GivenBounds[],
+  layers: readonly PolicyLayer[],
+  bounds: readonly PolicyLayerBounds[],
   knowledge: string,
 ): Policy {
   const approvals = bounds.flatMap((one) => one.approvals ?? []);
@@ -189,14 +191,14 @@ export function joinLayers(
     approvals: {
       expiresMs: Math.min(
         ...expiries,
-        expiries.length === 0 ? approvalsDefault.expiresMs : Infinity,
+        expiries.length === 0 ? defaultApprovalBounds.expiresMs : Infinity,
       ),
       sameUid: approvals.every(({ sameUid }) => sameUid),
       sessionScope: approvals.every(({ sessionScope }) => sessionScope),
     },
     publication: joinPublication(bounds.flatMap(({ publication }) => publication ?? [])),
   };
-  return { ...rest, version: digestOf([knowledge, rest]) };
+  return { ...rest, version: digestOrderedJson([knowledge, rest]) };
 }
 
 function lowest(all: readonly LimitMaxima[]): LimitMaxima {
@@ -212,7 +214,7 @@ function unique(names: readonly string[]): string[] {
 }
 
 /** SHA-256 (hex) of the value's JSON with the keys of every object in order. */
-export function digestOf(value: unknown): string {
+export function digestOrderedJson(value: unknown): string {
   const ordered = JSON.stringify(value, (_, found: unknown) =>
     typeof found === 'object' && found !== null && !Array.isArray(found)
       ? Object.fromEntries(Object.entries(found).toSorted(([a], [b]) => (a < b ? -1 : 1)))

@@ -3,16 +3,16 @@
  * command and every situation, so that the strictest of two is one of the two.
  */
 import { knowledgeVersion } from './knowledge.ts';
-import { joinLayers } from './policy.ts';
-import type { BaseName, NetworkMode, Policy } from './policy.ts';
+import { joinPolicyLayers } from './policy.ts';
+import type { PolicyBaseName, NetworkMode, Policy } from './policy.ts';
 
-export interface Profile {
+export interface ShippedProfile {
   readonly about: string;
   /** The most that a session may be given, where no file says. */
   readonly network: NetworkMode;
 }
 
-export const profiles = {
+export const shippedProfiles = {
   trusted: {
     about: 'everything runs, in the sandbox that was asked for',
     network: 'on',
@@ -29,10 +29,15 @@ export const profiles = {
     about: 'a short list runs, nothing is asked, the rest is refused',
     network: 'off',
   },
-} as const satisfies Record<BaseName, Profile>;
+} as const satisfies Record<PolicyBaseName, ShippedProfile>;
 
 /** The policy that is a shipped profile and nothing else. */
-export function profilePolicy(base: BaseName): Policy {
+export function policyFromProfile(base: PolicyBaseName): Policy {
   const layer = { name: base, kind: 'profile', base, callers: [], commands: [] } as const;
-  return joinLayers(base, [layer], [{ network: profiles[base].network }], knowledgeVersion());
+  return joinPolicyLayers(
+    base,
+    [layer],
+    [{ network: shippedProfiles[base].network }],
+    knowledgeVersion(),
+  );
 }

@@ -1,8 +1,8 @@
 /** What policies say of publishing: for whom what must not leave. Pure. */
 
 /** What becomes of what a command made that could read what is denied, mildest first. */
-export const interferenceAnswers = ['pass', 'review', 'block'] as const;
-export type InterferenceAnswer = (typeof interferenceAnswers)[number];
+export const interferenceActions = ['pass', 'review', 'block'] as const;
+export type InterferenceAction = (typeof interferenceActions)[number];
 
 /** The audience where none is named. It is always there. */
 export const defaultAudience = 'public';
@@ -19,7 +19,7 @@ export interface AudienceRules {
   readonly sees: readonly (readonly string[])[];
   /** Words that must not be told, in any spelling of their spaces and letters. */
   readonly names: readonly string[];
-  readonly interference: InterferenceAnswer;
+  readonly interference: InterferenceAction;
 }
 
 export interface PublicationRules {
@@ -29,18 +29,18 @@ export interface PublicationRules {
 }
 
 /** What one file says. */
-export interface GivenPublication extends PublicationRules {
+export interface PublicationLayer extends PublicationRules {
   /** Whether audiences exist because it names them; a project's file only adds to what is there. */
   readonly introduces: boolean;
 }
 
-export const publicationDefault: PublicationRules = {
+export const defaultPublicationRules: PublicationRules = {
   audiences: [{ name: defaultAudience, deny: [], sees: [], names: [], interference: 'pass' }],
   canaries: [],
 };
 
 /** What is forbidden adds up, what is seen must fit everywhere, the strictest answer holds. */
-export function joinPublication(all: readonly GivenPublication[]): PublicationRules {
+export function joinPublication(all: readonly PublicationLayer[]): PublicationRules {
   const introduced = all.filter(({ introduces }) => introduces);
   const names = new Set([
     defaultAudience,
@@ -61,7 +61,7 @@ function joined(name: string, given: readonly AudienceRules[]): AudienceRules {
     deny: unique(rules.flatMap(({ deny }) => deny)),
     sees: rules.flatMap(({ sees }) => sees),
     names: unique(rules.flatMap(({ names }) => names)),
-    interference: interferenceAnswers.findLast((one) => answers.includes(one)) ?? 'pass',
+    interference: interferenceActions.findLast((one) => answers.includes(one)) ?? 'pass',
   };
 }
 
@@ -72,7 +72,7 @@ const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
  *
  * @param name default {@link defaultAudience}
  */
-export function audienceOf(
+export function findAudience(
   policy: {
     readonly publication: PublicationRules;
     readonly files: { readonly deny: readonly string[] };

@@ -1,43 +1,43 @@
 /** What the rules that people wrote make of a verdict. Pure. */
 import type { DecidingRule, Verdict } from '../command.ts';
-import type { Span } from './analysis.ts';
-import { strictestRule } from './match.ts';
-import { decisions, type CommandRule, type Decision } from './policy.ts';
+import type { SourceSpan } from './analysis.ts';
+import { strictestCommandRule } from './rule-matching.ts';
+import { policyDecisions, type CommandRule, type PolicyDecision } from './policy.ts';
 
 /** One command that a text holds, wherever it stands in it. */
-export interface Unit {
+export interface CommandInvocation {
   /** Decoded; `null` for an argument that is not static. */
   readonly argv: readonly (string | null)[];
-  readonly span: Span;
+  readonly span: SourceSpan;
   /** Through which wrappers it was reached, outermost first. */
   readonly via: readonly string[];
 }
 
 /** What rules are held against. */
-export interface Seen {
-  readonly units: readonly Unit[];
+export interface InvocationList {
+  readonly items: readonly CommandInvocation[];
   /** The words, when the text is one plain command and nothing was found against it. */
   readonly plain: readonly string[] | null;
   /** Whether a bound was reached before every command was found: then it is at least asked. */
-  readonly cut?: boolean;
+  readonly isTruncated?: boolean;
 }
 
 /** Ids of rules that say only that nothing lists the command: an allow rule lifts these. */
-export const unlistedId = 'ask.unlisted';
+export const unlistedRuleId = 'ask.unlisted';
 
 /**
  * A verdict of a layer's base under the rules of that layer. A rule that asks or blocks holds for
  * every command in the text; an allow rule for a text that is one plain command, and it lifts
  * nothing but the question that every unlisted command gets.
  */
-export function underRules(
+export function applyCommandRules(
   verdict: Verdict,
   rules: readonly CommandRule[],
-  { units, plain, cut = false }: Seen,
+  { items: units, plain, isTruncated: cut = false }: InvocationList,
 ): Verdict {
   const tight = rules.filter(({ decision }) => decision !== 'allow');
   const held = units.flatMap((unit) => {
-    const rule = strictestRule(tight, unit.argv);
+    const rule = strictestCommandRule(tight, unit.argv);
     return rule === null ? [] : [decidingRule(rule, unit)];
   });
   if (cut && tight.length > 0) held.push(unread);
@@ -45,7 +45,7 @@ export function underRules(
     return strictestVerdict(verdict, { ...verdict, ...joined(held), runs: null });
   }
   if (plain === null || !isUnlisted(verdict)) return verdict;
-  const allow = strictestRule(rules, plain);
+  const allow = strictestCommandRule(rules, plain);
   if (allow?.decision !== 'allow') return verdict;
   const unit = { argv: plain, span: units[0]?.span ?? [0, 0], via: [] } as const;
   return { ...verdict, decision: 'allow', rules: [decidingRule(allow, unit)], runs: plain };
@@ -63,14 +63,14 @@ const unread: DecidingRule = {
 };
 
 const isUnlisted = ({ decision, rules }: Verdict): boolean =>
-  decision !== 'allow' && rules.length > 0 && rules.every(({ id }) => id === unlistedId);
+  decision !== 'allow' && rules.length > 0 && rules.every(({ id }) => id === unlistedRuleId);
 
 /**
  * The strictest of two verdicts on one command, with the rules of both, the strictest first. What
  * is started in place of a shell stays when both allow and one names it.
  */
 export function strictestVerdict(one: Verdict, other: Verdict): Verdict {
-  const order = decisions.indexOf(one.decision) - decisions.indexOf(other.decision);
+  const order = policyDecisions.indexOf(one.decision) - policyDecisions.indexOf(other.decision);
   const rules = [...one.rules, ...other.rules];
   const decision = order >= 0 ? one.decision : other.decision;
   const { policy } = one;
@@ -87,7 +87,7 @@ function joined(rules: readonly DecidingRule[]): Pick<Verdict, 'decision' | 'rul
 /** The strictest first, each once. */
 function strictestFirst(rules: readonly DecidingRule[]): DecidingRule[] {
   const known = new Set<string>();
-  const rank = (decision: Decision): number => decisions.indexOf(decision);
+  const rank = (decision: PolicyDecision): number => policyDecisions.indexOf(decision);
   const ordered = rules.toSorted((a, b) => rank(b.decision) - rank(a.decision));
   return ordered.filter((rule) => {
     const { id, span, via } = rule;
@@ -96,7 +96,7 @@ function strictestFirst(rules: readonly DecidingRule[]): DecidingRule[] {
   });
 }
 
-function decidingRule(rule: CommandRule, { argv, span, via }: Unit): DecidingRule {
+function decidingRule(rule: CommandRule, { argv, span, via }: CommandInvocation): DecidingRule {
   const { id, decision, reason, instead } = rule;
   const evidence = argv.map((word) => word ?? '…').join(' ');
   return { id, decision, reason, span, via, evidence, instead };

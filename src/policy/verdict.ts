@@ -2,7 +2,7 @@
 import type { DecidingRule, Verdict } from '../command.ts';
 
 /** A rule about the whole command. */
-export function plainRule(
+export function wholeCommandRule(
   id: string,
   decision: DecidingRule['decision'],
   reason: string,
@@ -11,10 +11,10 @@ export function plainRule(
 }
 
 /** Lets a command run for one reason, under a policy that has no text. */
-export function permit(id: string, reason: string): Verdict {
+export function allowVerdict(id: string, reason: string): Verdict {
   return {
     decision: 'allow',
-    rules: [plainRule(id, 'allow', reason)],
+    rules: [wholeCommandRule(id, 'allow', reason)],
     policy: { name: id, version: '' },
     runs: null,
     notes: [],

@@ -1,7 +1,7 @@
 /** Launching takes nothing but an approved plan. */
 import type { ApprovedPlan } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
-import type { RunnerLink } from './link.ts';
+import type { RunnerLink } from './runner-link.ts';
 
 export interface LaunchOptions {
   /** What its output must not show. */
@@ -9,7 +9,7 @@ export interface LaunchOptions {
   /** Whether it is the runtime's own, whose output no auditor asked for, so it is not sealed. */
   readonly own: boolean;
   /** Nothing of it runs before this settles, or where it rejects. `null`: it starts at once. */
-  readonly permitted: Promise<unknown> | null;
+  readonly committed: Promise<unknown> | null;
 }
 
 /**
@@ -22,10 +22,10 @@ export interface LaunchOptions {
 export async function launch(
   link: RunnerLink,
   approved: ApprovedPlan,
-  { known, own, permitted }: LaunchOptions,
+  { known, own, committed: permitted }: LaunchOptions,
 ): Promise<void> {
   const { exec_id } = approved.plan;
-  if (permitted === null || !link.holds) {
+  if (permitted === null || !link.canPrepare) {
     await permitted;
     await link.request({ op: 'launch', ...link.seal(approved), known, own });
     return;

@@ -35,7 +35,7 @@ export interface ApprovalView {
   readonly expires_at: string;
   /** The actor that asked. */
   readonly requester: string;
-  readonly asked: AskedView;
+  readonly asked: ApprovalSubjectView;
   readonly verdict: Verdict;
   /** `once`, or `session`: equal plans of the session run without asking again. */
   readonly scope?: AnswerScope;
@@ -53,13 +53,16 @@ export interface ApprovalView {
 }
 
 /** What takes the text of a question: `command` is a shell's. */
-export function kindOf({ language, tool }: Pick<AskedView, 'language' | 'tool'>): string {
+export function approvalTextKind({
+  language,
+  tool,
+}: Pick<ApprovalSubjectView, 'language' | 'tool'>): string {
   if (tool !== undefined) return `tool "${tool.name}", SHA-256 ${tool.sha256.slice(0, 16)}`;
   return language === 'python' ? 'Python script' : 'command';
 }
 
 /** What would be done, as a person sees it. */
-export interface AskedView {
+export interface ApprovalSubjectView {
   /** The whole text, never cut. */
   readonly command: string;
   /** Present when `command` is a Python script; else the shell takes it. */
@@ -75,7 +78,7 @@ export interface AskedView {
   readonly files: FileGrants;
   readonly stdin: 'closed' | 'bytes' | 'open';
   /** Of a question that is open: what it gets there, while the runtime holds it. */
-  readonly input?: AskedInput;
+  readonly input?: ApprovalInputView;
   readonly pty: boolean;
   readonly timeout_ms: number | null;
   /** Names of the variables; their values are bound, never shown. */
@@ -98,7 +101,7 @@ export interface AskedView {
 }
 
 /** What a person is told of what the answer does not name; `null`: nothing else is run. */
-export function bindingText({ binding }: Pick<AskedView, 'binding'>): string | null {
+export function bindingText({ binding }: Pick<ApprovalSubjectView, 'binding'>): string | null {
   switch (binding?.kind) {
     case 'named':
       return null;
@@ -115,7 +118,7 @@ export function bindingText({ binding }: Pick<AskedView, 'binding'>): string | n
 }
 
 /** The beginning of what is given on standard input, known secrets masked. */
-export interface AskedInput {
+export interface ApprovalInputView {
   /** At most 8 Ki characters; bytes that are no text are spelled `\\xNN`. */
   readonly text: string;
   readonly bytes: number;
@@ -124,7 +127,10 @@ export interface AskedInput {
 }
 
 /** What a person is told of standard input besides its text; `null`: it is empty. */
-export function inputHeading({ stdin, input }: Pick<AskedView, 'stdin' | 'input'>): string | null {
+export function inputHeading({
+  stdin,
+  input,
+}: Pick<ApprovalSubjectView, 'stdin' | 'input'>): string | null {
   if (stdin === 'closed') return null;
   if (stdin === 'open') {
     return 'Its standard input stays open: what is written there while it runs is not asked about';
@@ -157,11 +163,11 @@ export interface ApprovalStatus {
   readonly same_uid_allowed: boolean;
 }
 /** What `approval.watch` answers before the first event; all pending approvals come first. */
-export interface WatchAnswer {
-  readonly stream_id: WatchId;
+export interface ApprovalWatchAnswer {
+  readonly stream_id: ApprovalWatchId;
 }
-export type WatchId = `w-${string}`;
+export type ApprovalWatchId = `w-${string}`;
 export interface ApprovalEvent {
-  readonly stream_id: WatchId;
+  readonly stream_id: ApprovalWatchId;
   readonly approval: ApprovalView;
 }

@@ -10,7 +10,7 @@ import type { StreamChunk } from './types.ts';
 type StreamName = StreamChunk['stream'];
 
 /** How a caller wants bytes: `b64` is cheaper than text on both sides. */
-export type ChunkForm = 'text' | 'b64';
+export type ChunkEncoding = 'text' | 'b64';
 
 /** Bytes in one chunk, so that one event line stays far below a megabyte. */
 export const chunkBytesMax = 131_072;
@@ -22,10 +22,10 @@ interface Held {
 }
 
 export class ChunkWriter {
-  readonly #form: ChunkForm;
+  readonly #form: ChunkEncoding;
   #held: Held | null = null;
 
-  constructor(form: ChunkForm) {
+  constructor(form: ChunkEncoding) {
     this.#form = form;
   }
 

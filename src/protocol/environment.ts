@@ -1,5 +1,5 @@
 /** The tiers of an environment as `session.info` tells them. */
-import type { EnvMode } from '../names.ts';
+import type { EnvMode } from '../variable-names.ts';
 import type { SecretEntry } from './secrets.ts';
 
 /** The tiers of a session's environment, by name; values are in no answer. */

@@ -10,7 +10,7 @@ import { limits } from '../limits.ts';
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Keys in one request, nested ones included: two million tiny keys cost a second to read. */
-export const keysMax = 65_536;
+export const jsonKeysMax = 65_536;
 
 const quote = 0x22;
 const comma = 0x2c;
@@ -25,9 +25,9 @@ const closeBrace = 0x7d;
  *
  * @throws TrlError `INVALID_PARAMS` when the bytes are more than `limits.frameBytes`, are not
  *   UTF-8 or not one JSON object, nest deeper than `limits.frameDepth`, hold more than
- *   {@link keysMax} keys, hold a key twice in one object, or hold the key `__proto__`.
+ *   {@link jsonKeysMax} keys, hold a key twice in one object, or hold the key `__proto__`.
  */
-export function parseObject(bytes: Uint8Array): JsonObject {
+export function parseJsonObject(bytes: Uint8Array): JsonObject {
   if (bytes.length > limits.frameBytes.max) {
     throw refusal(`it is ${bytes.length} bytes, at most ${limits.frameBytes.max} are read`);
   }
@@ -35,17 +35,19 @@ export function parseObject(bytes: Uint8Array): JsonObject {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
   scan(text);
   const value = parse(text);
-  if (!isObject(value)) throw refusal(`it must be a JSON object, got ${nameOf(value)}`);
+  if (!isJsonObject(value)) {
+    throw refusal(`it must be a JSON object, got ${describeJsonType(value)}`);
+  }
   return value;
 }
 
 /** Whether `value` is a JSON object: neither an array nor `null`. */
-export function isObject(value: unknown): value is JsonObject {
+export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** `nothing`, `null`, `an array`, `an object` or `a string` … for messages. */
-export function nameOf(value: unknown): string {
+export function describeJsonType(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
@@ -76,7 +78,7 @@ function scan(text: string): void {
         const end = endOfString(text, at);
         if (atKey && keys !== null) {
           count += 1;
-          if (count > keysMax) throw refusal(`it holds more than ${keysMax} keys`);
+          if (count > jsonKeysMax) throw refusal(`it holds more than ${jsonKeysMax} keys`);
           noteKey(keys, text.slice(at, end + 1));
           atKey = false;
         }

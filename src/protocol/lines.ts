@@ -6,7 +6,7 @@
 const newline = 0x0a;
 const empty = new Uint8Array(0);
 
-export type Line =
+export type BoundedLine =
   | { readonly kind: 'line'; readonly bytes: Uint8Array }
   | { readonly kind: 'long' };
 
@@ -33,7 +33,7 @@ export class LineReader {
   }
 
   /** The next whole line of what was fed, or `null` when more bytes are needed. */
-  take(): Line | null {
+  take(): BoundedLine | null {
     while (this.#at < this.#chunk.length) {
       const end = this.#chunk.indexOf(newline, this.#at);
       const part = this.#chunk.subarray(this.#at, end === -1 ? this.#chunk.length : end);

@@ -7,7 +7,7 @@ export type PublicationId = `p-${string}`;
 
 export interface PublishAnswers {
   readonly 'publish.check': PublishVerdict;
-  readonly publish: Published;
+  readonly publish: Publication;
 }
 
 /**
@@ -113,7 +113,7 @@ export interface EvidenceView {
   readonly text: string | null;
 }
 
-export interface Published extends PublishVerdict {
+export interface Publication extends PublishVerdict {
   readonly publication_id: PublicationId;
   /**
    * A directory of the runtime, private to the user: the file at index N of `files` is in it as N.

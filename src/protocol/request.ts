@@ -4,15 +4,15 @@
  */
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
-import { isObject, nameOf, parseObject } from './json.ts';
+import { isJsonObject, describeJsonType, parseJsonObject } from './json.ts';
 import type { JsonObject } from './json.ts';
 
 /** The id of an answer to something that has no readable id. */
-export const unknownId = 'unknown';
+export const unknownRequestId = 'unknown';
 
 const idLengthMax = 256;
 
-export type Envelope =
+export type RequestEnvelope =
   | {
       readonly kind: 'request';
       readonly id: string;
@@ -22,32 +22,34 @@ export type Envelope =
   | { readonly kind: 'refused'; readonly id: string; readonly error: TrlError };
 
 /** Reads one request. Never throws: what cannot be read is a refusal with the id to answer. */
-export function readRequest(bytes: Uint8Array): Envelope {
+export function readRequest(bytes: Uint8Array): RequestEnvelope {
   try {
-    return open(parseObject(bytes));
+    return open(parseJsonObject(bytes));
   } catch (error) {
-    if (error instanceof TrlError) return { kind: 'refused', id: unknownId, error };
+    if (error instanceof TrlError) return { kind: 'refused', id: unknownRequestId, error };
     throw error;
   }
 }
 
 /** The refusal of a line that is too long to be read. */
-export function refuseLong(bytesMax: number): Envelope {
-  return refuse(unknownId, `it is longer than ${bytesMax} bytes`);
+export function refuseOversizedLine(bytesMax: number): RequestEnvelope {
+  return refuse(unknownRequestId, `it is longer than ${bytesMax} bytes`);
 }
 
-function open(message: JsonObject): Envelope {
+function open(message: JsonObject): RequestEnvelope {
   const id = idOf(message['id']);
   if (id === null) {
     const wanted = `"id" must be a string of 1 to ${idLengthMax} characters`;
-    return refuse(unknownId, `${wanted}, got ${nameOf(message['id'])}`);
+    return refuse(unknownRequestId, `${wanted}, got ${describeJsonType(message['id'])}`);
   }
   const { method, params } = message;
   if (typeof method !== 'string') {
-    return refuse(id, `"method" must be a string, got ${nameOf(method)}`);
+    return refuse(id, `"method" must be a string, got ${describeJsonType(method)}`);
   }
   if (params === undefined || params === null) return { kind: 'request', id, method, params: {} };
-  if (!isObject(params)) return refuse(id, `"params" must be an object, got ${nameOf(params)}`);
+  if (!isJsonObject(params)) {
+    return refuse(id, `"params" must be an object, got ${describeJsonType(params)}`);
+  }
   return { kind: 'request', id, method, params };
 }
 
@@ -56,7 +58,7 @@ function idOf(id: unknown): string | null {
   return typeof id === 'string' && id.length > 0 && id.length <= idLengthMax ? id : null;
 }
 
-function refuse(id: string, reason: string): Envelope {
+function refuse(id: string, reason: string): RequestEnvelope {
   const code: ErrorCode = 'INVALID_PARAMS';
   return { kind: 'refused', id, error: new TrlError(code, `Cannot read the request: ${reason}`) };
 }

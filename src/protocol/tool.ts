@@ -85,4 +85,4 @@ export interface ToolCancelEvent {
 
 export type ToolEvent = ToolCallEvent | ToolCancelEvent;
 /** What its connection is told of a tool, without the stream's name. */
-export type ToolTold = Pick<ToolCallEvent, 'call'> | Pick<ToolCancelEvent, 'cancel'>;
+export type ToolStreamMessage = Pick<ToolCallEvent, 'call'> | Pick<ToolCancelEvent, 'cancel'>;

@@ -20,7 +20,7 @@ import type {
   Verdict,
 } from '../command.ts';
 import type { RedactionSummary } from '../redacted.ts';
-import type { ApprovalView, ApprovalStatus, WatchAnswer } from './approval.ts';
+import type { ApprovalView, ApprovalStatus, ApprovalWatchAnswer } from './approval.ts';
 import type { AuditAnswers, AuditMarkView } from './audit.ts';
 import type { ConsoleAnswers } from './console.ts';
 import type { EnvironmentView } from './environment.ts';
@@ -35,7 +35,7 @@ export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
 }
-export type Answer<T> =
+export type WireResponse<T> =
   | { readonly id: string; readonly ok: true; readonly data: T }
   | { readonly id: string; readonly ok: false; readonly error: WireError; readonly data?: unknown };
 
@@ -343,7 +343,7 @@ export interface MethodAnswers
   readonly 'approval.list': { readonly approvals: readonly ApprovalView[] };
   readonly 'approval.get': ApprovalView;
   readonly 'approval.decide': ApprovalView;
-  readonly 'approval.watch': WatchAnswer;
+  readonly 'approval.watch': ApprovalWatchAnswer;
   readonly 'approval.status': ApprovalStatus;
 }
 

@@ -20,7 +20,7 @@ export const gitViews = ['real', 'projected', 'hidden', 'none'] as const;
 export type GitView = (typeof gitViews)[number];
 
 export interface WorkspaceAnswers {
-  readonly 'workspace.trust': WorkspaceTrusted;
+  readonly 'workspace.trust': WorkspaceTrustAnswer;
   readonly 'workspace.forget': { readonly forgotten: boolean };
   readonly 'workspace.list': { readonly workspaces: readonly WorkspaceRoot[] };
   readonly 'cache.list': { readonly caches: readonly CacheView[] };
@@ -34,12 +34,12 @@ export interface WorkspaceAnswers {
   readonly 'workspace.open': WorkspaceOpenAnswer;
   readonly 'workspace.status': WorkspaceStatus;
   readonly 'workspace.diff': WorkspaceDiff;
-  readonly 'workspace.apply': WorkspaceApplied;
-  readonly 'workspace.discard': WorkspaceDiscarded;
+  readonly 'workspace.apply': WorkspaceApplyAnswer;
+  readonly 'workspace.discard': WorkspaceDiscardAnswer;
   readonly 'snapshot.list': { readonly snapshots: readonly SnapshotView[] };
   readonly 'snapshot.get': SnapshotRecord;
-  readonly 'snapshot.restore': Restored;
-  readonly 'exec.undo': Restored;
+  readonly 'snapshot.restore': RestoreAnswer;
+  readonly 'exec.undo': RestoreAnswer;
 }
 
 /** What stands at a path. */
@@ -98,7 +98,7 @@ export interface ReceiptChanges {
   readonly workspace_mode: WorkspaceMode | null;
 }
 
-export interface WorkspaceTrusted {
+export interface WorkspaceTrustAnswer {
   /** The root that holds the directory from now on, by real path. */
   readonly path: string;
   /** Whether it was not a root before. */
@@ -225,7 +225,7 @@ export interface WorkspaceApplyParams extends PathsParams {
   readonly passphrase?: string;
 }
 /** At most `limits.changesListed` in each list. */
-export interface WorkspaceApplied {
+export interface WorkspaceApplyAnswer {
   readonly applied: readonly ChangeView[];
   readonly conflicts: readonly ChangeView[];
   readonly held: readonly ChangeView[];
@@ -238,7 +238,7 @@ export interface WorkspaceApplied {
 export interface WorkspaceDiscardParams extends PathsParams {
   readonly session_id: SessionId;
 }
-export interface WorkspaceDiscarded {
+export interface WorkspaceDiscardAnswer {
   readonly discarded: readonly ChangeView[];
   readonly totals: { readonly discarded: number };
 }
@@ -306,7 +306,7 @@ export interface ExecUndoParams extends PathsParams {
   readonly dry_run?: boolean;
 }
 /** At most `limits.changesListed` in each list. */
-export interface Restored {
+export interface RestoreAnswer {
   /** `before`: what stood there, `after`: what stands there now. */
   readonly restored: readonly ChangeView[];
   /** Somebody changed the path since: theirs stands. */

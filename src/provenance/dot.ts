@@ -2,7 +2,7 @@
  * A graph in DOT. Labels are text of others, so each is a quoted string in which nothing but text
  * is left: no quote, escape, entity, line end or control character of theirs.
  */
-import type { Graph, GraphNode } from './graph.ts';
+import type { CommandProvenanceGraph, GraphNode } from './graph.ts';
 
 const shapes = {
   command: 'box',
@@ -18,7 +18,7 @@ const lineMax = 120;
 /** Controls, what reorders or hides text, and what is no character. */
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 
-export function toDot(graph: Graph): string {
+export function toDot(graph: CommandProvenanceGraph): string {
   const numbers = new Map(graph.nodes.map(({ id }, at) => [id, `n${at}`]));
   const nodes = graph.nodes.map(
     ({ id, kind, lines }) =>

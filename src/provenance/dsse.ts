@@ -11,13 +11,13 @@ import { createHash, createPublicKey, sign, verify, type KeyObject } from 'node:
 
 export const inTotoPayload = 'application/vnd.in-toto+json';
 
-export interface Envelope {
+export interface DsseEnvelope {
   /** Base64; the bytes that were signed. */
   readonly payload: string;
   readonly payloadType: string;
-  readonly signatures: readonly Signature[];
+  readonly signatures: readonly DsseSignature[];
 }
-export interface Signature {
+export interface DsseSignature {
   /** A hint which key it may be; nothing is decided by it. */
   readonly keyid: string;
   /** Base64. */
@@ -25,7 +25,7 @@ export interface Signature {
 }
 
 /** Signs bytes; answers the raw signature. */
-export interface Signer {
+export interface DsseSigner {
   readonly keyid: string;
   sign(bytes: Uint8Array): Uint8Array;
 }
@@ -37,19 +37,23 @@ export function preAuthEncoding(type: string, payload: Uint8Array): Buffer {
 }
 
 /** @param key private, ed25519 */
-export function ed25519Signer(key: KeyObject): Signer {
-  const keyid = keyIdOf(createPublicKey(key));
+export function ed25519Signer(key: KeyObject): DsseSigner {
+  const keyid = dsseKeyId(createPublicKey(key));
   return { keyid, sign: (bytes) => sign(null, bytes, key) };
 }
 
 /** SHA-256 (hex) of the public key in DER (SPKI). */
-export const keyIdOf = (key: KeyObject): string =>
+export const dsseKeyId = (key: KeyObject): string =>
   createHash('sha256')
     .update(key.export({ type: 'spki', format: 'der' }))
     .digest('hex');
 
 /** An envelope signed by all of `signers`. */
-export function seal(type: string, payload: Uint8Array, signers: readonly Signer[]): Envelope {
+export function signEnvelope(
+  type: string,
+  payload: Uint8Array,
+  signers: readonly DsseSigner[],
+): DsseEnvelope {
   const signed = preAuthEncoding(type, payload);
   return {
     payload: Buffer.from(payload).toString('base64'),
@@ -67,7 +71,7 @@ export function seal(type: string, payload: Uint8Array, signers: readonly Signer
  * @param keys public: ed25519, or ECDSA P-256 with raw signatures
  * @returns `null` when they did not, it is of another type, or it is no envelope
  */
-export function openEnvelope(
+export function verifyEnvelope(
   envelope: unknown,
   wanted: {
     readonly keys: readonly KeyObject[];
@@ -76,7 +80,7 @@ export function openEnvelope(
   },
 ): Buffer | null {
   const { keys, type = inTotoPayload, threshold = 1 } = wanted;
-  if (!isEnvelope(envelope) || envelope.payloadType !== type) return null;
+  if (!isDsseEnvelope(envelope) || envelope.payloadType !== type) return null;
   const payload = bytesOf(envelope.payload);
   if (payload === null || threshold < 1) return null;
   const signed = preAuthEncoding(envelope.payloadType, payload);
@@ -84,16 +88,16 @@ export function openEnvelope(
     .map(({ sig }) => bytesOf(sig))
     .filter((sig) => sig !== null);
   // A key that is given twice counts once.
-  const distinct = new Map(keys.map((key) => [keyIdOf(key), key]));
+  const distinct = new Map(keys.map((key) => [dsseKeyId(key), key]));
   const accepted = [...distinct.values()].filter((key) =>
     signatures.some((signature) => isSignedBy(key, signed, signature)),
   );
   return accepted.length >= threshold ? payload : null;
 }
 
-export function isEnvelope(value: unknown): value is Envelope {
+export function isDsseEnvelope(value: unknown): value is DsseEnvelope {
   if (typeof value !== 'object' || value === null) return false;
-  const { payload, payloadType, signatures }: Partial<Record<keyof Envelope, unknown>> = value;
+  const { payload, payloadType, signatures }: Partial<Record<keyof DsseEnvelope, unknown>> = value;
   return (
     typeof payload === 'string' &&
     typeof payloadType === 'string' &&
@@ -102,9 +106,9 @@ export function isEnvelope(value: unknown): value is Envelope {
   );
 }
 
-function isSignature(value: unknown): value is Signature {
+function isSignature(value: unknown): value is DsseSignature {
   if (typeof value !== 'object' || value === null) return false;
-  const { sig, keyid }: Partial<Record<keyof Signature, unknown>> = value;
+  const { sig, keyid }: Partial<Record<keyof DsseSignature, unknown>> = value;
   return typeof sig === 'string' && (keyid === undefined || typeof keyid === 'string');
 }
 

@@ -3,10 +3,16 @@
  * that let it run, what was published of it, and commands that made what it changed or changed what
  * it made. Pure: events come in, in the order of the log.
  */
-import { field, filesIn, mentions, statementIn, textAt } from './told.ts';
-import type { FileChange, LoggedEvent } from './told.ts';
+import {
+  jsonField,
+  readEventFileChanges,
+  mentionsText,
+  readEventStatement,
+  jsonText,
+} from './logged-events.ts';
+import type { EventFileChange, LoggedEvent } from './logged-events.ts';
 
-export interface Graph {
+export interface CommandProvenanceGraph {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
   /** Related commands and names that are left out because there are too many. */
@@ -29,13 +35,13 @@ const relatedMax = 50;
 const namesShown = 5;
 
 /** Collects the graph of one command: first all events of its own, then those of others. */
-export class CommandGraph {
+export class CommandGraphBuilder {
   readonly #exec: string;
   readonly #nodes = new Map<string, GraphNode>();
   readonly #edges = new Map<string, GraphEdge>();
   readonly #lines: string[] = [];
   /** By name: what the command found, and what it left. */
-  readonly #files = new Map<string, FileChange>();
+  readonly #files = new Map<string, EventFileChange>();
   readonly #related = new Set<string>();
   #omitted = 0;
 
@@ -48,18 +54,18 @@ export class CommandGraph {
   }
 
   /** An event of the command itself, in the order of the log. */
-  own(event: LoggedEvent): void {
+  addOwnEvent(event: LoggedEvent): void {
     const { kind, data } = event;
-    if (kind === 'exec.requested') this.#lines.push(textAt(data, 'command') ?? '');
-    if (kind === 'exec.decided') this.#lines.push(`verdict: ${textAt(data, 'decision') ?? '?'}`);
+    if (kind === 'exec.requested') this.#lines.push(jsonText(data, 'command') ?? '');
+    if (kind === 'exec.decided') this.#lines.push(`verdict: ${jsonText(data, 'decision') ?? '?'}`);
     if (kind === 'exec.ended') this.#ended(data);
     if (kind === 'exec.refused' || kind === 'exec.failed') {
-      this.#lines.push(`${kind.slice('exec.'.length)}: ${textAt(data, 'code') ?? '?'}`);
+      this.#lines.push(`${kind.slice('exec.'.length)}: ${jsonText(data, 'code') ?? '?'}`);
     }
     if (kind === 'exec.changed') this.#snapshots(data);
-    if (kind === 'exec.statement') this.#statement(statementIn(event));
+    if (kind === 'exec.statement') this.#statement(readEventStatement(event));
     if (kind === 'exec.changed' || kind === 'exec.statement') {
-      for (const file of filesIn(event)) this.#files.set(file.name, file);
+      for (const file of readEventFileChanges(event)) this.#files.set(file.name, file);
     }
     if (kind.startsWith('approval.')) this.#approval(event);
     if (kind.startsWith('raw-log.')) this.#log('raw log', null, kind.slice('raw-log.'.length));
@@ -67,12 +73,12 @@ export class CommandGraph {
   }
 
   /** An event that may be of another command; call after all of the command's own. */
-  other(event: LoggedEvent): void {
+  addRelatedEvent(event: LoggedEvent): void {
     const { kind, exec, data } = event;
-    if (kind.startsWith('publication.') && mentions(data, this.#exec)) this.#publication(event);
+    if (kind.startsWith('publication.') && mentionsText(data, this.#exec)) this.#publication(event);
     if (exec === undefined || exec === this.#exec || this.#files.size === 0) return;
     if (kind !== 'exec.changed' && kind !== 'exec.statement') return;
-    const theirs = filesIn(event);
+    const theirs = readEventFileChanges(event);
     const earlier = theirs.filter(({ name, after }) =>
       isSame(this.#files.get(name)?.before, after),
     );
@@ -101,7 +107,7 @@ export class CommandGraph {
   }
 
   /** @param texts what is known of related commands, by exec id */
-  finish(texts: ReadonlyMap<string, string> = new Map()): Graph {
+  finish(texts: ReadonlyMap<string, string> = new Map()): CommandProvenanceGraph {
     const own: GraphNode = { id: this.#id, kind: 'command', lines: [this.#exec, ...this.#lines] };
     const others = [...this.#nodes.values()].map((node) => {
       const text = texts.get(node.id.slice('exec:'.length));
@@ -111,31 +117,33 @@ export class CommandGraph {
   }
 
   #ended(data: unknown): void {
-    const [code, signal] = [field(data, 'exit_code'), textAt(data, 'signal')];
-    const stopped = textAt(data, 'stopped');
+    const [code, signal] = [jsonField(data, 'exit_code'), jsonText(data, 'signal')];
+    const stopped = jsonText(data, 'stopped');
     const why = [signal, stopped].filter((one) => one !== null).join(', ');
     const shown = typeof code === 'number' ? code : '?';
     this.#lines.push(`exit ${shown}${why === '' ? '' : ` (${why})`}`);
     for (const name of ['stdout', 'stderr']) {
-      const sha256 = textAt(data, `${name}_sha256`);
-      if (sha256 !== null && field(data, `${name}_bytes`) !== 0) this.#log(name, sha256, 'wrote');
+      const sha256 = jsonText(data, `${name}_sha256`);
+      if (sha256 !== null && jsonField(data, `${name}_bytes`) !== 0) {
+        this.#log(name, sha256, 'wrote');
+      }
     }
   }
 
   #statement(statement: unknown): void {
-    const predicate = field(statement, 'predicate');
+    const predicate = jsonField(statement, 'predicate');
     if (predicate === undefined) return;
-    const complete = field(predicate, 'reads_complete') === true;
+    const complete = jsonField(predicate, 'reads_complete') === true;
     this.#lines.push(`reads: at most the projection${complete ? '' : ', and maybe more'}`);
-    this.#snapshots(field(predicate, 'changes'));
-    const raw = field(field(predicate, 'logs'), 'raw_log');
+    this.#snapshots(jsonField(predicate, 'changes'));
+    const raw = jsonField(jsonField(predicate, 'logs'), 'raw_log');
     if (typeof raw === 'object' && raw !== null) {
-      this.#log('raw log', textAt(raw, 'sha256'), 'sealed');
+      this.#log('raw log', jsonText(raw, 'sha256'), 'sealed');
     }
   }
 
   #snapshots(data: unknown): void {
-    const [before, after] = [textAt(data, 'before'), textAt(data, 'after')];
+    const [before, after] = [jsonText(data, 'before'), jsonText(data, 'after')];
     if (before !== null) this.#edge(this.#snapshot(before), this.#id, 'before');
     if (after !== null) this.#edge(this.#id, this.#snapshot(after), 'after');
   }
@@ -155,7 +163,7 @@ export class CommandGraph {
   }
 
   #approval({ kind, actor, data }: LoggedEvent): void {
-    const name = textAt(data, 'approval') ?? 'approval';
+    const name = jsonText(data, 'approval') ?? 'approval';
     const id = `approval:${name}`;
     this.#node({ id, kind: 'approval', lines: [name] });
     const by = actor === null ? '' : ` by ${actor}`;
@@ -165,14 +173,15 @@ export class CommandGraph {
   #publication({ kind, at, data }: LoggedEvent): void {
     const what = kind.slice('publication.'.length);
     const time = Number.isFinite(new Date(at).getTime()) ? new Date(at).toISOString() : '';
-    const audience = textAt(data, 'audience') ?? textAt(field(data, 'audience'), 'name');
-    const id = `publication:${textAt(data, 'publication_id') ?? textAt(data, 'id') ?? String(at)}`;
+    const audience = jsonText(data, 'audience') ?? jsonText(jsonField(data, 'audience'), 'name');
+    const key = jsonText(data, 'publication_id') ?? jsonText(data, 'id') ?? String(at);
+    const id = `publication:${key}`;
     const lines = ['publication', time, ...(audience === null ? [] : [`for ${audience}`])];
     this.#node({ id, kind: 'publication', lines });
     this.#edge(this.#id, id, what);
   }
 
-  #naming(verb: string, files: readonly FileChange[]): string {
+  #naming(verb: string, files: readonly EventFileChange[]): string {
     const names = files.slice(0, namesShown).map(({ name }) => name);
     const rest = files.length - names.length;
     return `${verb} ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;

@@ -177,9 +177,9 @@ export const predicateSchema = z.object({
     host: text('Platform and architecture: linux-x64.'),
   }),
 });
-export type Predicate = z.infer<typeof predicateSchema>;
+export type CommandPredicate = z.infer<typeof predicateSchema>;
 export type OtherChange = z.infer<typeof other>;
-export type Resource = z.infer<typeof resource>;
+export type ResourceDescriptor = z.infer<typeof resource>;
 
 export const statementSchema = z.object({
   _type: z.literal(statementType),
@@ -189,8 +189,8 @@ export const statementSchema = z.object({
   predicateType: z.literal(predicateType),
   predicate: predicateSchema,
 });
-export type Statement = z.infer<typeof statementSchema>;
-export type Subject = Statement['subject'][number];
+export type ProvenanceStatement = z.infer<typeof statementSchema>;
+export type StatementSubject = ProvenanceStatement['subject'][number];
 
 /** The published form. Fields that it does not know are allowed, as in-toto asks of a reader. */
 export function statementJsonSchema(): Readonly<Record<string, unknown>> {

@@ -7,7 +7,7 @@ import { constants, statSync, type BigIntStats } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 /** What started, or what the text of a command names. */
-export interface Program {
+export interface CommandProgram {
   /** As the command names it: `npm`, `./build.sh`. */
   readonly name: string;
   readonly role: 'shell' | 'executable' | 'script' | 'package-script';
@@ -49,7 +49,7 @@ export class ProgramDigests {
   }
 
   /** What is known of the file that is there now. */
-  of(path: string): Pick<Program, 'sha256' | 'identity'> {
+  of(path: string): Pick<CommandProgram, 'sha256' | 'identity'> {
     const { key, sha256 } = this.#current(path);
     if (key === null || sha256 !== null) return { sha256, identity: null };
     return { sha256, identity: createHash('sha256').update(key).digest('hex') };

@@ -7,9 +7,14 @@ import { pathToFileURL } from 'node:url';
 import { canonicalJson } from '../canonical.ts';
 import type { RecordedChanges } from '../change.ts';
 import type { AssuranceLevel, ExecId, Exit, FileGrants, RawLog, SessionId } from '../command.ts';
-import type { Predicate, Resource, Statement, Subject } from './predicate.ts';
-import type { Program } from './programs.ts';
-import { changed, type Redact } from './subjects.ts';
+import type {
+  CommandPredicate,
+  ResourceDescriptor,
+  ProvenanceStatement,
+  StatementSubject,
+} from './predicate.ts';
+import type { CommandProgram } from './programs.ts';
+import { collectSubjects, type RedactKnownSecrets } from './subjects.ts';
 
 /** What is known of a command when it starts. Its texts are masked already. */
 export interface CommandBasis {
@@ -64,23 +69,23 @@ export interface CommandRecord {
   /** `null`: nothing was recorded, as without a workspace. */
   readonly recorded: RecordedChanges | null;
   /** Commands that ran in the workspace or the session meanwhile. Default: none. */
-  readonly beside?: readonly ExecId[];
+  readonly concurrentExecs?: readonly ExecId[];
   /** SHA-256 (hex) of what of the workspace was hidden; `null`: nothing was. */
   readonly mask: string | null;
   /** The shell, where one started, and what the text names. */
-  readonly programs: readonly Program[];
+  readonly programs: readonly CommandProgram[];
   /** Names of variables that carried over, besides those of the basis. Default: none. */
-  readonly carried?: readonly string[];
+  readonly persistedVariables?: readonly string[];
   readonly runtime: { readonly version: string; readonly host: string };
   /** Hides known secrets in names of files. */
-  readonly redact: Redact;
+  readonly redact: RedactKnownSecrets;
 }
 
 /** Bytes of one list that people or commands can make long, as JSON. */
 const listBytesMax = 16 * 1024;
 
-export function statementOf(record: CommandRecord): Statement {
-  const made = record.recorded === null ? null : changed(record.recorded, record.redact);
+export function buildStatement(record: CommandRecord): ProvenanceStatement {
+  const made = record.recorded === null ? null : collectSubjects(record.recorded, record.redact);
   return {
     _type: 'https://in-toto.io/Statement/v1',
     subject: made?.subjects ?? outputSubjects(record),
@@ -90,10 +95,11 @@ export function statementOf(record: CommandRecord): Statement {
 }
 
 /** What was signed for: the bytes of an envelope's payload. */
-export const payloadOf = (statement: Statement): Buffer => Buffer.from(canonicalJson(statement));
+export const statementPayload = (statement: ProvenanceStatement): Buffer =>
+  Buffer.from(canonicalJson(statement));
 
 /** Without a workspace a command makes its output. */
-function outputSubjects({ exit }: CommandRecord): Subject[] {
+function outputSubjects({ exit }: CommandRecord): StatementSubject[] {
   const streams = [
     ['stdout', exit.stdout_sha256],
     ['stderr', exit.stderr_sha256],
@@ -105,7 +111,10 @@ function outputSubjects({ exit }: CommandRecord): Subject[] {
   }));
 }
 
-function predicateOf(record: CommandRecord, changes: Predicate['changes']): Predicate {
+function predicateOf(
+  record: CommandRecord,
+  changes: CommandPredicate['changes'],
+): CommandPredicate {
   const { id, basis, exit, programs } = record;
   const { verdict, approval, sandbox } = basis;
   const isComplete = readsComplete(record);
@@ -167,12 +176,12 @@ function predicateOf(record: CommandRecord, changes: Predicate['changes']): Pred
 
 function approvalOf(
   approval: NonNullable<CommandBasis['approval']>,
-): NonNullable<Predicate['approval']> {
+): NonNullable<CommandPredicate['approval']> {
   const { id, digest, scope, by, proof, at } = approval;
   return { id, digest, scope, by, proof, at: new Date(at).toISOString() };
 }
 
-const namesOf = ({ basis, carried = [] }: CommandRecord): string[] =>
+const namesOf = ({ basis, persistedVariables: carried = [] }: CommandRecord): string[] =>
   [...new Set([...basis.env, ...basis.command_env, ...carried])].toSorted();
 
 /** Cuts lists, and counts what it leaves out. */
@@ -190,7 +199,7 @@ class Cut {
   }
 }
 
-function logsOf(exit: Exit): Predicate['logs'] {
+function logsOf(exit: Exit): CommandPredicate['logs'] {
   return {
     stdout: { sha256: exit.stdout_sha256, bytes: exit.stdout_bytes },
     stderr: { sha256: exit.stderr_sha256, bytes: exit.stderr_bytes },
@@ -198,17 +207,22 @@ function logsOf(exit: Exit): Predicate['logs'] {
   };
 }
 
-function rawLogOf({ sha256, bytes, complete, recipients }: RawLog): Predicate['logs']['raw_log'] {
+function rawLogOf({
+  sha256,
+  bytes,
+  complete,
+  recipients,
+}: RawLog): CommandPredicate['logs']['raw_log'] {
   return { sha256, bytes, complete, recipients: [...recipients] };
 }
 
-function redactionsOf({ redactions }: Exit): Predicate['redactions'] {
+function redactionsOf({ redactions }: Exit): CommandPredicate['redactions'] {
   if (redactions === null) return null;
   const { count, entries, omitted } = redactions;
   return { count, distinct: entries.length + omitted };
 }
 
-function resultOf(exit: Exit): Predicate['result'] {
+function resultOf(exit: Exit): CommandPredicate['result'] {
   return {
     exit_code: exit.exit_code,
     signal: exit.signal,
@@ -221,8 +235,8 @@ function resultOf(exit: Exit): Predicate['result'] {
   };
 }
 
-function projectionOf(record: CommandRecord): Predicate['projection'] {
-  const { recorded, mask, basis, beside = [] } = record;
+function projectionOf(record: CommandRecord): CommandPredicate['projection'] {
+  const { recorded, mask, basis, concurrentExecs: beside = [] } = record;
   const told = recorded?.changes.flatMap((one) => one.concurrentWith) ?? [];
   const others = new Set<ExecId>([...told, ...beside]);
   return {
@@ -236,7 +250,13 @@ function projectionOf(record: CommandRecord): Predicate['projection'] {
 }
 
 /** `null`: nothing was found for the name. */
-function programOf({ name, role, path, sha256, identity }: Program): Resource | null {
+function programOf({
+  name,
+  role,
+  path,
+  sha256,
+  identity,
+}: CommandProgram): ResourceDescriptor | null {
   if (path === null) return null;
   return {
     name,

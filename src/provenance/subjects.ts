@@ -1,15 +1,15 @@
 /** What a command made, as subjects of a statement, and what it changed that has no digest. */
 import type { Change, Entry, RecordedChanges } from '../change.ts';
 import { limits } from '../limits.ts';
-import { nameOf, shownPath } from './names.ts';
-import type { OtherChange, Predicate, Subject } from './predicate.ts';
+import { encodePathName, displayPath } from './path-names.ts';
+import type { OtherChange, CommandPredicate, StatementSubject } from './predicate.ts';
 
 /** Must not throw; answers the text with a tag in place of each known secret. */
-export type Redact = (text: string) => string;
+export type RedactKnownSecrets = (text: string) => string;
 
-export interface Made {
-  readonly subjects: Subject[];
-  readonly changes: NonNullable<Predicate['changes']>;
+export interface StatementChanges {
+  readonly subjects: StatementSubject[];
+  readonly changes: NonNullable<CommandPredicate['changes']>;
 }
 
 /**
@@ -19,12 +19,15 @@ export interface Made {
 const changesBytesMax = 2.25 * 1024 * 1024;
 
 /** Files that are there afterwards with a known content are subjects; the rest are others. */
-export function changed(recorded: RecordedChanges, redact: Redact): Made {
+export function collectSubjects(
+  recorded: RecordedChanges,
+  redact: RedactKnownSecrets,
+): StatementChanges {
   const { snapshot, mode, changes, complete } = recorded;
-  const subjects: Subject[] = [];
+  const subjects: StatementSubject[] = [];
   const others: OtherChange[] = [];
-  const kinds: NonNullable<Predicate['changes']>['kinds'] = {};
-  const states: NonNullable<Predicate['changes']>['states'] = {};
+  const kinds: NonNullable<CommandPredicate['changes']>['kinds'] = {};
+  const states: NonNullable<CommandPredicate['changes']>['states'] = {};
   const omitted = { subjects: 0, others: 0 };
   let bytes = 0;
   for (const change of changes) {
@@ -58,12 +61,12 @@ export function changed(recorded: RecordedChanges, redact: Redact): Made {
 }
 
 /** The whole workspace; no path of it is called `.`. */
-function treeSubject(tree: string): Subject {
+function treeSubject(tree: string): StatementSubject {
   const sha256 = tree.slice(tree.lastIndexOf(':') + 1);
   return { name: '.', digest: { sha256 }, annotations: { tree } };
 }
 
-function subjectOf(change: Change, sha256: string, redact: Redact): Subject {
+function subjectOf(change: Change, sha256: string, redact: RedactKnownSecrets): StatementSubject {
   const { kind, state, before, after, reason, marks } = change;
   const { name, masked } = toldName(change.path, redact);
   const mode = after?.type === 'file' ? after.mode.toString(8).padStart(4, '0') : null;
@@ -82,7 +85,7 @@ function subjectOf(change: Change, sha256: string, redact: Redact): Subject {
   };
 }
 
-function otherOf(change: Change, redact: Redact): OtherChange {
+function otherOf(change: Change, redact: RedactKnownSecrets): OtherChange {
   const { kind, state, before, after, marks } = change;
   const { name, masked } = toldName(change.path, redact);
   const target = after?.type === 'symlink' ? toldName(after.target, redact).name : null;
@@ -99,11 +102,11 @@ function otherOf(change: Change, redact: Redact): OtherChange {
 }
 
 /** A name that held a secret is told with the tag, and is then no path. */
-function toldName(path: string, redact: Redact): { name: string; masked: boolean } {
-  const shown = shownPath(path);
+function toldName(path: string, redact: RedactKnownSecrets): { name: string; masked: boolean } {
+  const shown = displayPath(path);
   const redacted = redact(shown);
   return redacted === shown
-    ? { name: nameOf(path), masked: false }
+    ? { name: encodePathName(path), masked: false }
     : { name: redacted, masked: true };
 }
 

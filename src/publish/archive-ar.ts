@@ -2,15 +2,15 @@
  * `ar` archives, of which a Debian package is one: `!<arch>\n`, then for each member a header of
  * 60 bytes (name 16, times and owners, size 10 at 48, end mark) and its content, filled up to two.
  */
-import type { Archive, Member } from './archive.ts';
-import { latin1 } from './decode-kind.ts';
+import type { Archive, ArchiveMember } from './archive.ts';
+import { latin1 } from './decode-format.ts';
 
 const magicBytes = 8;
 const headerBytes = 60;
 
 export function readAr(bytes: Uint8Array): Archive {
   let end = magicBytes;
-  function* members(): Generator<Member> {
+  function* members(): Generator<ArchiveMember> {
     while (end + headerBytes <= bytes.length) {
       const header = latin1(bytes.subarray(end, end + headerBytes));
       const size = Number.parseInt(header.slice(48, 58), 10);
@@ -23,7 +23,7 @@ export function readAr(bytes: Uint8Array): Archive {
         .slice(0, 16)
         .trimEnd()
         .replace(/(.)\/$/, '$1');
-      yield { name, bytes: content, closed, packing: null };
+      yield { name, bytes: content, unreadableReason: closed, packing: null };
     }
   }
   return {

@@ -3,14 +3,14 @@
  * (types `x` and `g`) and GNU's long names (`L`, `K`) are read. A member is told by the bytes that
  * are there: one that lies about its size is told as damaged.
  */
-import type { Archive, Member } from './archive.ts';
-import { latin1, tarSumHolds } from './decode-kind.ts';
+import type { Archive, ArchiveMember } from './archive.ts';
+import { latin1, isTarChecksumValid } from './decode-format.ts';
 
 const blockBytes = 512;
 
 export function readTar(bytes: Uint8Array): Archive {
   let end = 0;
-  function* members(): Generator<Member> {
+  function* members(): Generator<ArchiveMember> {
     let said = new Map<string, string>();
     const global = new Map<string, string>();
     for (let at = 0; at + blockBytes <= bytes.length;) {
@@ -21,7 +21,7 @@ export function readTar(bytes: Uint8Array): Archive {
         continue;
       }
       // What is no header is told as what follows the archive.
-      if (!tarSumHolds(header)) return;
+      if (!isTarChecksumValid(header)) return;
       const type = String.fromCharCode(header[156] ?? 0);
       const size = sizeOf(header, said.get('size') ?? global.get('size'));
       const from = at + blockBytes;
@@ -32,7 +32,7 @@ export function readTar(bytes: Uint8Array): Archive {
         const records = paxRecords(content);
         for (const [key, value] of records) (type === 'g' ? global : said).set(key, value);
         // Comments and names of a header are as public as any content.
-        yield { name: '(pax)', bytes: content, closed: null, packing: null };
+        yield { name: '(pax)', bytes: content, unreadableReason: null, packing: null };
         continue;
       }
       if (type === 'L' || type === 'K') {
@@ -57,7 +57,7 @@ interface Read {
   readonly global: ReadonlyMap<string, string>;
 }
 
-function memberOf(header: Uint8Array, { type, content, size, said, global }: Read): Member {
+function memberOf(header: Uint8Array, { type, content, size, said, global }: Read): ArchiveMember {
   const prefix =
     latin1(header.subarray(257, 263)) === 'ustar\0' ? cut(header.subarray(345, 500)) : '';
   const short = cut(header.subarray(0, 100));
@@ -69,7 +69,7 @@ function memberOf(header: Uint8Array, { type, content, size, said, global }: Rea
     name,
     // A link that has a content as well is as odd as it is readable.
     bytes: isLink && content.length === 0 ? Buffer.from(link, 'utf8') : content,
-    closed: content.length < size ? 'damaged: it ends before its content does' : null,
+    unreadableReason: content.length < size ? 'damaged: it ends before its content does' : null,
     packing: null,
   };
 }

@@ -6,9 +6,9 @@
  * those local headers that it does not name, both names are told where they differ, a size is what
  * comes out, and what nothing names is told as uncovered.
  */
-import { latin1 } from './decode-kind.ts';
-import { without, type Archive, type Member } from './archive.ts';
-import { unpackInSteps, type Room } from './decode-packed.ts';
+import { latin1 } from './decode-format.ts';
+import { uncoveredRanges, type Archive, type ArchiveMember } from './archive.ts';
+import { decompressInSteps, type DecompressionBudget } from './decode-compressed.ts';
 
 const marks = { local: 'PK\x03\x04', central: 'PK\x01\x02', end: 'PK\x05\x06' } as const;
 const localBytes = 30;
@@ -32,14 +32,14 @@ interface Entry {
 }
 
 /** @param room bytes that a member may have, unpacked */
-export function readZip(bytes: Uint8Array, room: Room): Archive {
+export function readZip(bytes: Uint8Array, room: DecompressionBudget): Archive {
   const zip = { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
   const covered: [number, number][] = [];
-  function* members(): Generator<Member | null> {
+  function* members(): Generator<ArchiveMember | null> {
     const found = directory(zip, covered);
     for (const entry of found) yield* read(zip, entry, { room, covered });
     // Local headers that no directory names: hidden from some readers, or of a damaged archive.
-    for (const [from, to] of without(covered, bytes.length)) {
+    for (const [from, to] of uncoveredRanges(covered, bytes.length)) {
       let at = indexOf(bytes, marks.local, from);
       while (at !== -1 && at < to) {
         const entry = local(zip, at);
@@ -48,7 +48,7 @@ export function readZip(bytes: Uint8Array, room: Room): Archive {
       }
     }
   }
-  return { members: members(), uncovered: () => without(covered, bytes.length) };
+  return { members: members(), uncovered: () => uncoveredRanges(covered, bytes.length) };
 }
 
 interface Zip {
@@ -57,7 +57,7 @@ interface Zip {
 }
 
 interface Reading {
-  readonly room: Room;
+  readonly room: DecompressionBudget;
   readonly covered: [number, number][];
 }
 
@@ -145,19 +145,30 @@ function local({ bytes, view }: Zip, at: number): Entry | null {
 
 const empty = new Uint8Array();
 
-function* read(zip: Zip, entry: Entry, { room, covered }: Reading): Generator<Member | null> {
+function* read(
+  zip: Zip,
+  entry: Entry,
+  { room, covered }: Reading,
+): Generator<ArchiveMember | null> {
   const { bytes, view } = zip;
   const { name } = entry;
   const header = local(zip, entry.local);
   const packing = entry.method === 0 ? null : 'deflate';
   if (header === null) {
-    yield { name, bytes: empty, closed: 'damaged: its content is not where it should be', packing };
+    yield {
+      name,
+      bytes: empty,
+      unreadableReason: 'damaged: its content is not where it should be',
+      packing,
+    };
     return;
   }
   const skipped = view.getUint16(entry.local + 26, true) + view.getUint16(entry.local + 28, true);
   const from = entry.local + localBytes + skipped;
   // The other name is one, too.
-  if (header.name !== name) yield { name: header.name, bytes: empty, closed: null, packing: null };
+  if (header.name !== name) {
+    yield { name: header.name, bytes: empty, unreadableReason: null, packing: null };
+  }
   const rest = bytes.subarray(from);
   const hasDescriptor = ((entry.flags | header.flags) & 8) !== 0;
   const cover = (length: number): void => {
@@ -166,31 +177,31 @@ function* read(zip: Zip, entry: Entry, { room, covered }: Reading): Generator<Me
   };
   if (((entry.flags | header.flags) & 1) !== 0) {
     cover(entry.packed);
-    yield { name, bytes: empty, closed: 'encrypted', packing };
+    yield { name, bytes: empty, unreadableReason: 'encrypted', packing };
     return;
   }
   if (entry.method === 0) {
     const content = rest.subarray(0, entry.packed);
     cover(content.length);
     const closed = content.length < entry.packed ? 'damaged: it ends before its content' : null;
-    yield { name, bytes: content, closed, packing };
+    yield { name, bytes: content, unreadableReason: closed, packing };
     return;
   }
   const kind = entry.method === 8 ? 'deflate' : entry.method === 93 ? 'zstd' : null;
   if (kind === null) {
     cover(entry.packed);
-    yield { name, bytes: empty, closed: 'packed in a way that is not read', packing };
+    yield { name, bytes: empty, unreadableReason: 'packed in a way that is not read', packing };
     return;
   }
-  const content = yield* unpackInSteps(kind, rest, room);
+  const content = yield* decompressInSteps(kind, rest, room);
   if ('failed' in content) {
     cover(entry.packed);
-    yield { name, bytes: empty, closed: content.failed, packing };
+    yield { name, bytes: empty, unreadableReason: content.failed, packing };
     return;
   }
   // What a reader that trusts the size would see is less than what is there, never more.
   cover(content.used);
-  yield { name, bytes: content.bytes, closed: null, packing: kind };
+  yield { name, bytes: content.bytes, unreadableReason: null, packing: kind };
 }
 
 /** Where what may follow a content ends: the next structure, or nothing known. */

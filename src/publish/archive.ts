@@ -1,25 +1,25 @@
 /** What an archive holds, as every reader of archives in this folder tells it. */
 
-export interface Member {
+export interface ArchiveMember {
   /** As it stands there: it may hold `..`, a root, a line end. */
   readonly name: string;
   /** Of a link: where it leads to. Empty for a directory. */
   readonly bytes: Uint8Array;
   /** Why its content cannot be read; `bytes` is empty then, or what there is. */
-  readonly closed: string | null;
+  readonly unreadableReason: string | null;
   /** How the bytes were packed: `deflate`. */
   readonly packing: string | null;
 }
 
 export interface Archive {
   /** `null` is none: to find the next one takes longer. */
-  readonly members: Iterable<Member | null>;
+  readonly members: Iterable<ArchiveMember | null>;
   /** Ranges of the archive that no member and no structure takes; known once all were read. */
   readonly uncovered: () => readonly (readonly [number, number])[];
 }
 
 /** The ranges of `[0, length)` that none of `covered` takes. */
-export function without(
+export function uncoveredRanges(
   covered: readonly (readonly [number, number])[],
   length: number,
 ): readonly (readonly [number, number])[] {

@@ -1,13 +1,13 @@
 /** Text as licenses are compared by: what no comment mark and no line break changes. */
 
-export interface Letters {
+export interface LetterSequence {
   readonly chars: Uint8Array;
   readonly at: Uint32Array;
   readonly length: number;
 }
 
 /** Letters in lower case and digits of `chars[from, to)`, and where they are. */
-export function lettersOf(chars: Uint8Array, from: number, to: number): Letters {
+export function extractLetters(chars: Uint8Array, from: number, to: number): LetterSequence {
   const letters = new Uint8Array(to - from);
   const at = new Uint32Array(to - from);
   let length = 0;

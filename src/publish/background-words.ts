@@ -6,14 +6,14 @@
 import data from './background-words.json' with { type: 'json' };
 
 /** 2^19 bits for at most 44,000 words. */
-export const filterBytes = 1 << 16;
-const bitMask = filterBytes * 8 - 1;
+export const wordFilterBytes = 1 << 16;
+const bitMask = wordFilterBytes * 8 - 1;
 const hashes = 8;
 
 const filter = Uint8Array.from(Buffer.from(data.filter, 'base64'));
 
 /** Bits of the filter that belong to the word `chars[from, to)`, whatever its case. */
-export function wordBits(chars: Uint8Array, from: number, to: number): Uint32Array {
+export function wordFilterBits(chars: Uint8Array, from: number, to: number): Uint32Array {
   let one = 0x811c9dc5;
   let two = 0x27d4eb2f;
   for (let at = from; at < to; at += 1) {
@@ -35,7 +35,7 @@ export function wordBits(chars: Uint8Array, from: number, to: number): Uint32Arr
 /** Words of one and two characters are everybody's. */
 export function isPublicWord(chars: Uint8Array, from: number, to: number): boolean {
   if (to - from < 3) return true;
-  return wordBits(chars, from, to).every(
+  return wordFilterBits(chars, from, to).every(
     (bit) => ((filter[bit >>> 3] ?? 0) & (1 << (bit & 7))) > 0,
   );
 }

@@ -1,6 +1,6 @@
 /** Base32 (RFC 4648), Ascii85 and base85 as Python writes them, and uuencode, within text. */
 
-export interface Based {
+export interface BaseEncodedText {
   readonly bytes: Uint8Array;
   readonly via: 'base32' | 'base85' | 'uuencode';
   readonly span: readonly [number, number];
@@ -20,7 +20,7 @@ const alphabets85 = [letters85, ascii85].map((letters) => {
   return digits;
 });
 
-export function* basesOf(text: string): Generator<Based> {
+export function* findBaseEncoded(text: string): Generator<BaseEncodedText> {
   for (const { 0: run, index } of text.matchAll(base32Run)) {
     yield { bytes: base32(run), via: 'base32', span: [index, index + run.length] };
   }

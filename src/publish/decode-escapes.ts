@@ -4,14 +4,14 @@
  * with what stands around them.
  */
 
-export interface View {
+export interface EscapedText {
   readonly bytes: Uint8Array;
   readonly via: 'url' | 'html' | 'quoted-printable' | 'json';
   readonly span: readonly [number, number];
 }
 
 interface Escapes {
-  readonly via: Exclude<View['via'], 'json'> | 'json';
+  readonly via: Exclude<EscapedText['via'], 'json'> | 'json';
   readonly pattern: RegExp;
   /** Characters between two escapes of one part, and around it. */
   readonly gap: number;
@@ -127,7 +127,7 @@ const escapesAtOnce = 32 * 1_024;
  * @param text one character for each byte
  * @returns `null`s between: to find the next view takes longer
  */
-export function* viewsOf(text: string): Generator<View | null> {
+export function* findEscapedTexts(text: string): Generator<EscapedText | null> {
   if (text.includes('%')) yield* viewOf(text, url);
   if (text.includes('&')) yield* viewOf(text, html);
   if (quotedSign.test(text)) yield* viewOf(text, quoted);
@@ -135,7 +135,7 @@ export function* viewsOf(text: string): Generator<View | null> {
   if (text.includes('\\')) yield* viewOf(text, escaped);
 }
 
-function* viewOf(text: string, escapes: Escapes): Generator<View | null> {
+function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> {
   const { pattern, gap, least, decode, via } = escapes;
   const pieces = new Pieces(via === 'url');
   let [start, last, count, end] = [0, 0, 0, -1];
@@ -144,7 +144,7 @@ function* viewOf(text: string, escapes: Escapes): Generator<View | null> {
     if (end < from) end = blankFrom(text, from);
     return end;
   };
-  const view = (): View => {
+  const view = (): EscapedText => {
     const to = Math.max(wordEnd(last), Math.min(text.length, last + gap));
     return {
       bytes: Buffer.from(pieces.text(text.slice(last, to)), 'latin1'),
@@ -234,7 +234,7 @@ const looksLikeJson = (text: string): boolean =>
   text.includes('"') && /(?:^|\n)[ \t]{0,16}[[{]\s{0,64}["{[]/.test(text);
 
 /** All strings of a JSON text, one after another: a list of lines is text again. */
-function* literals(text: string): Generator<null, View> {
+function* literals(text: string): Generator<null, EscapedText> {
   let strings: string[] = [];
   let all = '';
   let count = 0;

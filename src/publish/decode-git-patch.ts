@@ -2,7 +2,7 @@
  * Binary patches of git (`git diff --binary`): lines of 52 bytes at most in git's base 85, each
  * behind a letter for its length, of a zlib stream that is the file or what makes it of another.
  */
-import type { Run } from './decode-runs.ts';
+import type { EncodedRun } from './decode-runs.ts';
 
 const digits =
   '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~';
@@ -12,7 +12,7 @@ const rowForm =
   /[ \t>+]{0,8}([A-Za-z])((?:[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{5}){1,13})\r?(?:\n|$)/y;
 
 /** @param text one character for each byte */
-export function* patchRunsOf(text: string): Generator<Run> {
+export function* findPatchRuns(text: string): Generator<EncodedRun> {
   if (!text.includes('GIT binary patch')) return;
   for (const { index, 0: line } of text.matchAll(header)) {
     const rows: Uint8Array[] = [];
@@ -26,7 +26,7 @@ export function* patchRunsOf(text: string): Generator<Run> {
     }
     const bytes = Buffer.concat(rows);
     if (bytes.length === 0) continue;
-    yield { bytes, via: 'git-patch', span: [from, to], mixed: true, sure: true };
+    yield { bytes, via: 'git-patch', span: [from, to], mixed: true, isCertain: true };
   }
 }
 

@@ -1,7 +1,7 @@
 /** What is found when an item is opened, and where in it. */
 
 /** Something that can be searched, or of which only the identity can be told. */
-export interface Part {
+export interface DecodedPart {
   readonly kind: 'part';
   /** The item, and members within it: `dist.tgz!/package/index.js`. */
   readonly name: string;
@@ -25,7 +25,7 @@ export interface Unscannable {
   readonly span: readonly [number, number] | null;
 }
 
-export interface Place {
+export interface PartLocation {
   readonly name: string;
   readonly via: readonly string[];
   readonly span: readonly [number, number] | null;
@@ -37,7 +37,11 @@ export interface Place {
 
 const nameLengthMax = 1_000;
 
-export const part = (bytes: Uint8Array, place: Place, text: boolean): Part => ({
+export const makeDecodedPart = (
+  bytes: Uint8Array,
+  place: PartLocation,
+  text: boolean,
+): DecodedPart => ({
   kind: 'part',
   name: place.name,
   via: place.via,
@@ -47,7 +51,10 @@ export const part = (bytes: Uint8Array, place: Place, text: boolean): Part => ({
   span: place.span,
 });
 
-export const closed = ({ name, via, span }: Place, reason: string): Unscannable => ({
+export const makeUnscannable = (
+  { name, via, span }: PartLocation,
+  reason: string,
+): Unscannable => ({
   kind: 'unscannable',
   name,
   via,
@@ -56,14 +63,18 @@ export const closed = ({ name, via, span }: Place, reason: string): Unscannable 
 });
 
 /** One encoding further in; positions of the item mean nothing there, but where it stands does. */
-export const inner = (place: Place, via: string, as: Place['as'] = 'piece'): Place => ({
+export const decodedLocation = (
+  place: PartLocation,
+  via: string,
+  as: PartLocation['as'] = 'piece',
+): PartLocation => ({
   ...place,
   via: [...place.via, via],
   encodings: place.encodings + 1,
   as,
 });
 
-export const member = (place: Place, name: string, via: string): Place => ({
+export const memberLocation = (place: PartLocation, name: string, via: string): PartLocation => ({
   name: `${place.name}!/${name}`.slice(0, nameLengthMax).toWellFormed(),
   via: [...place.via, via],
   span: null,

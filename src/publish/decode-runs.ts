@@ -2,9 +2,9 @@
  * Base64 and hexadecimal within text: runs of their letters, also wrapped over lines that have
  * something before or after them (a diff, a quote, a comment, a list of strings).
  */
-import { latin1 } from './decode-kind.ts';
+import { latin1 } from './decode-format.ts';
 
-export interface Run {
+export interface EncodedRun {
   readonly bytes: Uint8Array;
   readonly via: 'base64' | 'hex' | 'decimal' | 'git-patch';
   /** Bytes `[from, to)` of the text that it stands in. */
@@ -12,7 +12,7 @@ export interface Run {
   /** Whether its letters are mixed as those of packed bytes are; words and paths are not. */
   readonly mixed: boolean;
   /** Whether it is one thing: lines that are joined may have nothing in common. */
-  readonly sure: boolean;
+  readonly isCertain: boolean;
 }
 
 interface Joined {
@@ -33,16 +33,16 @@ const wrappedMin = 32;
 const phaseLettersMin = 64;
 
 /** What stands in base64 or hex in a text; what it decodes to may mean nothing. */
-export function* runsOf(text: string): Generator<Run> {
+export function* findEncodedRuns(text: string): Generator<EncodedRun> {
   for (const joined of joinedRuns(text)) {
     const { letters, span, lines } = joined;
     const sure = lines === 1 || isWrapped(joined);
     const mixed = isMixed(letters);
     if (hexOnly.test(letters)) {
       if (letters.length < 24) continue;
-      yield { bytes: hex(letters), via: 'hex', span, mixed, sure };
+      yield { bytes: hex(letters), via: 'hex', span, mixed, isCertain: sure };
       if (letters.length % 2 === 1) {
-        yield { bytes: hex(letters.slice(1)), via: 'hex', span, mixed, sure };
+        yield { bytes: hex(letters.slice(1)), via: 'hex', span, mixed, isCertain: sure };
       }
       // Base64 without another letter is as rare as it is short.
       if (letters.length > 200) continue;
@@ -50,21 +50,21 @@ export function* runsOf(text: string): Generator<Run> {
       // A name or `0x` stands before it.
       for (const [inner] of letters.matchAll(innerHex)) {
         const mixed = isMixed(inner);
-        yield { bytes: hex(inner), via: 'hex', span, mixed, sure };
+        yield { bytes: hex(inner), via: 'hex', span, mixed, isCertain: sure };
         if (inner.length % 2 === 1) {
-          yield { bytes: hex(inner.slice(1)), via: 'hex', span, mixed, sure };
+          yield { bytes: hex(inner.slice(1)), via: 'hex', span, mixed, isCertain: sure };
         }
       }
     }
     if (letters.length < phaseLettersMin) {
       if (mixed || mayMean(letters)) {
-        yield { bytes: base64(letters), via: 'base64', span, mixed, sure };
+        yield { bytes: base64(letters), via: 'base64', span, mixed, isCertain: sure };
       }
       continue;
     }
-    yield { bytes: base64(letters), via: 'base64', span, mixed, sure };
+    yield { bytes: base64(letters), via: 'base64', span, mixed, isCertain: sure };
     for (const at of otherStarts(letters)) {
-      yield { bytes: base64(letters.slice(at)), via: 'base64', span, mixed, sure: false };
+      yield { bytes: base64(letters.slice(at)), via: 'base64', span, mixed, isCertain: false };
     }
   }
 }
@@ -256,7 +256,7 @@ const pairs =
   /^(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}){1,8}(?:[ \t]{1,2}|[:,+-][ \t]?|(?=[^0-9A-Za-z]|$))/;
 
 /** Bytes that are written apart: `64 65`, `64:65`, `0x64, 0x65`, `\x64\x65`, and dumps. */
-export function* spacedRunsOf(text: string): Generator<Run | null> {
+export function* findSpacedRuns(text: string): Generator<EncodedRun | null> {
   const isMarked = /0[xX]|\\x/.test(text) && markedHex.test(text);
   if (!isMarked && !spacedHex.test(text)) return;
   let found: string[] = [];
@@ -292,13 +292,17 @@ export function* spacedRunsOf(text: string): Generator<Run | null> {
 }
 
 /** Some write two bytes as one number, of which this machine has the lower byte first. */
-function* dumped(rows: readonly string[], span: Run['span'], sure: boolean): Generator<Run> {
+function* dumped(
+  rows: readonly string[],
+  span: EncodedRun['span'],
+  sure: boolean,
+): Generator<EncodedRun> {
   const bytes = hex(rows.join(''));
-  yield { bytes, via: 'hex', span, mixed: true, sure };
+  yield { bytes, via: 'hex', span, mixed: true, isCertain: sure };
   const [first = '', ...more] = rows;
   const isEven = bytes.length % 2 === 0 && rows.every((row) => row.length % 4 === 0);
   if (!isEven || more.length === 0 || first.length < 16) return;
-  yield { bytes: Buffer.from(bytes).swap16(), via: 'hex', span, mixed: true, sure: false };
+  yield { bytes: Buffer.from(bytes).swap16(), via: 'hex', span, mixed: true, isCertain: false };
 }
 
 /** The digits of the row of pairs that a line has, after an offset; `''`: there is none. */
@@ -340,12 +344,12 @@ const firstPair = (line: string): number =>
 const decimals = /(?:\b\d{1,3}\b[,\s]{1,3}){23,}\d{1,3}\b/g;
 
 /** Lists of the numbers of bytes: `[104, 101, 108]`. */
-export function* decimalRunsOf(text: string): Generator<Run> {
+export function* findDecimalRuns(text: string): Generator<EncodedRun> {
   for (const found of text.matchAll(decimals)) {
     const bytes = numbersOf(found[0]);
     if (bytes === null) continue;
     const span = [found.index, found.index + found[0].length] as const;
-    yield { bytes, via: 'decimal', span, mixed: true, sure: false };
+    yield { bytes, via: 'decimal', span, mixed: true, isCertain: false };
   }
 }
 

@@ -1,7 +1,7 @@
 /** Text of two or four bytes a character, and text within bytes that are none. */
-import { latin1 } from './decode-kind.ts';
+import { latin1 } from './decode-format.ts';
 
-export interface Recoded {
+export interface TranscodedText {
   readonly bytes: Uint8Array;
   readonly via: 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be';
 }
@@ -12,7 +12,7 @@ const lookBytes = 4_096;
  * As UTF-8 what is UTF-16 or UTF-32, by its mark or by its look: text of which most characters
  * are ASCII. `null`: it is neither.
  */
-export function fromWide(bytes: Uint8Array): Recoded | null {
+export function transcodeWideText(bytes: Uint8Array): TranscodedText | null {
   const [a, b, c, d] = bytes;
   if (a === 0xff && b === 0xfe && c === 0 && d === 0) return utf32(bytes, true);
   if (a === 0 && b === 0 && c === 0xfe && d === 0xff) return utf32(bytes, false);
@@ -33,12 +33,12 @@ export function fromWide(bytes: Uint8Array): Recoded | null {
   return null;
 }
 
-function utf16(bytes: Uint8Array, little: boolean): Recoded {
+function utf16(bytes: Uint8Array, little: boolean): TranscodedText {
   const text = new TextDecoder(little ? 'utf-16le' : 'utf-16be').decode(bytes);
   return { bytes: Buffer.from(text, 'utf8'), via: little ? 'utf-16le' : 'utf-16be' };
 }
 
-function utf32(bytes: Uint8Array, little: boolean): Recoded {
+function utf32(bytes: Uint8Array, little: boolean): TranscodedText {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const pieces: string[] = [];
   for (let at = 0; at + 4 <= bytes.length; at += 4) {
@@ -53,7 +53,7 @@ const narrow = /[\t\x20-\x7e\x80-\xff]{8,}/g;
 const wide = /(?:[\t\n\r\x20-\x7e]\x00){8,}/g;
 
 /** What bytes hold of text: runs of 8 characters and more, one a line; also of two bytes each. */
-export function stringsOf(bytes: Uint8Array): Uint8Array {
+export function extractStrings(bytes: Uint8Array): Uint8Array {
   const text = latin1(bytes);
   const found: string[] = text.match(narrow) ?? [];
   for (const run of text.match(wide) ?? []) found.push(run.replaceAll('\0', ''));

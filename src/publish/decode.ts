@@ -3,38 +3,43 @@
  * and what could not be looked into.
  */
 import { limits } from '../limits.ts';
-import { without, type Archive } from './archive.ts';
+import { uncoveredRanges, type Archive } from './archive.ts';
 import { readAr } from './archive-ar.ts';
 import { readTar } from './archive-tar.ts';
 import { readZip } from './archive-zip.ts';
 import {
-  digestOf,
-  isFull,
-  isRepeated,
-  take,
+  decodedBytesDigest,
+  reportBudgetExhausted,
+  isAlreadyDecoded,
+  takeFromBudget,
   type DecodeBounds,
-  type Left,
-} from './decode-bounds.ts';
-import { basesOf } from './decode-bases.ts';
-import { viewsOf } from './decode-escapes.ts';
-import { patchRunsOf } from './decode-git-patch.ts';
-import * as kinds from './decode-kind.ts';
-import { unpack, unpackInSteps, type Packing } from './decode-packed.ts';
+  type DecodeBudget,
+} from './decode-budget.ts';
+import { findBaseEncoded } from './decode-bases.ts';
+import { findEscapedTexts } from './decode-escapes.ts';
+import { findPatchRuns } from './decode-git-patch.ts';
+import * as kinds from './decode-format.ts';
+import { decompress, decompressInSteps, type CompressionFormat } from './decode-compressed.ts';
 import {
-  closed,
-  inner,
-  member,
-  part,
-  type Part,
-  type Place,
+  makeUnscannable,
+  decodedLocation,
+  memberLocation,
+  makeDecodedPart,
+  type DecodedPart,
+  type PartLocation,
   type Unscannable,
 } from './decode-part.ts';
-import { decimalRunsOf, runsOf, spacedRunsOf, type Run } from './decode-runs.ts';
-import { sourcesOf } from './decode-sources.ts';
-import { turnedOf } from './decode-turned.ts';
-import { fromWide, stringsOf } from './decode-unicode.ts';
+import {
+  findDecimalRuns,
+  findEncodedRuns,
+  findSpacedRuns,
+  type EncodedRun,
+} from './decode-runs.ts';
+import { readMapSources } from './decode-source-map.ts';
+import { findObfuscatedTexts } from './decode-obfuscated.ts';
+import { transcodeWideText, extractStrings } from './decode-unicode.ts';
 
-export type { DecodeBounds, Part, Unscannable };
+export type { DecodeBounds, DecodedPart, Unscannable };
 
 /** Encodings within one another, since the last archive. */
 const encodingsMax = 3;
@@ -52,24 +57,26 @@ const embeddedMax = 64;
 const looksAtOnce = 1_024;
 
 /** `null` is no part: there more work is to come, and others may have a turn. */
-type Step = Part | Unscannable | null;
+type Step = DecodedPart | Unscannable | null;
 type Opened = Generator<Step>;
 
 /** Every part of an item, the item itself first. What is told twice the same way is told once. */
-export function* openItem(...given: Parameters<typeof openInSteps>): Generator<Part | Unscannable> {
-  for (const one of openInSteps(...given)) if (one !== null) yield one;
+export function* decodeItem(
+  ...given: Parameters<typeof decodeItemInSteps>
+): Generator<DecodedPart | Unscannable> {
+  for (const one of decodeItemInSteps(...given)) if (one !== null) yield one;
 }
 
 /** As `openItem`, with a `null` wherever to find the next part takes long. */
-export function* openInSteps(
+export function* decodeItemInSteps(
   item: { readonly name: string; readonly bytes: Uint8Array },
   bounds: DecodeBounds = {
     bytes: limits.publicationDecodedBytes.default,
     parts: limits.publicationParts.default,
   },
 ): Opened {
-  const left: Left = { ...bounds, told: false, seen: new Map() };
-  const place: Place = {
+  const left: DecodeBudget = { ...bounds, isReported: false, seen: new Map() };
+  const place: PartLocation = {
     name: item.name,
     via: [],
     span: [0, item.bytes.length],
@@ -80,22 +87,22 @@ export function* openInSteps(
   yield* open(item.bytes, place, left);
 }
 
-function* open(bytes: Uint8Array, place: Place, left: Left): Opened {
-  if (place.via.length > 0 && !(yield* take(bytes, place, left))) return;
-  if (isRepeated(bytes, place, left)) {
+function* open(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
+  if (place.via.length > 0 && !(yield* takeFromBudget(bytes, place, left))) return;
+  if (isAlreadyDecoded(bytes, place, left)) {
     // Its name is another one.
-    if (place.as === 'whole') yield part(bytes, place, false);
+    if (place.as === 'whole') yield makeDecodedPart(bytes, place, false);
     return;
   }
-  const wide = fromWide(bytes);
+  const wide = transcodeWideText(bytes);
   if (wide !== null) {
-    if (place.as === 'whole') yield part(bytes, place, false);
-    yield* openText(wide.bytes, inner(place, wide.via), left);
+    if (place.as === 'whole') yield makeDecodedPart(bytes, place, false);
+    yield* openText(wide.bytes, decodedLocation(place, wide.via), left);
     return;
   }
-  const kind = kinds.openedKind(bytes);
+  const kind = kinds.detectContainerFormat(bytes);
   if (kind !== null) {
-    if (place.as === 'whole') yield part(bytes, place, false);
+    if (place.as === 'whole') yield makeDecodedPart(bytes, place, false);
     if (yield* openKnown(kind, bytes, place, left)) return;
     yield* openBinary(bytes, place, left);
     return;
@@ -104,31 +111,36 @@ function* open(bytes: Uint8Array, place: Place, left: Left): Opened {
 }
 
 /** What is in no format that is opened. */
-function* openPlain(bytes: Uint8Array, place: Place, left: Left): Opened {
-  const isKnown = place.as === 'whole' && kinds.closedReason(bytes, 4) !== null;
-  if (isKnown ? kinds.isPlainText(bytes) : kinds.isText(bytes)) {
+function* openPlain(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
+  const isKnown = place.as === 'whole' && kinds.unreadableReasonOf(bytes, 4) !== null;
+  if (isKnown ? kinds.isPlainText(bytes) : kinds.isTextContent(bytes)) {
     yield* openText(bytes, place, left);
     return;
   }
-  if (place.as === 'whole') yield part(bytes, place, false);
+  if (place.as === 'whole') yield makeDecodedPart(bytes, place, false);
   yield* openBinary(bytes, place, left);
 }
 
-function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
-  yield part(bytes, place, true);
-  const reason = kinds.closedTextReason(bytes);
-  if (reason !== null) yield closed(place, reason);
-  for (const { name, text } of sourcesOf(bytes)) {
-    const source = member(place, name, 'source-map');
-    if (yield* take(text, source, left)) yield part(text, source, true);
+function* openText(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
+  yield makeDecodedPart(bytes, place, true);
+  const reason = kinds.unreadableTextReasonOf(bytes);
+  if (reason !== null) yield makeUnscannable(place, reason);
+  for (const { name, text } of readMapSources(bytes)) {
+    const source = memberLocation(place, name, 'source-map');
+    if (yield* takeFromBudget(text, source, left)) yield makeDecodedPart(text, source, true);
   }
   const text = kinds.latin1(bytes);
   if (text.includes('\0')) yield* openStrings(bytes, place, left);
-  const span = (within: readonly [number, number]): Place =>
+  const span = (within: readonly [number, number]): PartLocation =>
     place.via.length === 0 ? { ...place, span: within } : place;
   const isDeep = place.encodings >= encodingsMax;
   let looked = 0;
-  const all = [runsOf(text), spacedRunsOf(text), decimalRunsOf(text), patchRunsOf(text)];
+  const all = [
+    findEncodedRuns(text),
+    findSpacedRuns(text),
+    findDecimalRuns(text),
+    findPatchRuns(text),
+  ];
   for (const runs of all) {
     for (const run of runs) {
       looked += 1;
@@ -136,55 +148,57 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
       if (run === null || !hasMeaning(run)) continue;
       if (isDeep) {
         // What was met less deep was opened there.
-        if (left.seen.has(digestOf(run.bytes))) continue;
-        yield closed(place, `encoded more than ${encodingsMax} times over`);
+        if (left.seen.has(decodedBytesDigest(run.bytes))) continue;
+        yield makeUnscannable(place, `encoded more than ${encodingsMax} times over`);
         return;
       }
-      const as = run.mixed && run.sure ? 'piece' : 'guess';
-      yield* open(run.bytes, inner(span(run.span), run.via, as), left);
+      const as = run.mixed && run.isCertain ? 'piece' : 'guess';
+      yield* open(run.bytes, decodedLocation(span(run.span), run.via, as), left);
     }
   }
   if (isDeep) return;
-  for (const run of basesOf(text)) {
+  for (const run of findBaseEncoded(text)) {
     looked += 1;
     if (looked % looksAtOnce === 0) yield null;
     if (hasMeaning({ ...run, mixed: false })) {
-      yield* open(run.bytes, inner(span(run.span), run.via, 'guess'), left);
+      yield* open(run.bytes, decodedLocation(span(run.span), run.via, 'guess'), left);
     }
   }
   // Words turned round are text and hold nothing more that is encoded.
-  for (const view of place.encodings === 0 ? turnedOf(text) : []) {
-    const turned = inner(span(view.span), view.via, 'guess');
-    if (yield* take(view.bytes, turned, left)) yield part(view.bytes, turned, true);
+  for (const view of place.encodings === 0 ? findObfuscatedTexts(text) : []) {
+    const turned = decodedLocation(span(view.span), view.via, 'guess');
+    if (yield* takeFromBudget(view.bytes, turned, left)) {
+      yield makeDecodedPart(view.bytes, turned, true);
+    }
   }
-  for (const view of viewsOf(text)) {
+  for (const view of findEscapedTexts(text)) {
     looked += 1;
     if (view === null || looked % looksAtOnce === 0) yield null;
     if (view === null) continue;
     // A view is text, whatever characters its escapes stand for.
-    yield* open(view.bytes, inner(span(view.span), view.via, 'guess'), left);
+    yield* open(view.bytes, decodedLocation(span(view.span), view.via, 'guess'), left);
   }
 }
 
 /** Whether letters may stand for something: most words are letters of base64. */
-function hasMeaning({ bytes, mixed }: Pick<Run, 'bytes' | 'mixed'>): boolean {
+function hasMeaning({ bytes, mixed }: Pick<EncodedRun, 'bytes' | 'mixed'>): boolean {
   if (bytes.length < 8) return false;
   if (mixed && bytes.length >= guessBytesMin) return true;
   // A few bytes without control characters are met by chance; valid UTF-8 besides is not.
-  const isText = bytes.length < shortBytes ? kinds.isPlainText(bytes) : kinds.isText(bytes);
-  return isText || kinds.openedKind(bytes) !== null || fromWide(bytes) !== null;
+  const isText = bytes.length < shortBytes ? kinds.isPlainText(bytes) : kinds.isTextContent(bytes);
+  return isText || kinds.detectContainerFormat(bytes) !== null || transcodeWideText(bytes) !== null;
 }
 
 /** @returns whether all of it could be looked into */
 function* openKnown(
-  kind: kinds.Opened,
+  kind: kinds.ContainerFormat,
   bytes: Uint8Array,
-  place: Place,
-  left: Left,
+  place: PartLocation,
+  left: DecodeBudget,
 ): Generator<Step, boolean> {
   if (kind === 'tar' || kind === 'zip' || kind === 'ar') {
     if (place.archives >= archivesMax) {
-      yield closed(place, `archives more than ${archivesMax} times over`);
+      yield makeUnscannable(place, `archives more than ${archivesMax} times over`);
       return true;
     }
     yield* openArchive(archiveOf(kind, bytes, left), { bytes, place, via: kind }, left);
@@ -194,65 +208,73 @@ function* openKnown(
 }
 
 function* openPacked(
-  kind: Packing,
+  kind: CompressionFormat,
   bytes: Uint8Array,
-  place: Place,
-  left: Left,
+  place: PartLocation,
+  left: DecodeBudget,
 ): Generator<Step, boolean> {
-  const unpacked = yield* unpackInSteps(kind, bytes, left);
+  const unpacked = yield* decompressInSteps(kind, bytes, left);
   // Two bytes make zlib: what does not inflate was something else.
   const isDamaged = 'failed' in unpacked && unpacked.failed === 'damaged';
   if (kind === 'zlib' && isDamaged) return false;
   if (place.encodings >= encodingsMax) {
-    yield closed(place, `packed more than ${encodingsMax} times over`);
+    yield makeUnscannable(place, `packed more than ${encodingsMax} times over`);
     return true;
   }
   if ('failed' in unpacked) {
-    yield closed(place, `${kind}: ${unpacked.failed}`);
+    yield makeUnscannable(place, `${kind}: ${unpacked.failed}`);
     yield* openStrings(bytes, place, left);
     return true;
   }
-  const within = inner(place, kind, 'whole');
+  const within = decodedLocation(place, kind, 'whole');
   for (const said of unpacked.said) {
-    yield part(Buffer.from(said, 'latin1'), { ...inner(place, kind), name: place.name }, true);
+    yield makeDecodedPart(
+      Buffer.from(said, 'latin1'),
+      { ...decodedLocation(place, kind), name: place.name },
+      true,
+    );
   }
   yield* open(unpacked.bytes, within, left);
   const rest = bytes.subarray(unpacked.used);
   if (rest.some((byte) => byte !== 0)) {
-    yield* open(rest, inner(place, 'rest'), left);
+    yield* open(rest, decodedLocation(place, 'rest'), left);
   }
   return true;
 }
 
-function archiveOf(kind: 'tar' | 'zip' | 'ar', bytes: Uint8Array, left: Left): Archive {
+function archiveOf(kind: 'tar' | 'zip' | 'ar', bytes: Uint8Array, left: DecodeBudget): Archive {
   if (kind === 'zip') return readZip(bytes, left);
   return kind === 'tar' ? readTar(bytes) : readAr(bytes);
 }
 
 interface Reading {
   readonly bytes: Uint8Array;
-  readonly place: Place;
+  readonly place: PartLocation;
   readonly via: string;
 }
 
-function* openArchive(archive: Archive, { bytes, place, via }: Reading, left: Left): Opened {
+function* openArchive(
+  archive: Archive,
+  { bytes, place, via }: Reading,
+  left: DecodeBudget,
+): Opened {
   for (const one of archive.members) {
     if (one === null) {
       yield null;
       continue;
     }
-    const { name, bytes: content, closed: reason, packing } = one;
-    const within = member(place, name, via);
-    if (left.bytes <= 0 && (yield* isFull(within, left))) return;
+    const { name, bytes: content, unreadableReason: reason, packing } = one;
+    const within = memberLocation(place, name, via);
+    if (left.bytes <= 0 && (yield* reportBudgetExhausted(within, left))) return;
     const packed = packing === null ? within : { ...within, via: [...within.via, packing] };
-    if (reason !== null) yield closed(packed, reason);
+    if (reason !== null) yield makeUnscannable(packed, reason);
     yield* open(content, packed, left);
-    if (left.told) return;
+    if (left.isReported) return;
   }
   for (const [from, to] of archive.uncovered()) {
     const gap = bytes.subarray(from, to);
     if (gap.every((byte) => byte === 0)) continue;
-    const rest: Place = {
+    const rest: PartLocation = {
       ...place,
       via: [...place.via, via, 'rest'],
       archives: place.archives + 1,
@@ -264,40 +286,44 @@ function* openArchive(archive: Archive, { bytes, place, via }: Reading, left: Le
 }
 
 /** What is no text: its strings, what is packed in it, and why the rest cannot be looked into. */
-function* openBinary(bytes: Uint8Array, place: Place, left: Left): Opened {
+function* openBinary(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
   if (place.as !== 'whole' && bytes.length < guessBytesMin) return;
   yield* openStrings(bytes, place, left);
   if (yield* openGuessed(bytes, place, left)) return;
   if (place.as !== 'whole' && bytes.length < knownBytesMin) return;
   const isSmall = place.as !== 'whole' && bytes.length < unknownBytesMin;
-  const reason = kinds.closedReason(bytes, isSmall ? 4 : 2);
+  const reason = kinds.unreadableReasonOf(bytes, isSmall ? 4 : 2);
   if (reason === null && (kinds.isPlainBinary(bytes) || isSmall || place.as === 'guess')) return;
   const rest = yield* openEmbedded(bytes, place, left);
-  if (rest || reason !== null) yield closed(place, reason ?? 'bytes of an unknown kind');
+  if (rest || reason !== null) yield makeUnscannable(place, reason ?? 'bytes of an unknown kind');
 }
 
-function* openStrings(bytes: Uint8Array, place: Place, left: Left): Opened {
-  const strings = stringsOf(bytes);
+function* openStrings(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
+  const strings = extractStrings(bytes);
   if (strings.length < 8) return;
   // What stands in a file as it is has been decoded by nobody.
-  const within: Place = { ...place, via: [...place.via, 'strings'], as: 'piece' };
-  if (!isRepeated(strings, place, left)) yield* openText(strings, within, left);
+  const within: PartLocation = { ...place, via: [...place.via, 'strings'], as: 'piece' };
+  if (!isAlreadyDecoded(strings, place, left)) yield* openText(strings, within, left);
 }
 
 /** Deflate and brotli have no mark: what becomes text by one of them is that. */
-function* openGuessed(bytes: Uint8Array, place: Place, left: Left): Generator<Step, boolean> {
+function* openGuessed(
+  bytes: Uint8Array,
+  place: PartLocation,
+  left: DecodeBudget,
+): Generator<Step, boolean> {
   const isCandidate = bytes.length >= guessBytesMin && bytes.length <= guessBytesMax;
   if (!isCandidate || place.encodings >= encodingsMax) return false;
   for (const kind of ['deflate', 'brotli'] as const) {
-    const unpacked = unpack(kind, bytes, left);
+    const unpacked = decompress(kind, bytes, left);
     if ('failed' in unpacked || unpacked.bytes.length < 16) continue;
     const { bytes: content, used } = unpacked;
-    const hasForm = kinds.isText(content) || kinds.openedKind(content) !== null;
+    const hasForm = kinds.isTextContent(content) || kinds.detectContainerFormat(content) !== null;
     if (!hasForm || used < bytes.length / 2) continue;
-    yield* open(content, inner(place, kind, 'whole'), left);
+    yield* open(content, decodedLocation(place, kind, 'whole'), left);
     const rest = bytes.subarray(used);
     if (rest.some((byte) => byte !== 0)) {
-      yield* open(rest, inner(place, 'rest'), left);
+      yield* open(rest, decodedLocation(place, 'rest'), left);
     }
     return true;
   }
@@ -308,7 +334,11 @@ function* openGuessed(bytes: Uint8Array, place: Place, left: Left): Generator<St
 const embedded = /\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|PK\x03\x04/g;
 
 /** @returns whether something that is no text is left besides what could be opened */
-function* openEmbedded(bytes: Uint8Array, place: Place, left: Left): Generator<Step, boolean> {
+function* openEmbedded(
+  bytes: Uint8Array,
+  place: PartLocation,
+  left: DecodeBudget,
+): Generator<Step, boolean> {
   const covered: [number, number][] = [];
   let tried = 0;
   for (const { index } of kinds.latin1(bytes).matchAll(embedded)) {
@@ -316,20 +346,20 @@ function* openEmbedded(bytes: Uint8Array, place: Place, left: Left): Generator<S
     tried += 1;
     if (tried > embeddedMax || place.encodings >= encodingsMax) return true;
     const found = bytes.subarray(index);
-    const kind = kinds.openedKind(found);
-    const within: Place = { ...place, via: [...place.via, `at ${index}`], as: 'piece' };
+    const kind = kinds.detectContainerFormat(found);
+    const within: PartLocation = { ...place, via: [...place.via, `at ${index}`], as: 'piece' };
     if (kind === 'zip' && place.archives < archivesMax) {
       yield* openKnown(kind, found, within, left);
       covered.push([index, bytes.length]);
     } else if (kind === 'gzip' || kind === 'zstd') {
-      const unpacked = yield* unpackInSteps(kind, found, left);
+      const unpacked = yield* decompressInSteps(kind, found, left);
       if ('failed' in unpacked) continue;
       covered.push([index, index + unpacked.used]);
-      yield* open(unpacked.bytes, inner(within, kind, 'whole'), left);
+      yield* open(unpacked.bytes, decodedLocation(within, kind, 'whole'), left);
     }
   }
   if (covered.length === 0) return true;
-  return without(covered, bytes.length).some(
-    ([from, to]) => kinds.binaryRanges(bytes.subarray(from, to)).length > 0,
+  return uncoveredRanges(covered, bytes.length).some(
+    ([from, to]) => kinds.findBinaryRanges(bytes.subarray(from, to)).length > 0,
   );
 }

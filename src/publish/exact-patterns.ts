@@ -12,7 +12,7 @@ interface Bucket<T> {
  * Texts of at least 4 characters with what each stands for. At each place where the first four
  * characters of one stand, those are compared whole, the longest first.
  */
-export class Patterns<T> {
+export class PatternSet<T> {
   readonly #buckets = new Map<number, Bucket<T>>();
   /** By 16 bits of the first characters: whether there is a bucket at all. */
   readonly #may = new Uint8Array(65_536);
@@ -44,7 +44,7 @@ export class Patterns<T> {
    *
    * @param text one character for each byte
    */
-  each(text: string, visit: (value: T, from: number, to: number) => boolean): void {
+  forEachMatch(text: string, visit: (value: T, from: number, to: number) => boolean): void {
     if (this.isEmpty) return;
     const end = text.length - anchorLength;
     let anchor = text.length < anchorLength ? 0 : anchorAt(text, 0) >>> 8;

@@ -1,6 +1,6 @@
 /** Text by its letters and digits alone: what stands between them and their case do not matter. */
 
-export interface Squeezed {
+export interface SqueezedText {
   /** Letters and digits, small; bytes above ASCII as they are. One character for each byte. */
   readonly text: string;
   /** Where each one stands in the bytes. */
@@ -14,7 +14,7 @@ const kept = Uint8Array.from({ length: 256 }, (_, byte) => {
   return isKept ? byte : 0;
 });
 
-export function squeeze(bytes: Uint8Array): Squeezed {
+export function squeezeText(bytes: Uint8Array): SqueezedText {
   const letters = Buffer.allocUnsafe(bytes.length);
   const at = new Uint32Array(bytes.length);
   let count = 0;
@@ -48,7 +48,7 @@ function endOfSequence(bytes: Uint8Array, from: number): number {
 /** The squeezed forms of a text that is looked for: each way in which its accents are written. */
 export function squeezedForms(text: string): readonly string[] {
   const forms = ['NFC', 'NFD'].map(
-    (form) => squeeze(Buffer.from(text.normalize(form).toLowerCase(), 'utf8')).text,
+    (form) => squeezeText(Buffer.from(text.normalize(form).toLowerCase(), 'utf8')).text,
   );
   return [...new Set(forms)];
 }

@@ -4,7 +4,7 @@
  * so whatever `gramChars + windowGrams - 1` = 40 characters are copied, one of theirs is kept. A
  * text that is looked for is asked with all of its grams, so shorter copies are mostly found too.
  */
-import { passedOver } from './view-normal.ts';
+import { ignoredChars } from './view-normal.ts';
 
 export const gramChars = 24;
 const windowGrams = 17;
@@ -19,13 +19,13 @@ function power(of: number, to: number): number {
 }
 
 /** Hashes of the grams of a text, and where in its characters each begins. */
-export class Grams {
+export class GramHashes {
   hashes = new Uint32Array(0);
   starts = new Uint32Array(0);
   count = 0;
 
   /** All grams of `chars[0, length)`, without what comparisons pass over. */
-  of(chars: Uint8Array, length: number): void {
+  compute(chars: Uint8Array, length: number): void {
     if (this.hashes.length < length) {
       this.hashes = new Uint32Array(length);
       this.starts = new Uint32Array(length);
@@ -37,15 +37,15 @@ export class Grams {
     let hash = 0;
     for (let i = 0; i < length; i += 1) {
       const char = chars[i] ?? 0;
-      if (passedOver[char] === 1) continue;
+      if (ignoredChars[char] === 1) continue;
       hash = (Math.imul(hash, base) + char) | 0;
       seen += 1;
       if (seen < gramChars) continue;
-      while (passedOver[chars[oldest] ?? 0] === 1) oldest += 1;
+      while (ignoredChars[chars[oldest] ?? 0] === 1) oldest += 1;
       if (seen > gramChars) {
         hash = (hash - Math.imul(chars[oldest] ?? 0, leaving)) | 0;
         oldest += 1;
-        while (passedOver[chars[oldest] ?? 0] === 1) oldest += 1;
+        while (ignoredChars[chars[oldest] ?? 0] === 1) oldest += 1;
       }
       let mixed = hash ^ (hash >>> 15);
       mixed = Math.imul(mixed, 0x2c1b3c6d);
@@ -60,7 +60,7 @@ export class Grams {
 }
 
 /** The grams that are kept of `grams`, in `kept`; those that say nothing are left out. */
-export function winnow(chars: Uint8Array, grams: Grams, kept: Grams): void {
+export function winnowGrams(chars: Uint8Array, grams: GramHashes, kept: GramHashes): void {
   const { hashes, count } = grams;
   if (kept.hashes.length < count) {
     kept.hashes = new Uint32Array(count);
@@ -95,7 +95,7 @@ function telling(chars: Uint8Array, start: number): boolean {
   let seen = 0;
   for (let i = start; seen < gramChars && i < chars.length; i += 1) {
     const char = chars[i] ?? 0;
-    if (passedOver[char] === 1) continue;
+    if (ignoredChars[char] === 1) continue;
     seen += 1;
     if (char === one || char === two || char === three || char === four) continue;
     if (one < 0) one = char;

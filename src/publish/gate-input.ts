@@ -1,7 +1,7 @@
 /** What the gate is given for one check, and what it tells. This module holds no behaviour. */
-import type { Evidence, GateFinding, GateVerdict, Item } from './publication.ts';
-import type { Match } from './index.ts';
-import type { DeniedNames } from './names.ts';
+import type { GateEvidence, GateFinding, GateVerdict, PublicationItem } from './publication.ts';
+import type { PassageMatch } from './denied-index.ts';
+import type { DeniedNames } from './denied-names.ts';
 
 /**
  * What the record says of who made an item. `none`: each command that had a part in it could read
@@ -14,7 +14,7 @@ export type Interference =
   /** No record says who made it: a person's own file, another program's. */
   | { readonly kind: 'unknown' };
 
-export interface GateItem extends Item {
+export interface GateItem extends PublicationItem {
   /** Where it lies in the workspace, relative to its root; `null`: it is no file of it. */
   readonly path: string | null;
   readonly interference: Interference;
@@ -37,7 +37,7 @@ export interface SecretHit {
 export interface GateInput {
   readonly items: AsyncIterable<GateItem> | Iterable<GateItem>;
   /** Passages of denied files in a text: `matchText` of `index.ts`, or `DeniedIndex.match`. */
-  readonly match: (text: Uint8Array) => Promise<readonly Match[]> | readonly Match[];
+  readonly match: (text: Uint8Array) => Promise<readonly PassageMatch[]> | readonly PassageMatch[];
   /** Path of the denied file that has this SHA-256 (hex) and that the audience does not see. */
   readonly deniedFile: (sha256: string) => string | null;
   /** Whether the audience's rules deny a path of the workspace. */
@@ -55,24 +55,24 @@ export interface GateInput {
    */
   readonly approved?: ReadonlySet<string>;
   /** Awaited between pieces of work of some milliseconds. */
-  readonly turn: () => Promise<void>;
+  readonly yieldToEventLoop: () => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
 /** A finding for those who must not see what was denied. */
-export interface ShownFinding extends Pick<GateFinding, 'rule' | 'decision' | 'trace'> {
+export interface DisclosedFinding extends Pick<GateFinding, 'rule' | 'decision' | 'trace'> {
   /** `null` where the name itself tells what is denied. */
   readonly item: string | null;
 }
 
 /** A verdict for those who must not see what was denied. */
-export interface ShownVerdict extends Omit<GateVerdict, 'findings'> {
-  readonly findings: readonly ShownFinding[];
+export interface DisclosedVerdict extends Omit<GateVerdict, 'findings'> {
+  readonly findings: readonly DisclosedFinding[];
 }
 
 /** A finding before it has an id. */
-export interface Found extends Omit<GateFinding, 'trace' | 'item' | 'evidence'> {
+export interface UntracedFinding extends Omit<GateFinding, 'trace' | 'item' | 'evidence'> {
   /** Of the item, and of the member within it. */
   readonly name: string;
-  readonly evidence: Evidence;
+  readonly evidence: GateEvidence;
 }

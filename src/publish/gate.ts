@@ -1,20 +1,20 @@
 /** Whether something may leave: holds each item against all that is denied. */
 import { hash } from 'node:crypto';
 import { limits } from '../limits.ts';
-import { openInSteps, type Part } from './decode.ts';
-import { Canaries } from './exact.ts';
-import { squeeze } from './exact-squeeze.ts';
-import type { Found, GateInput, GateItem, ShownVerdict } from './gate-input.ts';
-import { Passages, spanIn } from './gate-sum.ts';
-import type { NameHit } from './names.ts';
+import { decodeItemInSteps, type DecodedPart } from './decode.ts';
+import { CanarySet } from './exact-canaries.ts';
+import { squeezeText } from './exact-squeeze.ts';
+import type { UntracedFinding, GateInput, GateItem, DisclosedVerdict } from './gate-input.ts';
+import { PassageCollector, spanInItem } from './gate-passages.ts';
+import type { NameHit } from './denied-names.ts';
 import {
   gateDecisions,
-  type Evidence,
+  type GateEvidence,
   type GateDecision,
   type GateFinding,
   type GateVerdict,
 } from './publication.ts';
-import { traceOf } from './trace.ts';
+import { findingTraceId } from './trace-id.ts';
 
 /** What looks like a key this much is one. */
 const likelyScoreBlock = 0.9;
@@ -36,7 +36,7 @@ const turnedVias: ReadonlySet<string> = new Set(['rot13', 'reversed']);
  * @throws what `signal` is aborted with
  */
 export async function checkPublication(input: GateInput): Promise<GateVerdict> {
-  const canaries = new Canaries(input.canaries);
+  const canaries = new CanarySet(input.canaries);
   const found = new Findings(input.approved ?? new Set());
   let [items, bytes, apart] = [0, 0, true];
   for await (const item of input.items) {
@@ -45,7 +45,7 @@ export async function checkPublication(input: GateInput): Promise<GateVerdict> {
     apart &&= item.interference.kind === 'none';
     const digest = hash('sha256', item.bytes);
     for await (const one of findingsOf(item, canaries, input)) {
-      found.add(one, traceOf(input.traceKey, identityOf(one, digest)));
+      found.add(one, findingTraceId(input.traceKey, identityOf(one, digest)));
     }
   }
   const findings = found.strictest();
@@ -59,7 +59,7 @@ export async function checkPublication(input: GateInput): Promise<GateVerdict> {
 }
 
 /** What makes a finding the same as one of an earlier check. */
-function identityOf({ rule, name, score, evidence }: Found, digest: string): object {
+function identityOf({ rule, name, score, evidence }: UntracedFinding, digest: string): object {
   const { source, span, lines, via } = evidence;
   return {
     rule,
@@ -81,7 +81,7 @@ class Findings {
     this.#approved = approved;
   }
 
-  add({ name, decision, ...rest }: Found, trace: string): void {
+  add({ name, decision, ...rest }: UntracedFinding, trace: string): void {
     const passes = decision === 'review' && this.#approved.has(trace);
     this.#byTrace.set(trace, { ...rest, item: name, decision: passes ? 'pass' : decision, trace });
     if (this.#byTrace.size <= 4 * limits.publicationFindings.max) return;
@@ -100,9 +100,9 @@ class Findings {
 
 async function* findingsOf(
   item: GateItem,
-  canaries: Canaries,
+  canaries: CanarySet,
   input: GateInput,
-): AsyncGenerator<Found> {
+): AsyncGenerator<UntracedFinding> {
   const { interference, path, name } = item;
   if (interference.kind === 'possible') {
     const decision = input.onInterference ?? 'pass';
@@ -113,13 +113,13 @@ async function* findingsOf(
   } else {
     yield* namesIn(name, name, input);
   }
-  const passages = new Passages();
+  const passages = new PassageCollector();
   const told = new Set<string>();
   let straight: Uint8Array | null = null;
-  for (const part of openInSteps(item)) {
+  for (const part of decodeItemInSteps(item)) {
     input.signal?.throwIfAborted();
     // To find the next part may take long, too.
-    await input.turn();
+    await input.yieldToEventLoop();
     if (part === null) continue;
     if (part.kind === 'unscannable') {
       const { reason: source, via, span } = part;
@@ -141,12 +141,12 @@ async function* findingsOf(
   }
   told.delete(name);
   yield* textOfNames(item, [...told], { canaries, passages, input });
-  yield* passages.found();
+  yield* passages.findings();
 }
 
 interface Searching {
-  readonly canaries: Canaries;
-  readonly passages: Passages;
+  readonly canaries: CanarySet;
+  readonly passages: PassageCollector;
   readonly input: GateInput;
 }
 
@@ -155,18 +155,24 @@ async function* textOfNames(
   { name }: GateItem,
   members: readonly string[],
   { canaries, passages, input }: Searching,
-): AsyncGenerator<Found> {
+): AsyncGenerator<UntracedFinding> {
   const inner = members.map((member) => member.slice(name.length + 2)).join('\n');
   for (const [text, via] of [
     [name, 'name'],
     [inner, 'member names'],
   ] as const) {
     const bytes = Buffer.from(text, 'utf8');
-    for (const opened of text === '' ? [] : openInSteps({ name, bytes })) {
-      if (opened === null) await input.turn();
+    for (const opened of text === '' ? [] : decodeItemInSteps({ name, bytes })) {
+      if (opened === null) await input.yieldToEventLoop();
       if (opened === null || opened.kind === 'unscannable' || !opened.text) continue;
-      const part: Part = { ...opened, name, via: [via, ...opened.via], whole: false, span: null };
-      await input.turn();
+      const part: DecodedPart = {
+        ...opened,
+        name,
+        via: [via, ...opened.via],
+        whole: false,
+        span: null,
+      };
+      await input.yieldToEventLoop();
       for (const match of await input.match(part.bytes)) passages.add(match, part);
       // A digest in a name looks like a key.
       for await (const found of secretsIn(part, input, null)) {
@@ -179,14 +185,15 @@ async function* textOfNames(
   }
 }
 
-const fileOf = ({ bytes }: Part, { deniedFile }: GateInput): string | null =>
+const fileOf = ({ bytes }: DecodedPart, { deniedFile }: GateInput): string | null =>
   deniedFile(hash('sha256', bytes));
 
-interface Exact extends Pick<Found, 'rule' | 'decision'>, Partial<Omit<Evidence, 'source'>> {
+interface Exact
+  extends Pick<UntracedFinding, 'rule' | 'decision'>, Partial<Omit<GateEvidence, 'source'>> {
   readonly source: string;
 }
 
-const exact = (name: string, { rule, decision, ...evidence }: Exact): Found => ({
+const exact = (name: string, { rule, decision, ...evidence }: Exact): UntracedFinding => ({
   rule,
   decision,
   name,
@@ -195,7 +202,7 @@ const exact = (name: string, { rule, decision, ...evidence }: Exact): Found => (
 });
 
 /** What the name of a thing tells. */
-function* namesIn(told: string, name: string, { names }: GateInput): Generator<Found> {
+function* namesIn(told: string, name: string, { names }: GateInput): Generator<UntracedFinding> {
   for (const hit of names.find(Buffer.from(told, 'utf8'))) {
     yield nameFinding(name, hit, { via: ['name'], text: told.slice(0, textMax).toWellFormed() });
   }
@@ -204,13 +211,13 @@ function* namesIn(told: string, name: string, { names }: GateInput): Generator<F
 const nameFinding = (
   name: string,
   { name: source, decision }: NameHit,
-  evidence: Partial<Evidence>,
-): Found => exact(name, { rule: 'denied.name', decision, source, ...evidence });
+  evidence: Partial<GateEvidence>,
+): UntracedFinding => exact(name, { rule: 'denied.name', decision, source, ...evidence });
 
 /** What packs put before the paths of an archive, and bundlers before those of a source map. */
 const before = /^(?:[a-z][a-z+.-]*:\/\/[^/]*\/)?(?:\.{0,2}\/)*/;
 
-function* memberNames(full: string, item: string, input: GateInput): Generator<Found> {
+function* memberNames(full: string, item: string, input: GateInput): Generator<UntracedFinding> {
   const member = full.slice(item.length + 2);
   yield* namesIn(member, full, input);
   const path = member.slice(member.lastIndexOf('!/') + 1).replace(before, '');
@@ -224,10 +231,10 @@ function* memberNames(full: string, item: string, input: GateInput): Generator<F
 
 /** @param straight the text that the part is another reading of; `null`: of none */
 async function* secretsIn(
-  part: Part,
+  part: DecodedPart,
   { findSecrets }: GateInput,
   straight: Uint8Array | null,
-): AsyncGenerator<Found> {
+): AsyncGenerator<UntracedFinding> {
   const told = new Set<string>();
   const text = straight && Buffer.from(straight.buffer, straight.byteOffset, straight.length);
   let looks = 0;
@@ -241,7 +248,7 @@ async function* secretsIn(
     told.add(`${kind} ${source}`);
     const decision = kind === 'known' || score >= likelyScoreBlock ? 'block' : 'review';
     const rule = kind === 'known' ? 'secret.known' : 'secret.likely';
-    const evidence = { source, via: part.via, span: spanIn(part, span) };
+    const evidence = { source, via: part.via, span: spanInItem(part, span) };
     yield exact(part.name, { rule, decision, ...evidence });
   }
 }
@@ -251,7 +258,7 @@ async function* secretsIn(
  * is around it; words that are turned round are as mixed as keys.
  */
 function isJudged(
-  { bytes, via }: Part,
+  { bytes, via }: DecodedPart,
   span: readonly [number, number],
   straight: Buffer,
 ): boolean {
@@ -261,19 +268,19 @@ function isJudged(
 
 /** Names and planted texts. */
 async function* exactIn(
-  part: Part,
-  canaries: Canaries,
-  { names, turn }: GateInput,
-): AsyncGenerator<Found> {
+  part: DecodedPart,
+  canaries: CanarySet,
+  { names, yieldToEventLoop: turn }: GateInput,
+): AsyncGenerator<UntracedFinding> {
   const told = new Set<string>();
   const isNew = (what: string): boolean => !told.has(what) && told.add(what).size > 0;
   for (let from = 0; from < part.bytes.length; from += pieceBytes) {
     if (from > 0) await turn();
     const bytes = part.bytes.subarray(from, from + pieceBytes + overlapBytes);
-    const squeezed = canaries.isEmpty ? null : squeeze(bytes);
-    const place = (span: readonly [number, number]): Partial<Evidence> => ({
+    const squeezed = canaries.isEmpty ? null : squeezeText(bytes);
+    const place = (span: readonly [number, number]): Partial<GateEvidence> => ({
       via: part.via,
-      span: spanIn(part, [from + span[0], from + span[1]]),
+      span: spanInItem(part, [from + span[0], from + span[1]]),
     });
     for (const { index, span } of squeezed === null ? [] : canaries.find(squeezed)) {
       const source = `canary ${index + 1}`;
@@ -296,7 +303,7 @@ const memberMark = '!/';
  * What may be told to a caller who must not see what was denied: of each finding its rule, its
  * decision, its id, and the item; not the members of an item, nor a name that tells by itself.
  */
-export function withoutEvidence(verdict: GateVerdict): ShownVerdict {
+export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
   const top = (item: string): string => item.split(memberMark, 1)[0] ?? item;
   const telling = new Set(
     verdict.findings

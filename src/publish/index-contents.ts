@@ -1,6 +1,6 @@
 /** The denied contents, each once however many files have it, in one space of places. */
 
-export interface Content {
+export interface IndexedContent {
   readonly digest: string;
   /** Normalised, with line ends (view-normal.ts). */
   readonly chars: Uint8Array;
@@ -14,16 +14,16 @@ export interface Content {
 /** Places are 32-bit numbers; 0 is none. */
 const placesMax = 2 ** 32 - 1;
 
-export class Contents {
-  readonly #byDigest = new Map<string, Content>();
+export class IndexedContents {
+  readonly #byDigest = new Map<string, IndexedContent>();
   /** In the order of their places; a content that went leaves a gap. */
-  #ordered: (Content | null)[] = [];
+  #ordered: (IndexedContent | null)[] = [];
   #bases: number[] = [];
   #next = 1;
   #gaps = 0;
   bytes = 0;
 
-  get(digest: string): Content | undefined {
+  get(digest: string): IndexedContent | undefined {
     return this.#byDigest.get(digest);
   }
 
@@ -33,7 +33,7 @@ export class Contents {
   }
 
   /** `null`: there is no place left; the index must be built anew. */
-  add(digest: string, chars: Uint8Array, size: number): Content | null {
+  add(digest: string, chars: Uint8Array, size: number): IndexedContent | null {
     if (this.#next + chars.length > placesMax) return null;
     const content = { digest, chars, base: this.#next, paths: new Set<string>(), size };
     // An empty content has a place, too.
@@ -45,7 +45,7 @@ export class Contents {
     return content;
   }
 
-  delete(content: Content): void {
+  delete(content: IndexedContent): void {
     this.#byDigest.delete(content.digest);
     this.#ordered[this.#indexOf(content.base)] = null;
     this.bytes -= content.chars.byteLength + contentOverhead;
@@ -56,11 +56,11 @@ export class Contents {
     this.#gaps = 0;
   }
 
-  at(place: number): Content | null {
+  at(place: number): IndexedContent | null {
     return this.#ordered[this.#indexOf(place)] ?? null;
   }
 
-  all(): Iterable<Content> {
+  all(): Iterable<IndexedContent> {
     return this.#byDigest.values();
   }
 

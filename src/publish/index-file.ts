@@ -12,7 +12,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DeniedIndex, type SavedIndex } from './index.ts';
+import { DeniedIndex, type SavedIndex } from './denied-index.ts';
 
 const fileName = 'index.bin';
 const magic = Buffer.from('TRLINDEX');
@@ -36,11 +36,11 @@ interface Header {
  * written where nothing changed since it was saved or restored.
  */
 export async function saveIndex(index: DeniedIndex, directory: string): Promise<void> {
-  if (!index.changed) return;
+  if (!index.isChanged) return;
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const part = join(directory, `.${fileName}.${randomUUID()}`);
-  const { header, sections } = laidOut(index.saved());
-  index.changed = false;
+  const { header, sections } = laidOut(index.toSaved());
+  index.isChanged = false;
   try {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     await using file = await open(part, flags, 0o600);
@@ -57,7 +57,7 @@ export async function saveIndex(index: DeniedIndex, directory: string): Promise<
     await file.appendFile(hash.digest());
     await rename(part, join(directory, fileName));
   } catch (error) {
-    index.changed = true;
+    index.isChanged = true;
     await rm(part, { force: true });
     throw error;
   }
@@ -70,7 +70,7 @@ export async function saveIndex(index: DeniedIndex, directory: string): Promise<
 export async function restoreIndex(directory: string): Promise<DeniedIndex> {
   try {
     const bytes = await readOwn(join(directory, fileName));
-    return bytes === null ? new DeniedIndex() : DeniedIndex.restored(readBack(bytes));
+    return bytes === null ? new DeniedIndex() : DeniedIndex.fromSaved(readBack(bytes));
   } catch {
     return new DeniedIndex();
   }

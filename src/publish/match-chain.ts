@@ -1,10 +1,10 @@
 /** Runs of one content that follow each other closely, in the text as in the content. */
-import type { Content } from './index-contents.ts';
-import type { Run } from './match-run.ts';
+import type { IndexedContent } from './index-contents.ts';
+import type { MatchRun } from './match-run.ts';
 
-export interface Chain {
-  readonly content: Content;
-  readonly runs: readonly Run[];
+export interface MatchChain {
+  readonly content: IndexedContent;
+  readonly runs: readonly MatchRun[];
   readonly textFrom: number;
   readonly textTo: number;
   readonly from: number;
@@ -15,15 +15,15 @@ export interface Chain {
 /** Characters between two runs of a chain, in the text and in the content. */
 const gapMax = 48;
 
-export function joinRuns(runs: readonly Run[]): Chain[] {
+export function joinMatchRuns(runs: readonly MatchRun[]): MatchChain[] {
   const byContent = Map.groupBy(runs, (run) => run.content);
   return [...byContent.values()].flatMap((own) => chainsOf(own));
 }
 
-function chainsOf(runs: readonly Run[]): Chain[] {
+function chainsOf(runs: readonly MatchRun[]): MatchChain[] {
   const sorted = runs.toSorted((a, b) => a.textFrom - b.textFrom || b.length - a.length);
-  const chains: Run[][] = [];
-  let open: Run[][] = [];
+  const chains: MatchRun[][] = [];
+  let open: MatchRun[][] = [];
   for (const run of sorted) {
     open = open.filter((chain) => run.textFrom - (chain.at(-1)?.textTo ?? 0) <= gapMax);
     const chain = open.find((one) => follows(one.at(-1), run));
@@ -46,7 +46,7 @@ function chainsOf(runs: readonly Run[]): Chain[] {
   }));
 }
 
-function follows(last: Run | undefined, run: Run): boolean {
+function follows(last: MatchRun | undefined, run: MatchRun): boolean {
   if (last === undefined) return false;
   const textGap = run.textFrom - last.textTo;
   const gap = run.from - last.to;

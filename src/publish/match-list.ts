@@ -20,7 +20,12 @@ const separators = new Set([0x2c, 0x7c, 0x22, 0x2b, 0x5b, 0x5d, lineEnd]);
 type Item = readonly [from: number, to: number];
 
 /** Marks (1) what of the lists in `chars[from, to)` says nothing; `marks[0]` is that of `from`. */
-export function markLists(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
+export function markWordLists(
+  chars: Uint8Array,
+  from: number,
+  to: number,
+  marks: Uint8Array,
+): void {
   let items: Item[] = [];
   for (let at = from; at < to;) {
     const end = itemEnd(chars, at, to);

@@ -2,10 +2,10 @@
  * How much of a run is news to the audience: characters on lines of the denied file that no seen
  * file has, that are neither license text nor known to everybody, and that say something.
  */
-import { licenseMarks } from './background.ts';
-import type { Content } from './index-contents.ts';
+import { markLicenseText } from './background-licenses.ts';
+import type { IndexedContent } from './index-contents.ts';
 import { hashUnit, lineCharsMin, unitEnd, type LineCounts } from './index-lines.ts';
-import { knownMarks } from './match-known.ts';
+import { markCommonText } from './match-common-text.ts';
 import { lineEnd } from './view-normal.ts';
 
 /** Fewer different characters make a rule, a frame or padding. */
@@ -20,8 +20,8 @@ const aloneCharsMax = 120;
 const lineCharsMax = 4096;
 
 /** The news in `[from, to)` of a denied content, in characters; 0 where it is less than `least`. */
-export function novelChars(
-  content: Content,
+export function countNovelChars(
+  content: IndexedContent,
   seen: LineCounts,
   [from, to]: readonly [number, number],
   least: number,
@@ -51,8 +51,8 @@ export function novelChars(
   const alone = least > 1 && lines < 3 && novel < aloneCharsMax;
   if (alone) novel -= aloneCost;
   novel -= Math.ceil(part * (1 - partWeight));
-  const known = knownMarks(chars, from, to);
-  licenseMarks(chars, from, to)?.forEach((mark, at) => {
+  const known = markCommonText(chars, from, to);
+  markLicenseText(chars, from, to)?.forEach((mark, at) => {
     if (mark === 1) known[at] = 1;
   });
   for (const [first, last] of news) {
@@ -79,7 +79,7 @@ function lineStart(chars: Uint8Array, from: number): number {
 }
 
 /** The number of the line that the character at `place` is on, from 1. */
-export function lineNumber(chars: Uint8Array, place: number): number {
+export function lineNumberAt(chars: Uint8Array, place: number): number {
   let line = 1;
   for (
     let at = chars.indexOf(lineEnd);

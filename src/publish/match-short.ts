@@ -5,9 +5,9 @@
  * short ones, nothing can be said: what they have in common with a text is everywhere.
  */
 import { gramChars } from './fingerprint.ts';
-import type { Content } from './index-contents.ts';
-import type { Chain } from './match-chain.ts';
-import type { Run } from './match-run.ts';
+import type { IndexedContent } from './index-contents.ts';
+import type { MatchChain } from './match-chain.ts';
+import type { MatchRun } from './match-run.ts';
 import { lineEnd, type NormalText } from './view-normal.ts';
 
 /** Characters whose hash finds a content. */
@@ -28,7 +28,7 @@ const leaving = Array.from({ length: shortCharsMin }).reduce<number>(
 );
 
 interface Short {
-  readonly content: Content;
+  readonly content: IndexedContent;
   /** Without line ends. */
   readonly said: Uint8Array;
 }
@@ -39,7 +39,7 @@ export class ShortContents {
   /** Marks of the last bits of such hashes: nearly no place of a text needs the map. */
   readonly #marked = new Uint8Array(markBits + 1);
 
-  add(content: Content): void {
+  add(content: IndexedContent): void {
     const said = shortOf(content);
     if (said === null) return;
     const start = hashStart(said);
@@ -49,7 +49,7 @@ export class ShortContents {
     else list.push({ content, said });
   }
 
-  delete(content: Content): void {
+  delete(content: IndexedContent): void {
     const said = shortOf(content);
     if (said === null) return;
     const start = hashStart(said);
@@ -59,16 +59,16 @@ export class ShortContents {
   }
 
   /** Whether it counts, found whole, for more than its characters. */
-  has(content: Content): boolean {
+  has(content: IndexedContent): boolean {
     if (content.chars.length > 2 * tokenCharsMax) return false;
     const said = withoutLineEnds(content.chars);
     return said.length >= reviewedCharsMin && tokenLike(said);
   }
 
   /** Where the text has one of them whole. */
-  runs(text: NormalText): Run[] {
+  runs(text: NormalText): MatchRun[] {
     if (this.#byStart.size === 0) return [];
-    const runs: Run[] = [];
+    const runs: MatchRun[] = [];
     const chars = new Uint8Array(text.length);
     const places = new Uint32Array(text.length);
     let length = 0;
@@ -100,7 +100,7 @@ export class ShortContents {
   }
 
   /** The score of a chain that has a token-like content whole is at least that of a token. */
-  weighed(chain: Chain, novel: number): number {
+  weigh(chain: MatchChain, novel: number): number {
     const { content, length } = chain;
     if (content.chars.length > 2 * tokenCharsMax || chain.runs.length > 1) return novel;
     const said = withoutLineEnds(content.chars);
@@ -121,7 +121,7 @@ function isWord(char: number): boolean {
 }
 
 /** What a content says that is too short for fingerprints and looks like a token. */
-function shortOf(content: Content): Uint8Array | null {
+function shortOf(content: IndexedContent): Uint8Array | null {
   if (content.chars.length > 2 * gramChars) return null;
   const said = withoutLineEnds(content.chars);
   const short = said.length >= reviewedCharsMin && said.length < gramChars;
@@ -136,7 +136,7 @@ interface Line {
 }
 
 /** `null`: it is not there whole, or within a longer word. */
-function wholeRun(text: NormalText, line: Line, at: number, short: Short): Run | null {
+function wholeRun(text: NormalText, line: Line, at: number, short: Short): MatchRun | null {
   const { said, content } = short;
   const { chars, places, length } = line;
   const end = at + said.length;

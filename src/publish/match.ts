@@ -2,20 +2,20 @@
  * Finds what a text has in common with denied contents: fingerprints say where to look, the
  * contents themselves say whether it is so, and how far it goes.
  */
-import { Grams } from './fingerprint.ts';
-import type { Content, Contents } from './index-contents.ts';
+import { GramHashes } from './fingerprint.ts';
+import type { IndexedContent, IndexedContents } from './index-contents.ts';
 import type { LineCounts } from './index-lines.ts';
 import type { FingerprintTable } from './index-table.ts';
-import { runThrough, type Run } from './match-run.ts';
-import { lineNumber, novelChars } from './match-score.ts';
-import { joinRuns, type Chain } from './match-chain.ts';
+import { findRunThrough, type MatchRun } from './match-run.ts';
+import { lineNumberAt, countNovelChars } from './match-score.ts';
+import { joinMatchRuns, type MatchChain } from './match-chain.ts';
 import type { ShortContents } from './match-short.ts';
 import { NormalText } from './view-normal.ts';
-import { plainText, type PlainText } from './view-plain.ts';
-import { viewsOf, type View, type ViewName } from './view.ts';
+import { toPlainText, type PlainText } from './view-plain.ts';
+import { makeTextViews, type TextView, type TextViewName } from './text-views.ts';
 
 /** A passage of a text that is, apart from white space and quotes, one of a denied file. */
-export interface Match {
+export interface PassageMatch {
   /** The denied file, as it was given to `put`. */
   readonly path: string;
   /** Lines `[from, to]` of the denied file, from 1. */
@@ -27,23 +27,23 @@ export interface Match {
   /** Those among them that the audience does not know yet: the score. */
   readonly novel: number;
   /** How the lines of the text were read. */
-  readonly via: ViewName;
+  readonly via: TextViewName;
   /** At most 200 characters of the text. */
   readonly text: string;
 }
 
 export interface MatchSources {
   readonly table: FingerprintTable;
-  readonly contents: Contents;
+  readonly contents: IndexedContents;
   readonly seen: LineCounts;
   readonly short: ShortContents;
 }
 
 interface Candidate {
-  readonly chain: Chain;
+  readonly chain: MatchChain;
   readonly novel: number;
   readonly span: readonly [number, number];
-  readonly via: ViewName;
+  readonly via: TextViewName;
 }
 
 /** Below it a match says nothing: idioms that independent authors write alike. */
@@ -56,10 +56,10 @@ const textCharsMax = 200;
 /** Of a match that a larger one covers by this share nothing is told. */
 const coveredMax = 0.6;
 
-export class Matcher {
+export class PassageMatcher {
   readonly #sources: MatchSources;
   readonly #normal = new NormalText();
-  readonly #grams = new Grams();
+  readonly #grams = new GramHashes();
   #possible = new Uint32Array(0);
   readonly #places = new Uint32Array(placesMax);
 
@@ -67,22 +67,22 @@ export class Matcher {
     this.#sources = sources;
   }
 
-  match(text: Uint8Array): readonly Match[] {
-    const plain = plainText(text);
+  match(text: Uint8Array): readonly PassageMatch[] {
+    const plain = toPlainText(text);
     const found: Candidate[] = [];
-    for (const view of viewsOf(plain.bytes)) this.#inView(plain, view, found);
+    for (const view of makeTextViews(plain.bytes)) this.#inView(plain, view, found);
     return this.#told(text, found);
   }
 
   /** Adds what is found in a view to `found`. */
-  #inView(plain: PlainText, view: View, found: Candidate[]): void {
+  #inView(plain: PlainText, view: TextView, found: Candidate[]): void {
     const normal = this.#normal;
     normal.clear(plain.bytes.length);
     for (let i = 0; i < view.ranges.length; i += 2) {
       normal.add(plain.bytes, view.ranges[i] ?? 0, view.ranges[i + 1] ?? 0);
     }
     const runs = [...this.#runs(normal), ...this.#sources.short.runs(normal)];
-    const chains = joinRuns(runs).toSorted((a, b) => b.length - a.length);
+    const chains = joinMatchRuns(runs).toSorted((a, b) => b.length - a.length);
     for (const chain of chains) {
       if (chain.length < novelMin && !this.#sources.short.has(chain.content)) continue;
       const from = normal.at[chain.textFrom] ?? 0;
@@ -96,23 +96,23 @@ export class Matcher {
     }
   }
 
-  #novel(chain: Chain): number {
+  #novel(chain: MatchChain): number {
     const { seen, short } = this.#sources;
     const least = chain.runs.length > 1 ? 1 : novelMin;
     let novel = 0;
     for (const { content, from, to } of chain.runs) {
-      novel += novelChars(content, seen, [from, to], least);
+      novel += countNovelChars(content, seen, [from, to], least);
     }
-    return short.weighed(chain, novel);
+    return short.weigh(chain, novel);
   }
 
   /** All runs of at least a gram. */
-  #runs(text: NormalText): Run[] {
+  #runs(text: NormalText): MatchRun[] {
     const { table, contents } = this.#sources;
     const grams = this.#grams;
-    grams.of(text.chars, text.length);
-    const runs: Run[] = [];
-    let open: Run[] = [];
+    grams.compute(text.chars, text.length);
+    const runs: MatchRun[] = [];
+    let open: MatchRun[] = [];
     let budget = comparedMax * text.length + 65_536;
     if (this.#possible.length < grams.count) this.#possible = new Uint32Array(grams.count);
     const possible = table.possible(grams.hashes, grams.count, this.#possible);
@@ -126,7 +126,7 @@ export class Matcher {
         const place = this.#places[n] ?? 0;
         const content = contents.at(place);
         if (content === null || isIn(open, content, place - content.base)) continue;
-        const run = runThrough(text, start, content, place - content.base);
+        const run = findRunThrough(text, start, content, place - content.base);
         budget -= run.length;
         // Another text with the same hash.
         if (run.textTo <= start || !whole(run)) continue;
@@ -137,7 +137,7 @@ export class Matcher {
     return runs;
   }
 
-  #told(text: Uint8Array, found: Candidate[]): Match[] {
+  #told(text: Uint8Array, found: Candidate[]): PassageMatch[] {
     found.sort((a, b) => b.novel - a.novel || a.span[0] - b.span[0]);
     const kept: Candidate[] = [];
     for (const one of found) {
@@ -146,8 +146,8 @@ export class Matcher {
     return kept.map(({ chain, novel, span, via }) => {
       const { content, from, to, length } = chain;
       const [path = ''] = content.paths;
-      const first = lineNumber(content.chars, from);
-      const last = lineNumber(content.chars, to - 1);
+      const first = lineNumberAt(content.chars, from);
+      const last = lineNumberAt(content.chars, to - 1);
       const shown = text.subarray(span[0], Math.min(span[1], span[0] + textCharsMax));
       const said = Buffer.from(shown).toString('utf8').slice(0, textCharsMax);
       return { path, lines: [first, last], span, length, novel, via, text: said };
@@ -155,12 +155,12 @@ export class Matcher {
   }
 }
 
-function whole(run: Run): boolean {
+function whole(run: MatchRun): boolean {
   return run.length >= 24;
 }
 
 /** Whether a run already goes through this character of the content. */
-function isIn(open: readonly Run[], content: Content, at: number): boolean {
+function isIn(open: readonly MatchRun[], content: IndexedContent, at: number): boolean {
   return open.some((run) => run.content === content && run.from <= at && at < run.to);
 }
 

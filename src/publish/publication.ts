@@ -4,7 +4,7 @@
  */
 
 /** One thing that is to leave. */
-export interface Item {
+export interface PublicationItem {
   /** Where it goes: a path of the publication, `stdout`, `stderr`, `commit message`. */
   readonly name: string;
   readonly kind: 'file' | 'output' | 'text';
@@ -12,7 +12,7 @@ export interface Item {
 }
 
 /** What must not be in anything that an audience gets. */
-export interface Denied {
+export interface DeniedContent {
   /** Files by their path in the workspace, with the content that they have or had. */
   readonly files: AsyncIterable<{ readonly path: string; readonly bytes: Uint8Array }>;
   /** Paths and names that tell of them: `private/plan.md`, `@acme/secret-sauce`. */
@@ -47,7 +47,7 @@ export const gateRules = [
 export type GateRule = (typeof gateRules)[number];
 
 /** What only those may see who may read what was denied. */
-export interface Evidence {
+export interface GateEvidence {
   /** The denied file, or the name of the secret. */
   readonly source: string;
   /** Bytes `[from, to)` of the item as it was given; `null`: inside of something decoded. */
@@ -69,7 +69,7 @@ export interface GateFinding {
   readonly score: number | null;
   /** `t-` and 16 hex digits: by it an auditor finds the evidence in the audit log. */
   readonly trace: string;
-  readonly evidence: Evidence;
+  readonly evidence: GateEvidence;
 }
 
 export interface GateVerdict {

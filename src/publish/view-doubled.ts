@@ -5,7 +5,7 @@ const doubledAtWord = /\w(?:""|'')|(?:""|'')\w/;
 const doubled = /""|''/g;
 
 /** Ranges of the text without the second of each two quotes; empty: nothing looks doubled. */
-export function undoubledRanges(text: string): number[] {
+export function findUndoubledRanges(text: string): number[] {
   if (!doubledAtWord.test(text)) return [];
   const ranges: number[] = [];
   let from = 0;

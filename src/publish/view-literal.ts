@@ -9,7 +9,7 @@ const simpleEscapes = 'nrtbfv0';
  * Ranges of the text in which each line that is mostly one string literal is read as what the
  * literal says, without the escapes of quotes; other lines from `starts` on. Empty: no such line.
  */
-export function literalRanges(
+export function findLiteralRanges(
   text: string,
   lines: readonly number[],
   starts: readonly number[],

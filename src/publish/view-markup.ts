@@ -5,7 +5,7 @@ const tag = /<\/?[a-z][^<>]{0,200}>/gi;
 const tagsMin = 6;
 
 /** Ranges of the text between tags; empty: there are few. */
-export function unmarkedRanges(text: string): number[] {
+export function findRangesBetweenTags(text: string): number[] {
   const ranges: number[] = [];
   let from = 0;
   for (const { 0: found, index } of text.matchAll(tag)) {

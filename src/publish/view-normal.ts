@@ -11,8 +11,8 @@ const drop = 0;
 const special = 1;
 
 /** Marks (1) of the characters that comparisons pass over. */
-export const passedOver = new Uint8Array(256);
-for (const char of '\n_-.+*~') passedOver[char.charCodeAt(0)] = 1;
+export const ignoredChars = new Uint8Array(256);
+for (const char of '\n_-.+*~') ignoredChars[char.charCodeAt(0)] = 1;
 
 /** Letters of other alphabets that look like ASCII ones (Unicode TR39), and small capitals. */
 const lookalikes: ReadonlyMap<number, number> = new Map(
@@ -138,7 +138,7 @@ function compatible(
 }
 
 /** The characters of a whole file, in an array of their own. */
-export function normalised(text: Uint8Array, scratch: NormalText): Uint8Array {
+export function normaliseText(text: Uint8Array, scratch: NormalText): Uint8Array {
   scratch.clear(text.length);
   scratch.add(text, 0, text.length);
   return scratch.chars.slice(0, scratch.length);

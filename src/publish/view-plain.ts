@@ -22,7 +22,7 @@ const carriedBytesMin = 24;
  * What a sequence carries as text (a title, a link, the clipboard) is as public as the rest: it
  * follows at the end, on lines of its own.
  */
-export function plainText(text: Uint8Array): PlainText {
+export function toPlainText(text: Uint8Array): PlainText {
   if (!text.includes(ESC) && !text.includes(BS)) return { bytes: text, at: null };
   const room = 2 * text.length + 1;
   const bytes = new Uint8Array(room);

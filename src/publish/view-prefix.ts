@@ -71,17 +71,17 @@ const afterName: readonly RegExp[] = [tag, level, dash];
 const partsMax = 8;
 
 /** Where what tools put before the line `text[from, to)` ends; `from`: there is nothing. */
-export function prefixEnd(text: string, from: number, to: number): number {
+export function findPrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStamp);
 }
 
 /** Where the first part of it ends: the line itself may begin with a number or a date, too. */
-export function firstPrefixEnd(text: string, from: number, to: number): number {
+export function findFirstPrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, []);
 }
 
 /** As `prefixEnd`, with the name of a program or a logger that may stand behind a time stamp. */
-export function loosePrefixEnd(text: string, from: number, to: number): number {
+export function findLoosePrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStampLoose);
 }
 
@@ -123,7 +123,7 @@ function mayHavePrefix(text: string, from: number, to: number): boolean {
 const diffMark = /(?:[+-]{1,2}|[<>] |[|!] )/y;
 
 /** Where the mark of a diff ends; `from`: there is none. */
-export function diffMarkEnd(text: string, from: number, to: number): number {
+export function findDiffMarkEnd(text: string, from: number, to: number): number {
   diffMark.lastIndex = from;
   return diffMark.test(text) && diffMark.lastIndex <= to ? diffMark.lastIndex : from;
 }
@@ -136,16 +136,16 @@ const marks = [
 const marker = new RegExp(String.raw`[ \t]*(?:${marks.join('|')})`, 'y');
 
 /** Where the first mark of the line ends; `from`: there is none. */
-export function markerEnd(text: string, from: number, to: number): number {
+export function findMarkerEnd(text: string, from: number, to: number): number {
   marker.lastIndex = from;
   return marker.test(text) && marker.lastIndex <= to ? marker.lastIndex : from;
 }
 
 /** Where the last of several marks in a row ends: `> + // text`. */
-export function markersEnd(text: string, from: number, to: number): number {
-  let at = markerEnd(text, from, to);
+export function findMarkersEnd(text: string, from: number, to: number): number {
+  let at = findMarkerEnd(text, from, to);
   for (let more = 0; more < 3; more += 1) {
-    const next = markerEnd(text, at, to);
+    const next = findMarkerEnd(text, at, to);
     if (next === at) break;
     at = next;
   }

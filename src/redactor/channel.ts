@@ -1,13 +1,17 @@
 /** The output of one execution: both streams, what was hidden in them, and what is sealed. */
 import type { RedactionEntry, RedactionSummary } from '../redacted.ts';
 import { limits } from '../limits.ts';
-import { priorOf } from '../redaction/detect/prior.ts';
+import { secretPriorOf } from '../redaction/detect/secret-prior.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { findKnown } from '../redaction/known/whole.ts';
-import { maskersOf, openRedactor, type RedactionOptions } from '../redaction/open.ts';
-import type { Redaction, StreamParts, StreamRedactor } from '../redaction/stream.ts';
-import type { Tags } from '../redaction/tag.ts';
-import { RawLogWriter, type SealFailure } from '../sealing/writer.ts';
+import { findKnownValues } from '../redaction/known/mask-text.ts';
+import { makeMaskers, openRedactor, type RedactionOptions } from '../redaction/open-redactor.ts';
+import type {
+  SecretReplacement,
+  StreamRedactorParts,
+  StreamRedactor,
+} from '../redaction/stream-redactor.ts';
+import type { RedactionTags } from '../redaction/redaction-tags.ts';
+import { RawLogWriter, type SealFailure } from '../sealing/raw-log-writer.ts';
 import type { ChannelEnd, ChannelOpen, CheckEntry } from './wire.ts';
 
 export type StreamName = 'stdout' | 'stderr';
@@ -19,7 +23,7 @@ const stepBytesMin = 2 * 1024;
 const stepBytesMax = 64 * 1024;
 
 /** What a channel tells. None of it may throw. */
-export interface ChannelEvents {
+export interface RedactorChannelEvents {
   /** Redacted bytes, also none: then only the count of raw ones has grown. */
   give(stream: StreamName, bytes: Uint8Array): void;
   unsealed(failure: SealFailure): void;
@@ -27,7 +31,7 @@ export interface ChannelEvents {
 
 const nothing = Buffer.alloc(0);
 
-export class Channel {
+export class RedactorChannel {
   /** How much is looked through at once: less where that takes long. */
   stepBytes = stepBytesMax;
   /** Raw bytes taken so far. */
@@ -38,7 +42,7 @@ export class Channel {
   readonly #streams: Readonly<Record<StreamName, StreamRedactor>>;
   readonly #indexes: KnownIndex[];
   readonly #interactive: boolean;
-  readonly #events: ChannelEvents;
+  readonly #events: RedactorChannelEvents;
   readonly #entries = new Map<string, RedactionEntry>();
   readonly #beyond = new Set<string>();
   #count = 0;
@@ -48,19 +52,19 @@ export class Channel {
     { command, interactive, reveal, seal }: ChannelOpen,
     parts: {
       readonly index: KnownIndex | null;
-      readonly tags: Tags;
+      readonly tags: RedactionTags;
       readonly options: RedactionOptions;
     },
-    events: ChannelEvents,
+    events: RedactorChannelEvents,
   ) {
     this.#indexes = parts.index === null ? [] : [parts.index];
     this.#interactive = interactive;
     this.#events = events;
     this.#raw = seal === null ? null : new RawLogWriter(seal, this.#sealEvents());
-    const prior = priorOf(command);
-    const told = (redaction: Redaction): void => this.#note(redaction);
+    const prior = secretPriorOf(command);
+    const told = (redaction: SecretReplacement): void => this.#note(redaction);
     const revealed = reveal.length === 0 ? undefined : new Set(reveal);
-    const open = { ...parts, prior, told, revealed };
+    const open = { ...parts, prior, onRedaction: told, revealed };
     this.#streams = {
       stdout: openRedactor({ ...open, ...this.#sealing('stdout') }),
       stderr: openRedactor({ ...open, ...this.#sealing('stderr') }),
@@ -71,8 +75,8 @@ export class Channel {
    * Raw bytes that count as taken: none more while the raw log waits for the disk, so that the
    * command is held back.
    */
-  taken(stream: StreamName): number {
-    if (this.#raw?.behind !== true) this.#told[stream] = this.#taken[stream];
+  takenBytes(stream: StreamName): number {
+    if (this.#raw?.isBehind !== true) this.#told[stream] = this.#taken[stream];
     return this.#told[stream];
   }
 
@@ -86,14 +90,15 @@ export class Channel {
     this.#events.give(stream, redacted);
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     const { stdout, stderr } = this.#streams;
-    this.#quiet = stdout.holds || stderr.holds ? setTimeout(() => this.#flush(), quietMs) : null;
+    this.#quiet =
+      stdout.hasPending || stderr.hasPending ? setTimeout(() => this.#flush(), quietMs) : null;
   }
 
   /** More values have become known. `null`: none that this command did not have. */
   learn(index: KnownIndex | null): void {
     if (index === null) return;
     this.#indexes.push(index);
-    for (const stream of Object.values(this.#streams)) stream.learn(maskersOf(index));
+    for (const stream of Object.values(this.#streams)) stream.learn(makeMaskers(index));
   }
 
   /** Gives out the rest at once; answers when all that is sealed is on disk. */
@@ -111,7 +116,7 @@ export class Channel {
     const { stdout, stderr } = this.#streams;
     return {
       count: this.#count,
-      forced_flushes: stdout.forced + stderr.forced,
+      forced_flushes: stdout.forcedFlushes + stderr.forcedFlushes,
       entries: [...this.#entries.values()],
       omitted: this.#beyond.size,
     };
@@ -131,7 +136,7 @@ export class Channel {
   /** Names of the entries in which a known value lies, in whatever encoding. */
   check(entries: readonly CheckEntry[]): string[] {
     const holds = (value: string): boolean =>
-      this.#indexes.some((index) => findKnown(index, Buffer.from(value)).length > 0);
+      this.#indexes.some((index) => findKnownValues(index, Buffer.from(value)).length > 0);
     return entries.flatMap(([name, value]) => (holds(value) ? [name] : []));
   }
 
@@ -144,11 +149,11 @@ export class Channel {
   }
 
   /** What the known values were taken out of, and nothing else, is what is sealed. */
-  #sealing(stream: StreamName): Pick<StreamParts, 'masked'> {
+  #sealing(stream: StreamName): Pick<StreamRedactorParts, 'onMasked'> {
     const raw = this.#raw;
     if (raw === null) return {};
     return {
-      masked: (pieces) => {
+      onMasked: (pieces) => {
         for (const piece of pieces) {
           raw.append(stream, piece.kind === 'text' ? piece.bytes : Buffer.from(piece.tag));
         }
@@ -158,14 +163,14 @@ export class Channel {
 
   #sealEvents(): ConstructorParameters<typeof RawLogWriter>[1] {
     return {
-      failed: (failure) => this.#events.unsealed(failure),
-      room: () => {
+      onFailure: (failure) => this.#events.unsealed(failure),
+      onRoom: () => {
         for (const stream of ['stdout', 'stderr'] as const) this.#events.give(stream, nothing);
       },
     };
   }
 
-  #note({ from, to, tag, digest, finding }: Redaction): void {
+  #note({ from, to, tag, digest, finding }: SecretReplacement): void {
     this.#count += 1;
     const { kind, rule, score, key } = finding;
     const id = `${tag} ${rule} ${key ?? ''}`;

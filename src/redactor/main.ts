@@ -7,13 +7,13 @@
 import { Socket } from 'node:net';
 import type { KnownSecret, KnownValue } from '../redacted.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
-import { RuleSet } from '../redaction/rules/ruleset.ts';
+import { SecretRuleSet } from '../redaction/rules/rule-set.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { openKnown } from '../redaction/known/open.ts';
-import { Tags } from '../redaction/tag.ts';
-import { Channel, type StreamName } from './channel.ts';
+import { buildKnownIndex } from '../redaction/known/build-index.ts';
+import { RedactionTags } from '../redaction/redaction-tags.ts';
+import { RedactorChannel, type StreamName } from './channel.ts';
 import type { ChannelOpen, RedactorEvent, RedactorRequest, RedactorStart } from './wire.ts';
-import { Turns } from './turns.ts';
+import { FairScheduler } from './fair-scheduler.ts';
 import { redactorControlBytesMax } from './wire.ts';
 
 const linkFd = 3;
@@ -22,7 +22,7 @@ const indexesMax = 16;
 const idleMs = 60_000;
 
 interface Started {
-  readonly tags: Tags;
+  readonly tags: RedactionTags;
   readonly indexes: Indexes;
   readonly options: RedactorStart;
 }
@@ -38,11 +38,11 @@ class Indexes {
   readonly #indexes = new Map<string, Used<KnownIndex>>();
   /** One object for one value: what was computed for it belongs to the object. */
   readonly #values = new Map<string, Used<KnownValue>>();
-  readonly #tags: Tags;
+  readonly #tags: RedactionTags;
   /** What a set that grew by one is made from. */
   #last: KnownIndex | null = null;
 
-  constructor(tags: Tags) {
+  constructor(tags: RedactionTags) {
     this.#tags = tags;
   }
 
@@ -51,7 +51,7 @@ class Indexes {
     if (secrets.length === 0) return null;
     const values = secrets.map((secret) => this.#valueOf(secret));
     const index = taken(this.#indexes, JSON.stringify(secrets), () => {
-      this.#last = openKnown(values, this.#last);
+      this.#last = buildKnownIndex(values, this.#last);
       return this.#last;
     });
     const [oldest] = this.#indexes.keys();
@@ -83,8 +83,8 @@ function taken<What>(all: Map<string, Used<What>>, id: string, make: () => What)
 
 class Redactions {
   readonly #link: Socket;
-  readonly #channels = new Map<number, Channel>();
-  readonly #turns = new Turns();
+  readonly #channels = new Map<number, RedactorChannel>();
+  readonly #turns = new FairScheduler();
   #started: Started | null = null;
 
   constructor(link: Socket) {
@@ -118,7 +118,7 @@ class Redactions {
   #request(request: RedactorRequest): void {
     if ('start' in request) {
       const { key } = request.start;
-      const tags = new Tags(Buffer.from(key, 'hex'));
+      const tags = new RedactionTags(Buffer.from(key, 'hex'));
       this.#started = { tags, indexes: new Indexes(tags), options: request.start };
       this.#tell({ ready: true });
     } else if ('open' in request) this.#once(request.open.channel, () => this.#open(request.open));
@@ -163,9 +163,9 @@ class Redactions {
     const started = this.#started;
     if (started === null) throw new Error('not started');
     const parts = { ...started, index: started.indexes.of(open.known) };
-    const channel: Channel = new Channel(open, parts, {
+    const channel: RedactorChannel = new RedactorChannel(open, parts, {
       give: (stream, bytes) => {
-        this.#give(open.channel, { stream, bytes, taken: channel.taken(stream) });
+        this.#give(open.channel, { stream, bytes, taken: channel.takenBytes(stream) });
       },
       unsealed: (failure) => this.#tell({ unsealed: { channel: open.channel, failure } }),
     });
@@ -213,7 +213,7 @@ class Redactions {
 
 function main(): void {
   // Made once for all streams, while nobody waits yet.
-  RuleSet.shipped();
+  SecretRuleSet.shipped();
   const link = new Socket({ fd: linkFd, readable: true, writable: true });
   const reader = new FrameReader(redactorControlBytesMax);
   const redactions = new Redactions(link);

@@ -15,8 +15,8 @@
  */
 import type { RawLog } from '../command.ts';
 import type { KnownSecret, RedactionSummary } from '../redacted.ts';
-import type { RedactionOptions } from '../redaction/open.ts';
-import type { SealFailure, SealOptions } from '../sealing/writer.ts';
+import type { RedactionOptions } from '../redaction/open-redactor.ts';
+import type { SealFailure, RawLogWriterOptions } from '../sealing/raw-log-writer.ts';
 
 export interface RedactorStart extends RedactionOptions {
   /** Key of the tags, 64 hex digits. */
@@ -33,7 +33,7 @@ export interface ChannelOpen {
   /** Names of values that a person said may be shown, see `Plan.reveal`. */
   readonly reveal: readonly string[];
   /** Where and to whom its output is sealed, with known values masked; `null`: it is not. */
-  readonly seal: SealOptions | null;
+  readonly seal: RawLogWriterOptions | null;
 }
 
 /** How raw output is sealed; the installation's. */

@@ -17,7 +17,7 @@ import { TrlError } from '../errors.ts';
 export interface MemoryGroup {
   readonly by: 'cgroup-v1' | 'cgroup-v2';
   /** Whether the kernel ended a process of the group for want of memory. */
-  hit(): boolean;
+  wasOomKilled(): boolean;
   remove(): void;
 }
 
@@ -61,7 +61,7 @@ export function boundMemory(
       place(join(dir, 'cgroup.procs'), processes);
       return {
         by: root.by,
-        hit: () => killed(join(dir, root.events)),
+        wasOomKilled: () => killed(join(dir, root.events)),
         remove: () => remove(dir, 0),
       };
     } catch {
@@ -72,12 +72,12 @@ export function boundMemory(
 }
 
 /** Whether nothing that the kernel holds against others holds this command. */
-export const isRootUnboxed = (box: Plan['box']): boolean =>
+export const isUnsandboxedRoot = (box: Plan['box']): boolean =>
   box.kind === 'none' && process.getuid?.() === 0;
 
 /** @throws TrlError `SANDBOX_UNAVAILABLE` where nothing would hold the command to its bound */
-export function refuseUnbound(group: MemoryGroup | null, box: Plan['box']): void {
-  const isLeft = isRootUnboxed(box);
+export function refuseUnboundedMemory(group: MemoryGroup | null, box: Plan['box']): void {
+  const isLeft = isUnsandboxedRoot(box);
   if (group !== null && !isLeft) return;
   const why = isLeft ? 'without a sandbox root leaves any cgroup' : 'no cgroup can be used here';
   throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot bound memory: ${why}`);
@@ -86,7 +86,7 @@ export function refuseUnbound(group: MemoryGroup | null, box: Plan['box']): void
 const prefix = (runner: string): string => `trl-${runner}-`;
 
 /** Removes the groups of a runner that has ended; what still runs keeps its own. */
-export function removeGroups(runner: string): void {
+export function removeMemoryGroups(runner: string): void {
   for (const root of roots) {
     const names = existsSync(root.dir) ? readdirSync(root.dir) : [];
     for (const name of names.filter((one) => one.startsWith(prefix(runner)))) {

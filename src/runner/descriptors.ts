@@ -9,11 +9,11 @@ const closeOnExec = 0o2000000;
  * to the first gap above 15: a pipe on 250 would be open in every command. Call it first of all.
  */
 export function closeInherited(keep: readonly number[] = []): void {
-  for (const fd of inheritable(keep)) closeSync(fd);
+  for (const fd of inheritableDescriptors(keep)) closeSync(fd);
 }
 
 /** The descriptors that a child would inherit, besides the standard ones and those in `keep`. */
-export function inheritable(keep: readonly number[]): number[] {
+export function inheritableDescriptors(keep: readonly number[]): number[] {
   const kept = new Set([0, 1, 2, ...keep]);
   const open = readdirSync('/proc/self/fd').map(Number);
   return open.filter((fd) => !kept.has(fd) && isInheritable(fd));

@@ -8,13 +8,13 @@
  */
 import { existsSync } from 'node:fs';
 import { TrlError } from '../errors.ts';
-import { inheritable } from './descriptors.ts';
+import { inheritableDescriptors } from './descriptors.ts';
 
 /** The only variables that a helper on the host's side is ever started with. */
 export const helperEnvironment = { PATH: '/usr/bin:/bin' } as const;
 
 /** What a program enters before it is started. */
-export interface Namespaces {
+export interface NamespaceEntry {
   /** Names for `nsenter`, by the path of each, in the order of entering. */
   readonly paths: ReadonlyMap<string, string>;
   /** Whether it becomes uid and gid 0 of the user namespace; else its ids stay. */
@@ -26,7 +26,7 @@ export interface Namespaces {
  * Perl of {@link closing}, for scripts that stay: closes all but the descriptors that are given.
  * Takes the system call's number.
  */
-export const closeOthers = String.raw`
+export const closeOthersPerl = String.raw`
 sub listed {
   my %kept = map { $_ => 1 } @_;
   opendir(my $own, "/proc/self/fd") or return;
@@ -45,7 +45,7 @@ use strict;
 my ($nr_setns, $nr_close, $nr_setgroups, @nrs) = splice(@ARGV, 0, 6);
 my ($nr_setresuid, $nr_setresgid, $nr_prctl) = @nrs;
 my ($kept, $namespaces, $root, $adopts) = splice(@ARGV, 0, 4);
-${closeOthers}
+${closeOthersPerl}
 sub fail { print STDERR "$_[0]: $!\n"; exit 125 }
 my @others = listed(split(/,/, $kept)) or fail("list descriptors");
 # Some user namespaces permit it only from outside, some containers only inside.
@@ -78,14 +78,14 @@ const systemPerl = systemPerls.find((name) => existsSync(name)) ?? null;
  *
  * @throws TrlError `SANDBOX_UNAVAILABLE` without perl, when something inheritable is open
  */
-export function enclosed(
+export function enclosedArgv(
   program: readonly string[],
   kept: readonly number[],
   {
     perl = systemPerl,
     namespaces = null,
     adopts = false,
-  }: { perl?: string | null; namespaces?: Namespaces | null; adopts?: boolean },
+  }: { perl?: string | null; namespaces?: NamespaceEntry | null; adopts?: boolean },
 ): readonly string[] {
   const numbers = calls.get(process.arch);
   const paths = [...(namespaces?.paths ?? [])];
@@ -98,7 +98,7 @@ export function enclosed(
     const words = [...numbers, kept.join(','), ...entered].map(String);
     return [perl, '-e', script, '--', ...words, ...program];
   }
-  const [open] = inheritable([]);
+  const [open] = inheritableDescriptors([]);
   if (open !== undefined) {
     const message = `Cannot start a command: without perl it would get descriptor ${open}`;
     throw new TrlError('SANDBOX_UNAVAILABLE', message);

@@ -5,20 +5,25 @@
 import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
-import type { CommandBox } from './box.ts';
-import { boundMemory, refuseUnbound, type MemoryGroup } from './cgroup.ts';
-import { RunningDigests } from './digests.ts';
-import { exitOf } from './exit.ts';
-import { Input } from './input.ts';
-import { quiet } from './quiet.ts';
-import type { Journal, Stream } from './journal.ts';
-import { send, waitingForInput, type Waiting } from './processes.ts';
-import type { LateSink, RedactionChannel, RedactionSink } from './redaction.ts';
+import type { CommandBox } from './command-box.ts';
+import { boundMemory, refuseUnboundedMemory, type MemoryGroup } from './cgroup.ts';
+import { OutputDigester } from './output-digester.ts';
+import { buildExit } from './exit.ts';
+import { StdinWriter } from './stdin-writer.ts';
+import { waitUntilDrained } from './drain.ts';
+import type { Journal, JournalStream } from './journal.ts';
+import { sendSignal, findInputWait, type InputWait } from './processes.ts';
+import type { DeferredSink, RedactionChannel, RedactionSink } from './redactor-process.ts';
 import type { ScriptChannel } from './script-channel.ts';
 import { openScript, type OpenScript } from './script.ts';
-import { script } from './shell.ts';
-import { capturedState, freshParts, withoutSecrets, type States } from './state.ts';
-import { heldStill, startedBy, sweep } from './unboxed.ts';
+import { shellScript } from './shell-script.ts';
+import {
+  captureShellState,
+  changedStateParts,
+  withoutSecretParts,
+  type ShellStates,
+} from './shell-state.ts';
+import { freezeProcesses, unsandboxedProcesses, endSurvivors } from './unsandboxed.ts';
 
 const targetPollMs = 5;
 const waitingPollMs = 250;
@@ -28,9 +33,9 @@ export interface ExecutionEvents {
   output(): void;
   /** About once a second while it prints. */
   progress(progress: OutputProgress): void;
-  waiting(info: Waiting): void;
+  waiting(info: InputWait): void;
   /** A script calls a tool; answers whether somebody is there to take it. */
-  readonly called: (call: number, text: string) => boolean;
+  readonly toolCall: (call: number, text: string) => boolean;
   exit(exit: Exit): void;
 }
 
@@ -38,13 +43,13 @@ export interface ExecutionParts {
   readonly box: CommandBox;
   readonly warm: boolean;
   readonly journal: Journal;
-  readonly states: States;
+  readonly states: ShellStates;
   readonly redaction: RedactionChannel;
-  readonly sink: LateSink;
+  readonly sink: DeferredSink;
 }
 
 /** What is kept of an execution; once it ended, nothing but this. */
-export interface Kept {
+export interface ExecutionSummary {
   readonly id: ExecId;
   readonly sessionId: SessionId;
   readonly mode: Plan['mode'];
@@ -56,7 +61,7 @@ export interface Kept {
   readonly live: Execution | null;
 }
 
-export class Execution implements Kept {
+export class Execution implements ExecutionSummary {
   readonly id: ExecId;
   readonly sessionId: SessionId;
   readonly mode: Plan['mode'];
@@ -70,9 +75,9 @@ export class Execution implements Kept {
   #held = false;
   readonly #box: CommandBox;
   readonly #warm: boolean;
-  readonly #states: States;
+  readonly #states: ShellStates;
   readonly #redaction: RedactionChannel;
-  readonly #digests = new RunningDigests(() => this.#events.progress(this.progress));
+  readonly #digests = new OutputDigester(() => this.#events.progress(this.progress));
   /** Raw bytes read. */
   #read = 0;
   readonly #events: ExecutionEvents;
@@ -84,7 +89,7 @@ export class Execution implements Kept {
   #lastOutput = Date.now();
   #memory: MemoryGroup | null = null;
   readonly #stdinLink: string | null;
-  readonly #input: Input | null;
+  readonly #input: StdinWriter | null;
   readonly #script: OpenScript | null;
 
   constructor(plan: Plan, parts: ExecutionParts, events: ExecutionEvents) {
@@ -101,18 +106,18 @@ export class Execution implements Kept {
     parts.sink.attach(this.#sink());
     this.#boundMemory();
     const stdin = this.#box.terminal?.input ?? this.#box.stdin;
-    this.#input = stdin === null ? null : new Input(this.id, stdin);
+    this.#input = stdin === null ? null : new StdinWriter(this.id, stdin);
     this.#stdinLink = this.#box.stdinLink();
     this.#take();
-    this.#script = openScript(plan, this.#box.channel, events.called);
-    this.#box.feed(script(plan, this.#states.get(plan.session_id)));
+    this.#script = openScript(plan, this.#box.channel, events.toolCall);
+    this.#box.feed(shellScript(plan, this.#states.get(plan.session_id)));
     if (plan.stdin.kind === 'bytes') this.#box.stdin?.end(Buffer.from(plan.stdin.base64, 'base64'));
     this.#startTimers();
     this.done = this.#finish();
   }
 
   /** What outlives the command: without its sandbox, its plan and its text. */
-  get kept(): Kept {
+  get summary(): ExecutionSummary {
     const { id, sessionId, mode, startedAt, journal, exit } = this;
     return { id, sessionId, mode, startedAt, journal, exit, live: null };
   }
@@ -150,7 +155,7 @@ export class Execution implements Kept {
   /** Sends one signal to everything the command started. */
   signal(signal: NodeJS.Signals): void {
     if (signal === 'SIGKILL') this.#kill();
-    else for (const pid of this.processes()) send(pid, signal);
+    else for (const pid of this.processes()) sendSignal(pid, signal);
   }
 
   /** Its output must not show these either, from here on. */
@@ -173,16 +178,16 @@ export class Execution implements Kept {
   #terminate(): void {
     const targets = this.processes();
     for (const pid of targets) {
-      send(pid, 'SIGTERM');
+      sendSignal(pid, 'SIGTERM');
       // A stopped process cannot act on TERM.
-      send(pid, 'SIGCONT');
+      sendSignal(pid, 'SIGCONT');
     }
     if (targets.length > 0 || this.exit !== null) return;
     this.#timers.push(setTimeout(() => this.#terminate(), targetPollMs));
   }
 
   /** Stops reading while a follower is behind; the command then blocks on its pipe. */
-  hold(held: boolean): void {
+  setReadingPaused(held: boolean): void {
     if (this.#held === held) return;
     this.#held = held;
     if (!held) this.#resume();
@@ -203,19 +208,19 @@ export class Execution implements Kept {
   /** All that it started. */
   processes(): number[] {
     const isBoxed = this.plan.box.kind === 'bubblewrap';
-    return isBoxed ? this.#box.processes() : startedBy(this.#box, this.id);
+    return isBoxed ? this.#box.processes() : unsandboxedProcesses(this.#box, this.id);
   }
 
   #kill(): void {
-    const targets = this.plan.box.kind === 'none' ? heldStill(this.#box, this.id) : [];
+    const targets = this.plan.box.kind === 'none' ? freezeProcesses(this.#box, this.id) : [];
     // Before its shell: of that one's end the shim would tell a code, as if nobody had sent KILL.
     this.#box.kill();
-    for (const pid of targets) send(pid, 'SIGKILL');
-    this.hold(false);
+    for (const pid of targets) sendSignal(pid, 'SIGKILL');
+    this.setReadingPaused(false);
   }
 
   #take(): void {
-    const take = (stream: Stream) => ({
+    const take = (stream: JournalStream) => ({
       take: (bytes: Uint8Array): boolean => {
         this.#lastOutput = Date.now();
         this.#read += bytes.length;
@@ -255,7 +260,7 @@ export class Execution implements Kept {
     if (memoryBytesMax === null) return;
     const group = { runner: this.#box.runner, name: this.id };
     this.#memory = boundMemory(group, memoryBytesMax, () => this.#box.all());
-    if (memoryRequired) refuseUnbound(this.#memory, this.plan.box);
+    if (memoryRequired) refuseUnboundedMemory(this.#memory, this.plan.box);
   }
 
   #startTimers(): void {
@@ -278,7 +283,7 @@ export class Execution implements Kept {
     if (stdin === null) return;
     const look = (): void => {
       if (this.#lastOutput + waitingPollMs > Date.now() || told >= this.#lastOutput) return;
-      const found = waitingForInput(this.#box.processes(), stdin);
+      const found = findInputWait(this.#box.processes(), stdin);
       if (found === null) return;
       told = Date.now();
       this.#events.waiting(found);
@@ -295,7 +300,7 @@ export class Execution implements Kept {
     for (const timer of this.#timers) clearTimeout(timer);
     const { count: background, survivors } = await this.#sweep();
     const end = await this.#box.ending(survivors.length > 0);
-    if (!this.#box.takeRest()) await this.#drain();
+    if (!this.#box.readRest()) await this.#drain();
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
     const captured = await this.#capture();
     const { summary: redactions, rawLog } = await this.#redaction.end();
@@ -303,7 +308,7 @@ export class Execution implements Kept {
     // Also where it ended by itself meanwhile: its record is short.
     if (this.#unsealed) this.#stopped ??= 'audit-failed';
     this.#digests.close();
-    const exit = exitOf({
+    const exit = buildExit({
       plan: this.plan,
       end,
       box: this.#box,
@@ -334,9 +339,9 @@ export class Execution implements Kept {
   }
 
   /** In a sandbox the kernel ended everything with process 1. */
-  async #sweep(): ReturnType<typeof sweep> {
+  async #sweep(): ReturnType<typeof endSurvivors> {
     if (this.plan.box.kind === 'bubblewrap') return { count: 0, survivors: [] };
-    return await sweep(this.#box, this.id, this.plan.bounds.graceMs);
+    return await endSurvivors(this.#box, this.id, this.plan.bounds.graceMs);
   }
 
   /**
@@ -357,12 +362,12 @@ export class Execution implements Kept {
     const all = Promise.all(ends).finally(() => {
       ended = true;
     });
-    const reading = { read: () => this.#read, rests: () => this.#resting, isOver: () => ended };
-    await Promise.race([all, quiet(reading)]);
+    const reading = { read: () => this.#read, isPaused: () => this.#resting, isOver: () => ended };
+    await Promise.race([all, waitUntilDrained(reading)]);
     for (const reader of readers) reader.close();
   }
 
-  async #capture(): Promise<ReturnType<typeof capturedState>> {
+  async #capture(): Promise<ReturnType<typeof captureShellState>> {
     if (this.mode !== 'foreground' || this.plan.carry === 'none' || this.#script) return null;
     // What a shell that was ended half-way would leave is nobody's state.
     if (this.#stopped !== null) return null;
@@ -373,11 +378,11 @@ export class Execution implements Kept {
       this.#states.put(this.sessionId, state);
       return { state, dropped: [] };
     }
-    const found = capturedState(this.#box.stateBytes(), this.plan, before);
+    const found = captureShellState(this.#box.stateBytes(), this.plan, before);
     if (found === null) return null;
-    const fresh = freshParts(found.state, before);
+    const fresh = changedStateParts(found.state, before);
     const names = fresh.length === 0 ? [] : await this.#redaction.check(fresh);
-    const captured = withoutSecrets(found, before, names);
+    const captured = withoutSecretParts(found, before, names);
     this.#states.put(this.sessionId, captured.state);
     return captured;
   }

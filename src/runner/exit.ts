@@ -1,17 +1,17 @@
 /** The exit record of a command, from what was waited for and counted. Nothing here acts. */
 import type { EnforcedLimit, Exit, OutputDigests, Plan, RawLog, StopReason } from '../command.ts';
 import type { RedactionSummary } from '../redacted.ts';
-import type { CommandBox, WaitedFor } from './box.ts';
-import { isRootUnboxed, type MemoryGroup } from './cgroup.ts';
+import type { CommandBox, WaitResult } from './command-box.ts';
+import { isUnsandboxedRoot, type MemoryGroup } from './cgroup.ts';
 import type { Journal } from './journal.ts';
-import type { Capture } from './state.ts';
+import type { ShellStateCapture } from './shell-state.ts';
 
 const signalNumbers: Readonly<Record<string, number>> = { SIGKILL: 9, SIGTERM: 15, SIGSEGV: 11 };
 
 /** All that is known when a command has ended. */
-export interface Ending {
+export interface ExitInput {
   readonly plan: Plan;
-  readonly end: WaitedFor;
+  readonly end: WaitResult;
   readonly box: Pick<CommandBox, 'cwdFallback' | 'cwdMissing' | 'end'>;
   readonly journal: Journal;
   readonly digests: OutputDigests;
@@ -20,7 +20,7 @@ export interface Ending {
   /** Unix milliseconds. */
   readonly startedAt: number;
   readonly endedAt: number;
-  readonly captured: Capture | null;
+  readonly captured: ShellStateCapture | null;
   /** What the session carries now. */
   readonly carried: { readonly cwd: string | null; readonly names: readonly string[] };
   /** Processes outside a sandbox that were alive when the shell ended. */
@@ -31,7 +31,7 @@ export interface Ending {
   readonly rawLog: RawLog | null;
 }
 
-export function exitOf(ending: Ending): Exit {
+export function buildExit(ending: ExitInput): Exit {
   const { plan, end, box, journal, stopped, startedAt, endedAt } = ending;
   const timedOut = stopped === 'timeout' || stopped === 'idle-timeout';
   const bySignal = end.signal === null ? null : 128 + (signalNumbers[end.signal] ?? 9);
@@ -66,10 +66,10 @@ export function exitOf(ending: Ending): Exit {
   };
 }
 
-function limitsOf({ plan, stopped, memory, journal }: Ending): EnforcedLimit[] {
+function limitsOf({ plan, stopped, memory, journal }: ExitInput): EnforcedLimit[] {
   const { bounds, box } = plan;
   // Without a sandbox root lifts what the kernel bounds it by, and leaves any cgroup.
-  const isHeld = !isRootUnboxed(box);
+  const isHeld = !isUnsandboxedRoot(box);
   const byKernel = isHeld ? 'setrlimit' : 'none';
   const byGroup = isHeld ? memory?.by : undefined;
   // The kernel lets uid 0 of the host have any number of processes.
@@ -82,7 +82,7 @@ function limitsOf({ plan, stopped, memory, journal }: Ending): EnforcedLimit[] {
     ['open_files', bounds.openFilesMax, byKernel, null],
     ['file_bytes', bounds.fileBytesMax, byKernel, null],
     ['address_space_bytes', bounds.addressSpaceBytesMax, byKernel, null],
-    ['memory_bytes', bounds.memoryBytesMax, byGroup ?? 'none', memory?.hit() ?? false],
+    ['memory_bytes', bounds.memoryBytesMax, byGroup ?? 'none', memory?.wasOomKilled() ?? false],
     ['journal_bytes', bounds.journalBytesMax, 'runtime', journal.from > 0],
   ];
   return rows.flatMap(([name, value, by, hit]) =>

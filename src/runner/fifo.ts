@@ -15,7 +15,7 @@ const batch = 64;
 const low = 24;
 
 /** One pipe: `ours` stays with the runner, `theirs` is handed to the command and closed here. */
-export interface Pipe {
+export interface FifoPipe {
   readonly ours: number;
   readonly theirs: number;
 }
@@ -31,7 +31,7 @@ export class Fifos {
   }
 
   /** A pipe that the runner reads; its end never blocks. */
-  async reading(): Promise<Pipe> {
+  async reading(): Promise<FifoPipe> {
     const path = await this.#take();
     const ours = openSync(path, O_RDONLY | O_NONBLOCK);
     const theirs = openSync(path, O_WRONLY);
@@ -40,7 +40,7 @@ export class Fifos {
   }
 
   /** A pipe that the command reads, blocking; the runner's end never blocks. */
-  async writing(): Promise<Pipe> {
+  async writing(): Promise<FifoPipe> {
     const path = await this.#take();
     // Opening both ways first lets the one-way opens below return at once.
     const both = openSync(path, O_RDWR | O_NONBLOCK);

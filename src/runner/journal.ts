@@ -8,16 +8,16 @@ import { randomBytes } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { limits } from '../limits.ts';
-import { SealedStore } from './sealed-store.ts';
+import { EncryptedStore } from './encrypted-store.ts';
 import {
   MemoryFile,
-  pageBytes,
-  Pages,
-  Ring,
-  Shelf,
+  memoryPageBytes,
+  MemoryPages,
+  RingStore,
+  JournalShelf,
   shelvedBytesMax,
-  type Store,
-} from './stores.ts';
+  type JournalStore,
+} from './journal-stores.ts';
 
 /** `statfs` type of tmpfs. Source: linux/magic.h. */
 const tmpfsMagic = 0x01021994;
@@ -27,7 +27,7 @@ const segmentsMax = 262_144;
 const pieceBytes = 256 * 1024;
 const noBytes = new Uint8Array(0);
 
-export type Stream = 'stdout' | 'stderr';
+export type JournalStream = 'stdout' | 'stderr';
 
 /** Whether files in `dir` never reach a disk. */
 export function isMemoryDir(dir: string): boolean {
@@ -47,7 +47,7 @@ export class JournalSpace {
   readonly #filesDir: string | null;
   readonly #journals = new Set<Journal>();
   #made = 0;
-  #shelf: Shelf | null = null;
+  #shelf: JournalShelf | null = null;
 
   /**
    * @param dir a directory on tmpfs, or `null` for plain memory
@@ -71,20 +71,20 @@ export class JournalSpace {
   }
 
   /** A ring of its own for a command that writes. */
-  ring(): Store {
-    return new Ring(this.#bytes());
+  ring(): JournalStore {
+    return new RingStore(this.#bytes());
   }
 
   /** A place for what an ended journal holds. */
-  shelve(from: number, length: number): Store {
-    if (this.#shelf === null || this.#shelf.full) this.#shelf = new Shelf(this.#bytes());
-    return this.#shelf.place(from, length);
+  shelve(from: number, length: number): JournalStore {
+    if (this.#shelf === null || this.#shelf.full) this.#shelf = new JournalShelf(this.#bytes());
+    return this.#shelf.allocate(from, length);
   }
 
   /** A file for what one journal has beyond memory; `null`: there is none. */
-  file(): SealedStore | null {
+  file(): EncryptedStore | null {
     if (this.#filesDir === null) return null;
-    return new SealedStore(join(this.#filesDir, `f${randomBytes(8).toString('hex')}`));
+    return new EncryptedStore(join(this.#filesDir, `f${randomBytes(8).toString('hex')}`));
   }
 
   /** Makes room for `bytes` in files, as {@link reserve} does in memory. */
@@ -100,12 +100,12 @@ export class JournalSpace {
     return held + bytes <= limits.journalFilesBytes.default;
   }
 
-  #bytes(): MemoryFile | Pages {
-    if (this.dir === null) return new Pages();
+  #bytes(): MemoryFile | MemoryPages {
+    if (this.dir === null) return new MemoryPages();
     return new MemoryFile(join(this.dir, `j${this.#made++}`));
   }
 
-  get held(): number {
+  get heldBytes(): number {
     let sum = 0;
     for (const journal of this.#journals) sum += journal.heldBytes;
     return sum;
@@ -113,7 +113,7 @@ export class JournalSpace {
 
   /** Makes room for `bytes` by dropping the oldest finished journals; tells whether it could. */
   reserve(bytes: number): boolean {
-    let held = this.held;
+    let held = this.heldBytes;
     for (const journal of this.#journals) {
       if (held + bytes <= this.bytesMax) return true;
       if (!journal.finished || journal.heldBytes === 0) continue;
@@ -129,15 +129,15 @@ export class JournalSpace {
 }
 
 /** A piece of output of one stream. */
-export interface Piece {
-  readonly stream: Stream;
+export interface JournalChunk {
+  readonly stream: JournalStream;
   readonly offset: number;
   readonly bytes: Uint8Array;
 }
 
 export class Journal {
   /** Made at the first byte. */
-  #store: Store | null = null;
+  #store: JournalStore | null = null;
   readonly #space: JournalSpace;
   /** Ring size: grows with the output up to the bound, then stays. */
   #capacity = 0;
@@ -148,10 +148,10 @@ export class Journal {
   #memoryFrom = 0;
   readonly #bytesMax: number;
   /** Made when memory is full; `null`: none, or what it had is dropped. */
-  #file: SealedStore | null = null;
+  #file: EncryptedStore | null = null;
   #hasFile = true;
   #starts: number[] = [];
-  #streams: Stream[] = [];
+  #streams: JournalStream[] = [];
   #first = 0;
   #finished = false;
   readonly bytesOf = { stdout: 0, stderr: 0 };
@@ -185,7 +185,7 @@ export class Journal {
     return Math.min(this.#capacity, this.#end);
   }
 
-  append(stream: Stream, bytes: Uint8Array): void {
+  append(stream: JournalStream, bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.#grow(bytes.length);
     this.#note(stream);
@@ -253,7 +253,7 @@ export class Journal {
   }
 
   /** The bytes of one stream that lie at `offset`, at most `bytesMax`; `null` at the end. */
-  read(offset: number, bytesMax: number): Piece | null {
+  read(offset: number, bytesMax: number): JournalChunk | null {
     const start = Math.max(offset, this.#from);
     if (start >= this.#end) return null;
     const index = this.#segmentAt(start);
@@ -304,13 +304,13 @@ export class Journal {
     if (this.#space.reserve(wanted - this.#capacity)) this.#capacity = wanted;
     else {
       // No room in all: this journal keeps the size it has, and at least one page.
-      this.#capacityMax = Math.max(this.#capacity, Math.min(pageBytes, this.#capacityMax));
+      this.#capacityMax = Math.max(this.#capacity, Math.min(memoryPageBytes, this.#capacityMax));
       this.#capacity = this.#capacityMax;
     }
     this.#store.grow(this.#capacity);
   }
 
-  #note(stream: Stream): void {
+  #note(stream: JournalStream): void {
     if (this.#streams.length > this.#first && this.#streams.at(-1) === stream) return;
     this.#starts.push(this.#end);
     this.#streams.push(stream);

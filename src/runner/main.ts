@@ -22,9 +22,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { closeInherited } from './descriptors.ts';
 import { isMemoryDir, JournalSpace } from './journal.ts';
-import { Keep } from './keep.ts';
-import { Link, type Gate } from './link.ts';
-import type { Served } from './serve.ts';
+import { SandboxPool } from './sandbox-pool.ts';
+import { DaemonConnection, type RunnerGate } from './daemon-connection.ts';
+import type { RunnerService } from './serve-request.ts';
 import type { RunnerEvent } from './wire.ts';
 
 interface Start {
@@ -87,25 +87,28 @@ function checkDir(dir: string): void {
 }
 
 /** Everything that happens is told to the daemon that is connected, if one is. */
-function openKeep(options: ConstructorParameters<typeof Keep>[0], gate: Gate): Keep {
+function openKeep(
+  options: ConstructorParameters<typeof SandboxPool>[0],
+  gate: RunnerGate,
+): SandboxPool {
   const tell = (event: RunnerEvent): void => gate.current?.event(event);
-  return new Keep(options, {
+  return new SandboxPool(options, {
     output: (execution) => {
       const { current } = gate;
       if (current === null) return;
       current.followers.pump(execution);
       const lag = current.followers.lag(execution);
-      if (lag > execution.journal.memoryMax / 2) execution.hold(true);
+      if (lag > execution.journal.memoryMax / 2) execution.setReadingPaused(true);
     },
     progress: (progress) => tell({ event: 'progress', progress }),
     waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
-    called: (execution, call, text) => {
+    toolCall: (execution, call, text) => {
       tell({ event: 'call', exec_id: execution.id, call, text });
       return gate.current !== null;
     },
     exit: (execution, exit) => {
       const { current } = gate;
-      current?.together(() => {
+      current?.batch(() => {
         current.followers.pump(execution);
         current.event({ event: 'exit', exit });
       });
@@ -122,7 +125,7 @@ function main(dir: string): void {
   mkdirSync(journals, { mode: 0o700, recursive: true });
   const inMemory = isMemoryDir(journals);
   const space = new JournalSpace(inMemory ? journals : null, start.journalsBytes, filesIn(start));
-  const gate: Gate = { key: start.key, epoch: 0, current: null };
+  const gate: RunnerGate = { key: start.key, epoch: 0, current: null };
   const socketPath = join(dir, 'runner.sock');
   let idleSince = Date.now();
   const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
@@ -140,8 +143,8 @@ function main(dir: string): void {
     }
     process.exit(0);
   };
-  const served: Served = {
-    keep,
+  const served: RunnerService = {
+    pool: keep,
     welcome: () => ({
       pid: process.pid,
       started_at: startedAt,
@@ -149,11 +152,11 @@ function main(dir: string): void {
       holds: true,
     }),
     // What was printed while nobody was there is told to whoever comes.
-    opened: () => keep.tellProgress(),
-    gone: () => {
+    onAuthenticated: () => keep.reportProgress(),
+    onDisconnected: () => {
       idleSince = Date.now();
       for (const { live } of keep.executions.values()) {
-        live?.hold(false);
+        live?.setReadingPaused(false);
         // Whoever was asked will not answer; a daemon that comes knows nothing of it.
         live?.calls?.lose();
       }
@@ -166,12 +169,12 @@ function main(dir: string): void {
   const watch = (): void => {
     for (const execution of keep.executions.values()) {
       const lag = gate.current?.followers.lag(execution) ?? 0;
-      if (lag <= execution.journal.memoryMax / 4) execution.live?.hold(false);
+      if (lag <= execution.journal.memoryMax / 4) execution.live?.setReadingPaused(false);
     }
     if (gate.current !== null || busy()) idleSince = Date.now();
     if (Date.now() - idleSince > start.lingerMs) void keep.shutdown().then(exit);
   };
-  const server = createServer((stream) => new Link(stream, gate, served));
+  const server = createServer((stream) => new DaemonConnection(stream, gate, served));
   process.umask(0o077);
   server.listen(socketPath, () => {
     chmodSync(socketPath, 0o600);

@@ -19,8 +19,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import type { BytePath } from '../change.ts';
-import type { Holder, Overlay } from '../command.ts';
-import { mountAt } from './holder-check.ts';
+import type { SandboxNamespace, Overlay } from '../command.ts';
+import { mountInfoAt } from './mount-check.ts';
 
 /** An overlay that is mounted for the sessions of a view, as descriptors of this process. */
 export interface MountedOverlay {
@@ -56,7 +56,7 @@ const ownUser = '/proc/self/ns/user';
  *
  * @throws Error what the file system said
  */
-export function prepareLayers(holder: Holder, { tree, upper, work }: Overlay): string {
+export function prepareLayers(holder: SandboxNamespace, { tree, upper, work }: Overlay): string {
   const layers = dirname(upper);
   if (dirname(work) !== layers) throw new Error('its upper and work directory lie apart');
   for (const dir of [layers, work]) if (isAbsent(dir)) mkdirSync(dir, { mode: 0o700 });
@@ -70,7 +70,7 @@ export function prepareLayers(holder: Holder, { tree, upper, work }: Overlay): s
   return mkdtempSync(join(work, 'm'));
 }
 
-function give(upper: string, { level, hostUid, hostGid }: Holder, gid: number): void {
+function give(upper: string, { level, hostUid, hostGid }: SandboxNamespace, gid: number): void {
   if (level !== 'user') return chownSync(upper, hostUid, hostGid);
   try {
     chownSync(upper, hostUid, gid);
@@ -115,7 +115,7 @@ const isAbsent = (name: string): boolean =>
   lstatSync(name, { throwIfNoEntry: false }) === undefined;
 
 /** The overlay's part of the holder script's arguments. `work`: of this mount. */
-export function overlayArgs(holder: Holder, overlay: Overlay, work: string): string[] {
+export function overlayArgs(holder: SandboxNamespace, overlay: Overlay, work: string): string[] {
   const { tree, place, mask, upper, below = '' } = overlay;
   const layers = dirname(upper);
   const inLayers = [basename(upper), relative(layers, work)];
@@ -135,13 +135,13 @@ function openWork({ work }: Overlay): void {
 }
 
 /** Whose files in the tree are the sandbox's own. */
-function ownerOf({ level }: Holder, tree: string): string[] {
+function ownerOf({ level }: SandboxNamespace, tree: string): string[] {
   const { uid, gid } = level === 'root-idmap' ? lstatSync(tree) : { uid: 0, gid: 0 };
   return [String(uid), String(gid)];
 }
 
 /** Where a holder's overlay is looked for. */
-export interface HolderProcess {
+export interface NamespaceProcess {
   /** Of the process that has it at the stage's `tree`. */
   readonly pid: number;
   /** Of the one that keeps it; 0: it was taken. */
@@ -156,9 +156,9 @@ export interface HolderProcess {
  * @throws Error where commands would see another directory in the workspace's place
  */
 export function takeOverlay(
-  { level, stage }: Holder,
+  { level, stage }: SandboxNamespace,
   overlay: Overlay,
-  from: HolderProcess,
+  from: NamespaceProcess,
 ): MountedOverlay {
   const open: number[] = [];
   let users = 1;
@@ -208,7 +208,7 @@ export function takeOverlay(
  * @throws Error where it is not
  */
 export function checkOverlay(root: number, { tree }: Overlay, view: string): void {
-  const shown = mountAt(view, tree);
+  const shown = mountInfoAt(view, tree);
   const isShown = shown?.root === '/' && shown.device === deviceOf(fstatSync(root).dev);
   if (!isShown) throw new Error(`"${tree}" changed meanwhile`);
 }

@@ -40,7 +40,7 @@ export const isAlive = (pid: number): boolean => {
 };
 
 /** Processes whose environment carries `TRL_EXEC_ID=id`, whoever their parent is now. */
-export function marked(id: string): number[] {
+export function markedProcesses(id: string): number[] {
   const found: number[] = [];
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
@@ -53,13 +53,13 @@ export function marked(id: string): number[] {
 }
 
 /** What a shim waits by, in seconds: a number that tells it from what a command started. */
-export const pauseSeconds = '0.0201';
+export const shimPauseSeconds = '0.0201';
 
-export const isPause = (pid: number): boolean =>
-  read(`/proc/${pid}/cmdline`) === `sleep\0${pauseSeconds}\0`;
+export const isShimPause = (pid: number): boolean =>
+  read(`/proc/${pid}/cmdline`) === `sleep\0${shimPauseSeconds}\0`;
 
 /** Sends a signal; a process that is gone is no error. */
-export function send(pid: number, signal: NodeJS.Signals): void {
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
@@ -67,7 +67,7 @@ export function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-export interface Waiting {
+export interface InputWait {
   readonly pid: number;
   readonly program: string;
   /** `false` for a program that polls its input among other things. */
@@ -78,11 +78,11 @@ export interface Waiting {
 const readCall = process.arch === 'arm64' ? '63' : '0';
 
 /** The process among `pids` that is blocked in a read of the command's stdin or terminal. */
-export function waitingForInput(pids: readonly number[], stdin: string): Waiting | null {
+export function findInputWait(pids: readonly number[], stdin: string): InputWait | null {
   for (const pid of pids) {
     const call = read(`/proc/${pid}/syscall`)?.split(' ');
     if (call === undefined || call[0] !== readCall) continue;
-    const target = linkOf(`/proc/${pid}/fd/${Number(call[1])}`);
+    const target = descriptorTarget(`/proc/${pid}/fd/${Number(call[1])}`);
     if (target === null || (target !== stdin && target !== '/dev/tty')) continue;
     return { pid, program: read(`/proc/${pid}/comm`)?.trim() ?? '', certain: true };
   }
@@ -90,7 +90,7 @@ export function waitingForInput(pids: readonly number[], stdin: string): Waiting
 }
 
 /** What a descriptor is, as the kernel names it. */
-export function linkOf(path: string): string | null {
+export function descriptorTarget(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {

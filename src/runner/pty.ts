@@ -10,19 +10,19 @@ import { ReadStream } from 'node:tty';
 import { TrlError } from '../errors.ts';
 import { helperEnvironment } from './enclose.ts';
 
-export interface Size {
+export interface TerminalSize {
   readonly columns: number;
   readonly rows: number;
 }
 
-export interface Terminal {
+export interface PseudoTerminal {
   /** What is printed at it. */
   readonly output: ReadStream;
   /** What is typed. */
   readonly input: Writable;
   readonly slave: number;
   /** Resolves when it has that size, or a later one: of those that come meanwhile, the last. */
-  resize(size: Size): Promise<void>;
+  resize(size: TerminalSize): Promise<void>;
   closeSlave(): void;
   close(): void;
 }
@@ -48,7 +48,7 @@ const fullMs = 20;
  * @param uid who opens it by its name: the command
  * @throws TrlError `SANDBOX_UNAVAILABLE` where there are none, or no perl
  */
-export async function openTerminal(uid: number, size: Size): Promise<Terminal> {
+export async function openPseudoTerminal(uid: number, size: TerminalSize): Promise<PseudoTerminal> {
   let master = -1;
   let slave = -1;
   try {
@@ -65,12 +65,12 @@ export async function openTerminal(uid: number, size: Size): Promise<Terminal> {
   }
 }
 
-function terminalOf(master: number, slave: number): Terminal {
+function terminalOf(master: number, slave: number): PseudoTerminal {
   const output = new ReadStream(master);
   output.on('error', () => output.destroy());
   const input = typing(master, () => output.destroyed);
   let isSlaveOpen = true;
-  let wanted: Size | null = null;
+  let wanted: TerminalSize | null = null;
   let setting: Promise<void> | null = null;
   const setSize = async (): Promise<void> => {
     for (let size = wanted; size !== null && !output.destroyed; size = wanted) {
@@ -101,7 +101,11 @@ function terminalOf(master: number, slave: number): Terminal {
 }
 
 /** Answers the number of the pair. */
-async function call(master: number, isNew: boolean, { rows, columns }: Size): Promise<number> {
+async function call(
+  master: number,
+  isNew: boolean,
+  { rows, columns }: TerminalSize,
+): Promise<number> {
   const args = ['-e', script, isNew ? '1' : '', String(rows), String(columns)];
   const child = spawn('perl', args, {
     cwd: '/',

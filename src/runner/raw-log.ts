@@ -5,7 +5,7 @@ import type { RawLog } from '../command.ts';
 import type { ChannelOpen } from '../redactor/wire.ts';
 
 /** Its chunks can be read up to the end of the file; what came after them is lost. */
-export async function rawLogLeft({
+export async function salvageRawLog({
   base,
   recipients,
 }: NonNullable<ChannelOpen['seal']>): Promise<RawLog> {

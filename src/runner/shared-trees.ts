@@ -7,7 +7,7 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
 import type { SharedTree } from '../caches.ts';
-import type { Holder } from '../command.ts';
+import type { SandboxNamespace } from '../command.ts';
 
 /** Layers that are shown below one at most; the kernel takes options of one page. */
 const lowerMax = 32;
@@ -18,12 +18,12 @@ const lowerMax = 32;
  *
  * @throws Error what the file system said
  */
-export function sharedTreeArgs(holder: Holder): string[] {
+export function sharedTreeArgs(holder: SandboxNamespace): string[] {
   const all = holder.shared ?? [];
   return [String(all.length), ...all.flatMap((tree) => argsOf(holder, tree))];
 }
 
-function argsOf(holder: Holder, tree: SharedTree): string[] {
+function argsOf(holder: SandboxNamespace, tree: SharedTree): string[] {
   const { source, uid, gid, within, place, layers } = tree;
   const index = holder.staged.findIndex((one) => one.source === within);
   if (index === -1) throw new Error(`"${within}" is not staged`);
@@ -46,7 +46,7 @@ function take(layers: string, number: number): boolean {
   }
 }
 
-function make({ level, hostUid, hostGid }: Holder, layers: string, last: number): number {
+function make({ level, hostUid, hostGid }: SandboxNamespace, layers: string, last: number): number {
   const own = path.join(layers, String(last + 1));
   const upper = path.join(own, 'upper');
   for (const one of [own, path.join(own, 'work'), upper]) mkdirSync(one, { mode: 0o700 });

@@ -37,7 +37,7 @@ export const controlBytesMax = 128 * 1024 * 1024;
  * `plan`: canonical JSON of a {@link Plan} with sha256(box) in place of its box; `mac`: HMAC(key,
  * "plan" sha256(plan) exec epoch seq). `seq` rises with every sealed request of a connection, so
  * that none can be sent again. `box`: the box's canonical JSON, when this connection has not
- * carried it before or both ends have forgotten it: see {@link BoxMemory}.
+ * carried it before or both ends have forgotten it: see {@link BoxCache}.
  */
 export interface SealedPlan {
   readonly plan: string;
@@ -52,7 +52,7 @@ const boxesMax = 64;
  * What an end of a connection knows of boxes by their digest. Both ends see the same boxes in the
  * same order and forget the oldest by the same rule, so each knows what the other knows.
  */
-export class BoxMemory<Value> {
+export class BoxCache<Value> {
   readonly #known = new Map<string, Value>();
 
   get(digest: string): Value | undefined {
@@ -143,7 +143,7 @@ export type RunnerEvent =
   | { event: 'waiting'; exec_id: ExecId; pid: number; program: string; certain: boolean };
 
 /** One execution as `list` and `info` tell it. */
-export interface ExecEntry {
+export interface ExecutionEntry {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
   readonly state: 'running' | 'exited';
@@ -161,7 +161,7 @@ export interface ExecEntry {
  * using it (`why`); the next command, of whichever session, mounts another, and what runs keeps the
  * old one.
  */
-export interface Refreshed {
+export interface RefreshResult {
   readonly holder: 'none' | 'fresh' | 'dropped';
   readonly why: string | null;
 }

@@ -5,17 +5,17 @@
  *   command   a fresh bubblewrap joined to it: own processes, IPC, host name, /proc and filter
  */
 import type { SharedTree } from '../caches.ts';
-import type { Box, Grants, Holder, Overlay } from '../command.ts';
-import type { HostFacts } from './facts.ts';
+import type { Box, Grants, SandboxNamespace, Overlay } from '../command.ts';
+import type { HostFacts } from './host-facts.ts';
 import { seccompFd, seccompProgram } from './seccomp.ts';
 import {
-  hostname,
-  planView,
-  type Cover,
-  type Granted,
+  sandboxHostname,
+  planRootFilesystem,
+  type MountCover,
+  type MountGrant,
   type HomeTree,
-  type Identity,
-} from './view.ts';
+  type SandboxIdentity,
+} from './root-filesystem.ts';
 
 /** What was looked up about the workspace and the files granted beyond it. */
 export interface BoxWorkspace {
@@ -25,8 +25,8 @@ export interface BoxWorkspace {
   /** Whether the file systems of {@link granted} take idmapped mounts. */
   readonly idmap: boolean;
   /** The workspace (writable) and every grant, by real path. */
-  readonly granted: readonly Granted[];
-  readonly covers: readonly Cover[];
+  readonly granted: readonly MountGrant[];
+  readonly covers: readonly MountCover[];
   /** What is mounted in the workspace's place. Default: the workspace itself, written directly. */
   readonly overlay?: Overlay | null;
 }
@@ -73,7 +73,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
   const overlay = workspace?.overlay ?? null;
   const isStaged = identity.level === 'root-idmap' || overlay !== null || shared.length > 0;
   const staged = isStaged ? stagedTrees(host, workspace, caches) : [];
-  const view = planView({
+  const view = planRootFilesystem({
     host,
     identity,
     granted: workspace?.granted ?? [],
@@ -114,12 +114,12 @@ function withoutShared(
   shared: readonly SharedTree[],
 ): BoxWorkspace | null {
   if (workspace === null || shared.length === 0) return workspace;
-  const isShared = ({ path }: Granted): boolean => shared.some(({ source }) => source === path);
+  const isShared = ({ path }: MountGrant): boolean => shared.some(({ source }) => source === path);
   return { ...workspace, granted: workspace.granted.filter((tree) => !isShared(tree)) };
 }
 
 /** A toolchain inside a granted tree is shown with that tree, and writable where it is. */
-function withoutOverlap(host: HostFacts, granted: readonly Granted[]): HostFacts {
+function withoutOverlap(host: HostFacts, granted: readonly MountGrant[]): HostFacts {
   const isGranted = (name: string): boolean => granted.some((tree) => isWithin(name, tree.path));
   return {
     ...host,
@@ -128,7 +128,7 @@ function withoutOverlap(host: HostFacts, granted: readonly Granted[]): HostFacts
   };
 }
 
-function identify(host: HostFacts, workspace: BoxWorkspace | null): Identity {
+function identify(host: HostFacts, workspace: BoxWorkspace | null): SandboxIdentity {
   if (host.uid !== 0) {
     const { uid, gid, user } = host;
     return { level: 'user', hostUid: uid, hostGid: gid, insideUid: uid, insideGid: gid, user };
@@ -148,15 +148,15 @@ function stagedTrees(
   host: HostFacts,
   workspace: BoxWorkspace | null,
   caches: readonly HomeTree[],
-): Holder['staged'] {
+): SandboxNamespace['staged'] {
   const readOnly = host.toolchains.map((tree) => ({ ...tree, writable: false }));
   const granted = workspace?.granted ?? [];
-  const isPart = (tree: Granted): boolean =>
+  const isPart = (tree: MountGrant): boolean =>
     granted.some(
       (outer) => tree.path.startsWith(`${outer.path}/`) && (outer.writable || !tree.writable),
     );
   const overlay = workspace?.overlay ?? null;
-  const isMerged = (tree: Granted): boolean =>
+  const isMerged = (tree: MountGrant): boolean =>
     overlay !== null && isWithin(tree.path, overlay.tree);
   const own = granted.filter((tree) => !isPart(tree) && !isMerged(tree));
   const kept = [...new Map(caches.map((one) => [one.tree, one])).values()].map(
@@ -174,7 +174,7 @@ const isWithin = (path: string, tree: string): boolean =>
   path === tree || path.startsWith(`${tree}/`);
 
 /** The deepest staged tree that holds `path`, else the path itself. */
-function stagedSource(path: string, staged: Holder['staged'], stage: string): string {
+function stagedSource(path: string, staged: SandboxNamespace['staged'], stage: string): string {
   let best = -1;
   staged.forEach(({ source }, index) => {
     if (isWithin(path, source) && source.length > (staged[best]?.source.length ?? -1)) best = index;
@@ -199,10 +199,10 @@ const writableByRoot = [
 const commandOptions = [
   '--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --as-pid-1 --cap-drop ALL',
   '--new-session --die-with-parent --dev-bind / / --proc /proc --ro-bind /proc/sys /proc/sys',
-  `--hostname ${hostname} --seccomp ${seccompFd}`,
+  `--hostname ${sandboxHostname} --seccomp ${seccompFd}`,
 ].flatMap((line) => line.split(' '));
 
-function commandArgs({ level, insideUid, insideGid }: Identity): string[] {
+function commandArgs({ level, insideUid, insideGid }: SandboxIdentity): string[] {
   const covered = level === 'root-uid' ? writableByRoot : [];
   const ids = ['--unshare-user', '--uid', String(insideUid), '--gid', String(insideGid)];
   const covers = covered.flatMap((path) => ['--ro-bind-try', path, path]);

@@ -2,7 +2,7 @@
  * What is really enforced, asked from inside: a script that tries, run as a session's first
  * command, and the judgement of its answer. Pure.
  */
-import type { Assurance, Grants, Holder } from '../command.ts';
+import type { Assurance, Grants, SandboxNamespace } from '../command.ts';
 
 /** Every check of the script, in its order. */
 export const probeChecks = [
@@ -98,7 +98,7 @@ say no_core_dumps "$(ulimit -c)" 0
 
 /** What a sandbox was made to be. */
 export interface ProbeExpectation {
-  readonly level: Holder['level'];
+  readonly level: SandboxNamespace['level'];
   readonly network: Grants['network'];
 }
 

@@ -21,7 +21,7 @@ export function scriptsDirectory(trees: readonly string[]): string {
  * memory of the script's own mount namespace: it ends with the last process, however that ends.
  * Without one it is a directory of the host's `/tmp`, which the runner makes and removes.
  */
-export function scriptPlace(box: Box, id: ExecId, parent: string): { box: Box; cwd: string } {
+export function scriptLocation(box: Box, id: ExecId, parent: string): { box: Box; cwd: string } {
   const name = id.slice(2, 2 + nameLength);
   if (box.kind === 'none') return { box, cwd: `/tmp/trl-script-${name}` };
   const cwd = `${parent}/${name}`;

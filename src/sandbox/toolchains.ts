@@ -8,7 +8,7 @@ import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 /** One tree or file of the host, shown read-only. */
-export interface Shown {
+export interface ExposedTree {
   readonly path: string;
   /** Owner on the host. */
   readonly uid: number;
@@ -16,7 +16,7 @@ export interface Shown {
 }
 
 export interface Toolchains {
-  readonly trees: readonly Shown[];
+  readonly trees: readonly ExposedTree[];
   /** Credential files inside {@link trees}: never readable. */
   readonly masked: readonly string[];
   /** `PATH` entries that can be seen inside, in the host's order, by real path. */
@@ -79,7 +79,7 @@ const linksMax = 64;
 /** Private inside every sandbox, so nothing of the host is shown there. */
 const privateRoots = ['/tmp', '/var/tmp', '/run', '/proc', '/dev', '/sys'];
 
-export interface Search {
+export interface ToolchainSearch {
   /** The host's `PATH`. */
   readonly pathVariable: string;
   readonly home: string;
@@ -88,10 +88,10 @@ export interface Search {
 }
 
 /** Looks up what each entry of `PATH` needs. Reads metadata only; never throws. */
-export function findToolchains(search: Search): Toolchains {
-  const entries = search.pathVariable.split(':').flatMap((entry) => realDirectory(entry));
+export function findToolchains(search: ToolchainSearch): Toolchains {
+  const entries = search.pathVariable.split(':').flatMap((entry) => toolchainDirectory(entry));
   const outside = entries.filter(
-    (entry) => !isBelowAny(entry, search.shown) && mayShow(entry, search.home),
+    (entry) => !isInsideAnyTree(entry, search.shown) && mayShow(entry, search.home),
   );
   const direct = outside.flatMap((entry) => treesFor(entry, search.home));
   const known = [...search.shown, ...direct];
@@ -104,27 +104,29 @@ export function findToolchains(search: Search): Toolchains {
   return {
     trees,
     masked: credentialsIn(roots, search.home),
-    path: [...new Set(entries)].filter((entry) => isBelowAny(entry, [...search.shown, ...roots])),
+    path: [...new Set(entries)].filter((entry) =>
+      isInsideAnyTree(entry, [...search.shown, ...roots]),
+    ),
   };
 }
 
 /** Whether `inner` is `outer` or lies below it. Both absolute and normalised. */
-export function isBelow(inner: string, outer: string): boolean {
+export function isInsideTree(inner: string, outer: string): boolean {
   return inner === outer || outer === '/' || inner.startsWith(`${outer}/`);
 }
 
-export function isBelowAny(inner: string, outers: readonly string[]): boolean {
-  return outers.some((outer) => isBelow(inner, outer));
+export function isInsideAnyTree(inner: string, outers: readonly string[]): boolean {
+  return outers.some((outer) => isInsideTree(inner, outer));
 }
 
 /** The real path of an absolute directory, or nothing. */
-export function realDirectory(entry: string): string[] {
+export function toolchainDirectory(entry: string): string[] {
   if (!path.isAbsolute(entry)) return [];
-  const real = realOrNull(entry);
+  const real = toolchainRealPath(entry);
   return real !== null && statSync(real, { throwIfNoEntry: false })?.isDirectory() ? [real] : [];
 }
 
-export function realOrNull(name: string): string | null {
+export function toolchainRealPath(name: string): string | null {
   try {
     return realpathSync.native(name);
   } catch {
@@ -139,12 +141,16 @@ function mayShow(entry: string, home: string): boolean {
 
 /** Never the home directory as a whole, nor anything that holds it. */
 function isShowable(tree: string, home: string): boolean {
-  return !isBelow(home, tree) && (isBelow(tree, home) || !isBelowAny(tree, privateRoots));
+  return (
+    !isInsideTree(home, tree) && (isInsideTree(tree, home) || !isInsideAnyTree(tree, privateRoots))
+  );
 }
 
 function treesFor(entry: string, home: string): string[] {
   for (const [root, trees] of managers) {
-    if (isBelow(entry, path.join(home, root))) return trees.map((tree) => path.join(home, tree));
+    if (isInsideTree(entry, path.join(home, root))) {
+      return trees.map((tree) => path.join(home, tree));
+    }
   }
   return [entry, ...besides(entry, home)];
 }
@@ -156,12 +162,12 @@ function besides(directory: string, home: string): string[] {
 
 /** What links in a directory such as `~/.local/bin` need, when they lead elsewhere in `$HOME`. */
 function linkTargets(entry: string, home: string, known: readonly string[]): string[] {
-  if (!isBelow(entry, home)) return [];
+  if (!isInsideTree(entry, home)) return [];
   return readdirSync(entry, { withFileTypes: true })
     .filter((item) => item.isSymbolicLink())
     .slice(0, linksMax)
-    .flatMap((item) => realOrNull(path.join(entry, item.name)) ?? [])
-    .filter((target) => isBelow(target, home) && !isBelowAny(target, known))
+    .flatMap((item) => toolchainRealPath(path.join(entry, item.name)) ?? [])
+    .filter((target) => isInsideTree(target, home) && !isInsideAnyTree(target, known))
     .flatMap((target) => programTrees(target, home));
 }
 
@@ -170,7 +176,7 @@ function programTrees(target: string, home: string): string[] {
   const directory = path.dirname(target);
   if (path.basename(directory) !== 'bin') return [target];
   const parent = path.dirname(directory);
-  if (realOrNull(path.join(parent, 'pyvenv.cfg')) !== null) return [parent];
+  if (toolchainRealPath(path.join(parent, 'pyvenv.cfg')) !== null) return [parent];
   return [directory, ...besides(directory, home)];
 }
 
@@ -178,22 +184,22 @@ function programTrees(target: string, home: string): string[] {
 function fold(trees: readonly string[]): string[] {
   const kept: string[] = [];
   for (const tree of trees.toSorted((a, b) => a.length - b.length)) {
-    if (!isBelowAny(tree, kept)) kept.push(tree);
+    if (!isInsideAnyTree(tree, kept)) kept.push(tree);
   }
   return kept;
 }
 
 /** Links are not followed here: a tree is named by its real path or not shown. */
-function shown(tree: string): Shown[] {
+function shown(tree: string): ExposedTree[] {
   const stat = lstatSync(tree, { throwIfNoEntry: false });
   if (stat === undefined || !(stat.isDirectory() || stat.isFile())) return [];
-  return realOrNull(tree) === tree ? [{ path: tree, uid: stat.uid, gid: stat.gid }] : [];
+  return toolchainRealPath(tree) === tree ? [{ path: tree, uid: stat.uid, gid: stat.gid }] : [];
 }
 
 function credentialsIn(trees: readonly string[], home: string): string[] {
   const versions = nodeVersions
     .map((directory) => path.join(home, directory))
-    .filter((directory) => isBelowAny(directory, trees))
+    .filter((directory) => isInsideAnyTree(directory, trees))
     .flatMap((directory) => children(directory));
   return [...trees, ...versions]
     .flatMap((root) => credentialNames.map((name) => path.join(root, name)))

@@ -14,33 +14,33 @@
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { SealingError } from './error.ts';
-import type { Opened } from './header.ts';
+import { SealingError } from './sealing-error.ts';
+import type { ChunkKeys } from './header.ts';
 
-export const plainBytesMax = 64 * 1024;
-export const lengthBytes = 4;
-export const tagBytes = 16;
+export const chunkPlainBytesMax = 64 * 1024;
+export const chunkLengthBytes = 4;
+export const chunkTagBytes = 16;
 /** What does not compress grows by a few bytes. */
-export const cipherBytesMax = plainBytesMax + 1024;
+export const chunkCipherBytesMax = chunkPlainBytesMax + 1024;
 /** Beyond, a number would come twice. */
 const chunksMax = 2 ** 32;
 /** The fastest: what is sealed is text, and time matters more. */
 const level = 1;
 
-export interface ChunkPlace {
+export interface ChunkPosition {
   readonly number: number;
   readonly last: boolean;
 }
 
 /** The bytes of one chunk as they lie in the file. */
-export function sealChunk(plain: Uint8Array, place: ChunkPlace, opened: Opened): Buffer {
+export function sealChunk(plain: Uint8Array, place: ChunkPosition, opened: ChunkKeys): Buffer {
   if (place.number >= chunksMax) throw new RangeError('too many chunks for one key');
   const packed = zstdCompressSync(plain, {
     params: { [constants.ZSTD_c_compressionLevel]: level },
   });
   const cipher = createCipheriv('aes-256-gcm', opened.dataKey, nonceOf(place, opened));
   cipher.setAAD(opened.digest);
-  const length = Buffer.alloc(lengthBytes);
+  const length = Buffer.alloc(chunkLengthBytes);
   length.writeUInt32LE(packed.length);
   const sealed = cipher.update(packed);
   return Buffer.concat([length, sealed, cipher.final(), cipher.getAuthTag()]);
@@ -51,23 +51,27 @@ export function sealChunk(plain: Uint8Array, place: ChunkPlace, opened: Opened):
  * @returns `null`: these are not the bytes that were written for this place
  * @throws SealingError `malformed` for what whoever sealed it did not write as this format has it
  */
-export function openChunk(sealed: Uint8Array, place: ChunkPlace, opened: Opened): Buffer | null {
+export function openChunk(
+  sealed: Uint8Array,
+  place: ChunkPosition,
+  opened: ChunkKeys,
+): Buffer | null {
   const decipher = createDecipheriv('aes-256-gcm', opened.dataKey, nonceOf(place, opened));
-  decipher.setAAD(opened.digest).setAuthTag(sealed.subarray(-tagBytes));
-  const packed = decipher.update(sealed.subarray(0, -tagBytes));
+  decipher.setAAD(opened.digest).setAuthTag(sealed.subarray(-chunkTagBytes));
+  const packed = decipher.update(sealed.subarray(0, -chunkTagBytes));
   try {
     decipher.final();
   } catch {
     return null;
   }
   try {
-    return zstdDecompressSync(packed, { maxOutputLength: plainBytesMax });
+    return zstdDecompressSync(packed, { maxOutputLength: chunkPlainBytesMax });
   } catch {
     throw new SealingError('malformed', `Chunk ${place.number} holds what no redactor wrote`);
   }
 }
 
-function nonceOf({ number, last }: ChunkPlace, { noncePrefix }: Opened): Buffer {
+function nonceOf({ number, last }: ChunkPosition, { noncePrefix }: ChunkKeys): Buffer {
   const rest = Buffer.alloc(5);
   rest.writeUInt32BE(number);
   rest.writeUInt8(last ? 1 : 0, 4);

@@ -23,8 +23,8 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import { canonicalJson } from '../canonical.ts';
-import { SealingError } from './error.ts';
-import { publicBytes, publicKey, type Identity, type Recipient } from './keys.ts';
+import { SealingError } from './sealing-error.ts';
+import { rawX25519Key, x25519PublicKey, type AgeIdentity, type AgeRecipient } from './keys.ts';
 
 const algorithm = 'X25519-HKDF-SHA256-A256GCM-STREAM-zstd';
 const info = 'trl raw log v1';
@@ -47,7 +47,7 @@ interface Header {
 }
 
 /** What opens each chunk of a log. */
-export interface Opened {
+export interface ChunkKeys {
   readonly dataKey: Uint8Array;
   readonly noncePrefix: Uint8Array;
   /** SHA-256 of the header: each chunk is bound to it. */
@@ -57,8 +57,8 @@ export interface Opened {
 /** The bytes of a header. */
 export function sealHeader(
   exec: string,
-  recipients: readonly Recipient[],
-  keys: Omit<Opened, 'digest'>,
+  recipients: readonly AgeRecipient[],
+  keys: Omit<ChunkKeys, 'digest'>,
 ): Buffer {
   const header = {
     version: 1,
@@ -79,11 +79,11 @@ export const headerDigest = (bytes: Uint8Array): Buffer =>
  * @param exec whose log it must be
  * @throws SealingError `malformed`, `altered`, `wrong-identity`
  */
-export function openHeader(
+export function decryptHeader(
   bytes: Uint8Array,
   exec: string,
-  identities: readonly Identity[],
-): Opened {
+  identities: readonly AgeIdentity[],
+): ChunkKeys {
   const header = readHeader(bytes);
   if (header.exec !== exec) {
     throw new SealingError('altered', `The key is that of ${header.exec.slice(0, 64)}`);
@@ -99,7 +99,7 @@ export function openHeader(
   throw new SealingError('wrong-identity', `It was sealed to others: ${names}`);
 }
 
-function wrap(exec: string, { text, key }: Recipient, dataKey: Uint8Array): Wrapped {
+function wrap(exec: string, { text, key }: AgeRecipient, dataKey: Uint8Array): Wrapped {
   const { privateKey, publicKey: ephemeral } = generateKeyPairSync('x25519');
   const cipher = createCipheriv(
     'aes-256-gcm',
@@ -109,14 +109,14 @@ function wrap(exec: string, { text, key }: Recipient, dataKey: Uint8Array): Wrap
   const wrapped = Buffer.concat([cipher.update(dataKey), cipher.final(), cipher.getAuthTag()]);
   return {
     recipient: text,
-    ephemeral: Buffer.from(publicBytes(ephemeral)).toString('hex'),
+    ephemeral: Buffer.from(rawX25519Key(ephemeral)).toString('hex'),
     wrapped: wrapped.toString('hex'),
   };
 }
 
-function unwrap(exec: string, own: Wrapped, { key, recipient }: Identity): Uint8Array {
+function unwrap(exec: string, own: Wrapped, { key, recipient }: AgeIdentity): Uint8Array {
   try {
-    const ephemeral = publicKey(Buffer.from(own.ephemeral, 'hex'));
+    const ephemeral = x25519PublicKey(Buffer.from(own.ephemeral, 'hex'));
     const wrapped = Buffer.from(own.wrapped, 'hex');
     const agreed = { privateKey: key, publicKey: ephemeral };
     const decipher = createDecipheriv(
@@ -140,7 +140,7 @@ function wrappingKey(
   const shared = diffieHellman(agreed);
   // With a point of small order, everybody would know it.
   if (shared.every((byte) => byte === 0)) throw new SealingError('malformed', 'The key is no key');
-  const salt = Buffer.concat([publicBytes(ephemeral), publicBytes(recipient)]);
+  const salt = Buffer.concat([rawX25519Key(ephemeral), rawX25519Key(recipient)]);
   const key = Buffer.from(hkdfSync('sha256', shared, salt, info, 32));
   shared.fill(0);
   return key;

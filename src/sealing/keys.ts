@@ -11,35 +11,35 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import { decodeBech32, encodeBech32 } from './bech32.ts';
-import { SealingError } from './error.ts';
+import { SealingError } from './sealing-error.ts';
 
 const keyBytes = 32;
 const recipientPrefix = 'age';
 const identityPrefix = 'age-secret-key-';
 
 /** Who may read. */
-export interface Recipient {
+export interface AgeRecipient {
   /** `age1…` */
   readonly text: string;
   readonly key: KeyObject;
 }
 
 /** What reads. */
-export interface Identity {
+export interface AgeIdentity {
   /** Its public half. */
-  readonly recipient: Recipient;
+  readonly recipient: AgeRecipient;
   readonly key: KeyObject;
 }
 
 /** What is wrong with a recipient, in words that follow its name; `null`: nothing. */
-export function whyNoRecipient(text: string): string | null {
+export function checkRecipient(text: string): string | null {
   const key = keyOf(text);
   if (typeof key === 'string') return key;
   return isUsable(key) ? null : 'is a key that nothing can be sealed to';
 }
 
 /** @throws SealingError `malformed` */
-export function parseRecipient(text: string): Recipient {
+export function parseRecipient(text: string): AgeRecipient {
   const key = keyOf(text);
   if (typeof key !== 'string') return { text, key };
   const shown = text.startsWith('age1') ? `"${text.slice(0, 80)}"` : 'A recipient';
@@ -55,7 +55,7 @@ function keyOf(text: string): KeyObject | string {
   if (typeof found === 'string') return found;
   if (found.prefix !== recipientPrefix) return 'must be the public key of an auditor: "age1…"';
   if (found.bytes.length !== keyBytes) return 'is not an X25519 key of 32 bytes';
-  return publicKey(found.bytes);
+  return x25519PublicKey(found.bytes);
 }
 
 /**
@@ -64,7 +64,7 @@ function keyOf(text: string): KeyObject | string {
  *
  * @throws SealingError `malformed` with the number of the line
  */
-export function parseIdentities(text: string): readonly Identity[] {
+export function parseIdentities(text: string): readonly AgeIdentity[] {
   const lines = text.split('\n').map((line) => line.trim());
   const identities = lines.flatMap((line, at) =>
     line === '' || line.startsWith('#') ? [] : [parseIdentity(line, at + 1)],
@@ -73,7 +73,7 @@ export function parseIdentities(text: string): readonly Identity[] {
   throw new SealingError('malformed', 'The file holds no identity ("AGE-SECRET-KEY-1…")');
 }
 
-function parseIdentity(text: string, line: number): Identity {
+function parseIdentity(text: string, line: number): AgeIdentity {
   const refuse = (why: string): never => {
     throw new SealingError('malformed', `Line ${line} of the identities ${why}`);
   };
@@ -92,7 +92,7 @@ function parseIdentity(text: string, line: number): Identity {
 }
 
 /** A new pair: `identity` is for the auditor alone, `recipient` for the configuration. */
-export function newIdentity(): { readonly identity: string; readonly recipient: string } {
+export function generateIdentity(): { readonly identity: string; readonly recipient: string } {
   const pair = generateKeyPairSync('x25519');
   const secret = rawOf(pair.privateKey.export({ format: 'jwk' }).d);
   const identity = encodeBech32(identityPrefix, secret).toUpperCase();
@@ -101,16 +101,16 @@ export function newIdentity(): { readonly identity: string; readonly recipient: 
 }
 
 /** The 32 bytes of a public key. */
-export function publicBytes(key: KeyObject): Uint8Array {
+export function rawX25519Key(key: KeyObject): Uint8Array {
   return rawOf(key.export({ format: 'jwk' }).x);
 }
 
-export function publicKey(bytes: Uint8Array): KeyObject {
+export function x25519PublicKey(bytes: Uint8Array): KeyObject {
   const x = Buffer.from(bytes).toString('base64url');
   return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' });
 }
 
-const recipientText = (key: KeyObject): string => encodeBech32(recipientPrefix, publicBytes(key));
+const recipientText = (key: KeyObject): string => encodeBech32(recipientPrefix, rawX25519Key(key));
 const rawOf = (base64: string | undefined): Buffer => Buffer.from(base64 ?? '', 'base64url');
 
 /** With a point of small order, everybody knows what two sides agree on. */

@@ -2,42 +2,42 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { cipherBytesMax, lengthBytes, openChunk, tagBytes } from './chunk.ts';
-import { SealingError } from './error.ts';
-import { errorCode, keyPath, logPath } from './files.ts';
-import { openHeader } from './header.ts';
-import type { Identity } from './keys.ts';
-import { readPieces, type RevealedPiece } from './pieces.ts';
+import { chunkCipherBytesMax, chunkLengthBytes, openChunk, chunkTagBytes } from './chunk.ts';
+import { SealingError } from './sealing-error.ts';
+import { systemErrorCode, rawLogKeyPath, rawLogPath } from './raw-log-files.ts';
+import { decryptHeader } from './header.ts';
+import type { AgeIdentity } from './keys.ts';
+import { parseRawLogRecords, type RawLogRecord } from './raw-log-records.ts';
 
 /**
  * Gives what is there in the order in which it was printed; a log that ends too soon or was altered
  * gives all that comes before, and then throws. Bytes are what the command printed, control
  * sequences and all, with known values masked.
  *
- * Nothing is said of who wrote it: compare {@link sealedDigest} with what the audit log holds.
+ * Nothing is said of who wrote it: compare {@link digestRawLog} with what the audit log holds.
  *
  * @param base `DIRECTORY/EXEC`
  * @throws SealingError `absent`, `shredded`, `wrong-identity`, `malformed`: before anything is
  *   given; `truncated`, `altered`: also after
  */
-export async function* reveal(
+export async function* revealRawLog(
   base: string,
-  identities: readonly Identity[],
-): AsyncGenerator<RevealedPiece, void, undefined> {
+  identities: readonly AgeIdentity[],
+): AsyncGenerator<RawLogRecord, void, undefined> {
   const log = await openLog(base);
   try {
-    const header = await readFile(keyPath(base)).catch((error: unknown) => {
-      if (errorCode(error) !== 'ENOENT') throw error;
+    const header = await readFile(rawLogKeyPath(base)).catch((error: unknown) => {
+      if (systemErrorCode(error) !== 'ENOENT') throw error;
       throw new SealingError('shredded', 'Its key was destroyed, so nobody can read it');
     });
-    const opened = openHeader(header, basename(base), identities);
+    const opened = decryptHeader(header, basename(base), identities);
     let at = 0;
     for (let number = 0; ; number += 1) {
       const chunk = await readChunk(log, at, number);
-      at += lengthBytes + chunk.length;
+      at += chunkLengthBytes + chunk.length;
       const plain = openChunk(chunk, { number, last: false }, opened);
       const last = plain === null ? openChunk(chunk, { number, last: true }, opened) : null;
-      const pieces = readPieces(plain ?? last ?? altered(number));
+      const pieces = parseRawLogRecords(plain ?? last ?? altered(number));
       if (pieces === null) {
         throw new SealingError('malformed', `Chunk ${number} holds what no redactor wrote`);
       }
@@ -53,7 +53,7 @@ export async function* reveal(
 }
 
 /** What the file of a raw log is now, to be compared with what was recorded of it. */
-export async function sealedDigest(
+export async function digestRawLog(
   base: string,
 ): Promise<{ readonly sha256: string; readonly bytes: number }> {
   const log = await openLog(base);
@@ -68,21 +68,21 @@ export async function sealedDigest(
 
 async function openLog(base: string): Promise<FileHandle> {
   try {
-    return await open(logPath(base), 'r');
+    return await open(rawLogPath(base), 'r');
   } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error;
+    if (systemErrorCode(error) !== 'ENOENT') throw error;
     throw new SealingError('absent', `There is no raw log of ${basename(base)}`);
   }
 }
 
 /** Ciphertext and tag of the chunk at byte `at`. */
 async function readChunk(log: FileHandle, at: number, number: number): Promise<Buffer> {
-  const length = await readFully(log, at, lengthBytes);
-  if (length.length < lengthBytes) return truncated(number);
+  const length = await readFully(log, at, chunkLengthBytes);
+  if (length.length < chunkLengthBytes) return truncated(number);
   const bytes = length.readUInt32LE();
-  if (bytes === 0 || bytes > cipherBytesMax) return altered(number);
-  const chunk = await readFully(log, at + lengthBytes, bytes + tagBytes);
-  return chunk.length < bytes + tagBytes ? truncated(number) : chunk;
+  if (bytes === 0 || bytes > chunkCipherBytesMax) return altered(number);
+  const chunk = await readFully(log, at + chunkLengthBytes, bytes + chunkTagBytes);
+  return chunk.length < bytes + chunkTagBytes ? truncated(number) : chunk;
 }
 
 /** Fewer bytes than asked for only at the end of the file. */

@@ -6,10 +6,16 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import type { TrlError } from '../errors.ts';
-import { errnoOf, textOf, unavailable, valueBytesMax, withoutLineEnd } from './source.ts';
-import type { Source } from './source.ts';
+import {
+  errnoOf,
+  decodeSecretText,
+  secretUnavailableError,
+  secretValueBytesMax,
+  withoutLineEnd,
+} from './source.ts';
+import type { SecretSource } from './source.ts';
 
-export interface CommandOptions {
+export interface CommandSourceOptions {
   /** The secret's name. */
   readonly name: string;
   /** The program, found on the runtime's `PATH`, and its arguments. */
@@ -21,7 +27,7 @@ export interface CommandOptions {
   /** The runtime's environment, of which the program gets what it needs. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Where commands could choose what runs as the program; `null`: nowhere. Default: nowhere. */
-  readonly openPlace?: () => string | null;
+  readonly findHijackablePath?: () => string | null;
 }
 
 const timeoutMsDefault = 10_000;
@@ -56,14 +62,14 @@ const ofProgram: ReadonlyMap<string, readonly string[]> = new Map([
   ['kubectl', ['KUBECONFIG']],
 ]);
 
-export class CommandSource implements Source {
+export class CommandSource implements SecretSource {
   readonly kind = 'command';
   /** The program alone: arguments may tell where the secret lies. */
   readonly origin: string;
   readonly cacheMs: number;
-  readonly #options: CommandOptions;
+  readonly #options: CommandSourceOptions;
 
-  constructor(options: CommandOptions) {
+  constructor(options: CommandSourceOptions) {
     this.#options = options;
     this.origin = path.basename(options.argv[0]);
     this.cacheMs = options.cacheMs ?? cacheMsDefault;
@@ -80,11 +86,11 @@ export class CommandSource implements Source {
   async read(name: string): Promise<string | null> {
     if (name !== this.#options.name) return null;
     const action = `read the secret ${name} from "${this.origin}"`;
-    const open = this.#options.openPlace?.() ?? null;
-    if (open !== null) throw unavailable(action, `commands may write "${open}"`);
+    const open = this.#options.findHijackablePath?.() ?? null;
+    if (open !== null) throw secretUnavailableError(action, `commands may write "${open}"`);
     const bytes = await this.#run(action);
-    const value = withoutLineEnd(textOf(bytes, action));
-    if (value === '') throw unavailable(action, 'it printed nothing');
+    const value = withoutLineEnd(decodeSecretText(bytes, action));
+    if (value === '') throw secretUnavailableError(action, 'it printed nothing');
     return value;
   }
 
@@ -112,18 +118,20 @@ export class CommandSource implements Source {
       };
       const stop = (reason: string): void => {
         if (child.pid !== undefined) killGroup(child.pid);
-        end(unavailable(action, reason));
+        end(secretUnavailableError(action, reason));
       };
       timers.push(setTimeout(() => stop(`it gave no answer in ${timeoutMs} ms`), timeoutMs));
       child.once('error', (cause) => {
         const isMissing = errnoOf(cause) === 'ENOENT';
         const reason = isMissing ? 'there is no such program' : `${errnoOf(cause)}`;
-        end(unavailable(action, `it cannot be started: ${reason}`));
+        end(secretUnavailableError(action, `it cannot be started: ${reason}`));
       });
       child.stdout.on('data', (piece: Buffer) => {
         bytes += piece.length;
         pieces.push(piece);
-        if (bytes > valueBytesMax + 2) stop(`it printed more than ${valueBytesMax} bytes`);
+        if (bytes > secretValueBytesMax + 2) {
+          stop(`it printed more than ${secretValueBytesMax} bytes`);
+        }
       });
       child.once('exit', (code, signal) => {
         // What it left running goes with it, and lets go of the pipe.
@@ -134,7 +142,7 @@ export class CommandSource implements Source {
           return;
         }
         const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-        end(unavailable(action, `it ended ${how}; run it yourself to see why`));
+        end(secretUnavailableError(action, `it ended ${how}; run it yourself to see why`));
       });
       child.once('close', (code) => {
         if (code === 0) end(null);

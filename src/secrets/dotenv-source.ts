@@ -1,13 +1,18 @@
 /** A `.env` file as a source. It is read only while nobody but its owner can read it. */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { parseDotenv } from './dotenv.ts';
-import { errnoOf, textOf, unavailable, valueBytesMax } from './source.ts';
-import type { Source } from './source.ts';
+import {
+  errnoOf,
+  decodeSecretText,
+  secretUnavailableError,
+  secretValueBytesMax,
+} from './source.ts';
+import type { SecretSource } from './source.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const fileBytesMax = 1024 * 1024;
 
-export class DotenvSource implements Source {
+export class DotenvSource implements SecretSource {
   readonly kind = 'dotenv';
   readonly origin: string;
   readonly cacheMs = 0;
@@ -30,7 +35,7 @@ export class DotenvSource implements Source {
     // A file that is not there has no names; a list says that it is missing.
     if (this.mark() === 'ENOENT') return null;
     const value = this.#values().get(name);
-    if (value !== undefined) textOf(Buffer.from(value), `read the secret ${name}`);
+    if (value !== undefined) decodeSecretText(Buffer.from(value), `read the secret ${name}`);
     return value ?? null;
   }
 
@@ -66,24 +71,26 @@ function readFile(file: string): ReadonlyMap<string, string> {
       ELOOP: 'it is a link; name the file that it points to',
       EACCES: 'this user may not read it',
     };
-    throw unavailable(action, why[errnoOf(cause) ?? ''] ?? `${errnoOf(cause)}`, cause);
+    throw secretUnavailableError(action, why[errnoOf(cause) ?? ''] ?? `${errnoOf(cause)}`, cause);
   }
   try {
     const found = fstatSync(fd);
-    if (!found.isFile()) throw unavailable(action, 'it is no regular file');
+    if (!found.isFile()) throw secretUnavailableError(action, 'it is no regular file');
     if (found.uid !== process.getuid?.()) {
       const wanted = `it is owned by uid ${found.uid}, and this is uid ${process.getuid?.()}`;
-      throw unavailable(action, `${wanted}; run: chown ${process.getuid?.()} '${file}'`);
+      throw secretUnavailableError(action, `${wanted}; run: chown ${process.getuid?.()} '${file}'`);
     }
     if ((found.mode & 0o077) !== 0) {
       const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
-      throw unavailable(
+      throw secretUnavailableError(
         action,
         `others may read it (mode ${mode}, wanted 0600); run: chmod 600 '${file}'`,
       );
     }
-    if (found.size > fileBytesMax) throw unavailable(action, `it is over ${fileBytesMax} bytes`);
-    return parse(action, readAll(fd, fileBytesMax));
+    if (found.size > fileBytesMax) {
+      throw secretUnavailableError(action, `it is over ${fileBytesMax} bytes`);
+    }
+    return parse(action, readSecretBytes(fd, fileBytesMax));
   } finally {
     closeSync(fd);
   }
@@ -94,19 +101,21 @@ function parse(action: string, bytes: Uint8Array): ReadonlyMap<string, string> {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw unavailable(action, 'it is not UTF-8 text');
+    throw secretUnavailableError(action, 'it is not UTF-8 text');
   }
-  if (text.includes('\0')) throw unavailable(action, 'it holds a NUL byte');
+  if (text.includes('\0')) throw secretUnavailableError(action, 'it holds a NUL byte');
   const found = parseDotenv(text);
-  if ('reason' in found) throw unavailable(action, `line ${found.line}: ${found.reason}`);
+  if ('reason' in found) {
+    throw secretUnavailableError(action, `line ${found.line}: ${found.reason}`);
+  }
   return found;
 }
 
 /** At most `bytesMax`, whatever the file says of its size. */
-export function readAll(fd: number, bytesMax: number): Uint8Array {
+export function readSecretBytes(fd: number, bytesMax: number): Uint8Array {
   const pieces: Buffer[] = [];
   for (let left = bytesMax + 1; left > 0;) {
-    const piece = Buffer.allocUnsafe(Math.min(left, valueBytesMax));
+    const piece = Buffer.allocUnsafe(Math.min(left, secretValueBytesMax));
     const bytes = readSync(fd, piece);
     if (bytes === 0) break;
     pieces.push(piece.subarray(0, bytes));

@@ -1,23 +1,26 @@
 /** The runtime's own environment as a source: those variables that are secrets, and no other. */
 import { isSecretVariable } from './secret-name.ts';
 import { isVariableName } from './source.ts';
-import type { Source } from './source.ts';
+import type { SecretSource } from './source.ts';
 
-export interface EnvironmentOptions {
+export interface EnvironmentSourceOptions {
   /** Names that are secrets besides those that look like one. */
   readonly names: readonly string[];
   /** Whether commands never get the variable: then it is masked, and not offered. */
   readonly isWithheld: (name: string) => boolean;
 }
 
-export class EnvironmentSource implements Source {
+export class EnvironmentSource implements SecretSource {
   readonly kind = 'environment';
   readonly origin = null;
   readonly cacheMs = null;
   readonly #offered = new Map<string, string>();
   readonly #hidden: { readonly name: string; readonly value: string }[] = [];
 
-  constructor(env: Readonly<Record<string, string | undefined>>, options: EnvironmentOptions) {
+  constructor(
+    env: Readonly<Record<string, string | undefined>>,
+    options: EnvironmentSourceOptions,
+  ) {
     const named = new Set(options.names);
     for (const [name, value = ''] of Object.entries(env)) {
       if (value === '' || !(named.has(name) || isSecretVariable(name, value))) continue;

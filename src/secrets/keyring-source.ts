@@ -2,8 +2,8 @@
  * The keyring of the desktop (Secret Service, macOS Keychain, Windows Credential Manager): entries
  * of one service, whose account is the name. The package is optional and loaded when asked.
  */
-import { unavailable } from './source.ts';
-import type { Source } from './source.ts';
+import { secretUnavailableError } from './source.ts';
+import type { SecretSource } from './source.ts';
 
 const serviceDefault = 'trl';
 /** A keyring that is locked asks a person for its password. */
@@ -27,7 +27,7 @@ export interface KeyringOptions {
   readonly load?: () => Promise<Keyring>;
 }
 
-export class KeyringSource implements Source {
+export class KeyringSource implements SecretSource {
   readonly kind = 'keyring';
   readonly origin: string;
   readonly cacheMs: number;
@@ -66,7 +66,7 @@ export class KeyringSource implements Source {
     } catch (cause) {
       this.#keyring = null;
       const install = 'the package @napi-rs/keyring is missing; run: npm install @napi-rs/keyring';
-      throw unavailable(action, install, cause);
+      throw secretUnavailableError(action, install, cause);
     }
     const late = AbortSignal.timeout(answerMs);
     const isLate = new Promise<never>((_, reject) => {
@@ -78,7 +78,7 @@ export class KeyringSource implements Source {
       const reason = late.aborted
         ? `it did not answer within ${answerMs / 1_000} s; it may be locked`
         : 'this host has none that answers (a server without a desktop has none)';
-      throw unavailable(action, reason, cause);
+      throw secretUnavailableError(action, reason, cause);
     }
   }
 }

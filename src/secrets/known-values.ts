@@ -6,11 +6,11 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { maskedParts } from './masked-parts.ts';
 import type { SecretValue } from './secret.ts';
-import { valueBytesMax } from './source.ts';
+import { secretValueBytesMax } from './source.ts';
 
-export const valuesMax = limits.secretsActive.max;
+export const knownSecretsMax = limits.secretsActive.max;
 /** Output of a command that held an old value may still come. */
-export const retiredMs = 900_000;
+export const retiredValueMs = 900_000;
 
 /** Whether output can be masked for a value: the masker's own rule. */
 export type CheckMaskable = (value: string) =>
@@ -61,8 +61,8 @@ export class KnownValues {
 
   /** A sentence why `value` cannot be used as a secret, or `null`. */
   #refusal(value: string): string | null {
-    if (Buffer.byteLength(value) > valueBytesMax) {
-      return `It is larger than ${valueBytesMax} bytes.`;
+    if (Buffer.byteLength(value) > secretValueBytesMax) {
+      return `It is larger than ${secretValueBytesMax} bytes.`;
     }
     for (const part of maskedParts(value)) {
       const check = this.#check(part);
@@ -75,20 +75,21 @@ export class KnownValues {
    * Holds `value` as that of `key` (a name, or another word for a value that is only masked).
    *
    * @throws TrlError `INVALID_PARAMS` when it cannot be masked, `QUOTA_EXCEEDED` past
-   *   {@link valuesMax}; nothing has changed then
+   *   {@link knownSecretsMax}; nothing has changed then
    */
-  hold(key: string, name: string, value: string): void {
+  put(key: string, name: string, value: string): void {
     const before = this.#current.get(key);
     if (before?.value === value) return;
     const reason = this.#refusal(value);
     if (reason !== null) {
-      const code = Buffer.byteLength(value) > valueBytesMax ? 'QUOTA_EXCEEDED' : 'INVALID_PARAMS';
+      const code =
+        Buffer.byteLength(value) > secretValueBytesMax ? 'QUOTA_EXCEEDED' : 'INVALID_PARAMS';
       throw new TrlError(code, `Cannot use the secret ${name}. ${reason}`);
     }
     const held = { name, value, parts: maskedParts(value) };
     const others = [...this.#current.entries()].flatMap(([at, one]) => (at === key ? [] : [one]));
-    if (unique([...others, held]).length > valuesMax) {
-      const message = `Cannot use the secret ${name}: ${valuesMax} values are in use`;
+    if (unique([...others, held]).length > knownSecretsMax) {
+      const message = `Cannot use the secret ${name}: ${knownSecretsMax} values are in use`;
       throw new TrlError('QUOTA_EXCEEDED', message);
     }
     this.#current.set(key, held);
@@ -100,7 +101,7 @@ export class KnownValues {
     return this.#current.get(key)?.value ?? null;
   }
 
-  /** Whether there was one. It is masked for {@link retiredMs} more. */
+  /** Whether there was one. It is masked for {@link retiredValueMs} more. */
   forget(key: string): boolean {
     const held = this.#current.get(key);
     if (held === undefined) return false;
@@ -119,7 +120,7 @@ export class KnownValues {
   }
 
   #retire(held: Held): void {
-    this.#retired.push({ ...held, until: this.#clock() + retiredMs });
+    this.#retired.push({ ...held, until: this.#clock() + retiredValueMs });
   }
 
   #changed(): void {
@@ -128,7 +129,7 @@ export class KnownValues {
     let all = unique(current);
     for (const retired of this.#retired.toReversed()) {
       const more = unique([...current, retired]);
-      if (more.length > valuesMax) break;
+      if (more.length > knownSecretsMax) break;
       current.push(retired);
       all = more;
     }

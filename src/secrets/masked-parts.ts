@@ -2,7 +2,7 @@
  * What of a secret's value must be hidden. Of a URL, a connection string or a JSON key file only a
  * part is secret; to hide the rest (a host, `service_account`) would hide ordinary output. Pure.
  */
-import { isSecretName } from './name-words.ts';
+import { isSecretLikeName } from './name-words.ts';
 import { secretLines } from './secret-lines.ts';
 
 /**
@@ -58,7 +58,7 @@ const signatureName = /^(?:sig|signature|x-(?:amz|goog|oss|cos|ms)-(?:signature|
 function parametersOf(text: string, isKey: (given: string) => boolean = () => false): string[] {
   const pairs = [...text.matchAll(/[?&;]([^=?&;#]+)=([^&;#]+)/g)];
   return pairs.flatMap(([, name = '', given = '']) =>
-    isSecretName(name) || signatureName.test(name) || isKey(given) ? [given] : [],
+    isSecretLikeName(name) || signatureName.test(name) || isKey(given) ? [given] : [],
   );
 }
 
@@ -69,7 +69,7 @@ function ofJson(value: string): string[] | null {
     const found: string[] = [];
     // The reviver sees every pair once, and nothing needs to recurse here.
     JSON.parse(value, (key, inner: unknown) => {
-      if (typeof inner === 'string' && isSecretName(key)) found.push(inner);
+      if (typeof inner === 'string' && isSecretLikeName(key)) found.push(inner);
       return inner;
     });
     return found;
@@ -83,7 +83,9 @@ function ofFields(value: string): string[] | null {
   if (/\n/.test(value) || !/^[\w .-]+=[^;]*;/.test(value)) return null;
   return value.split(';').flatMap((field) => {
     const at = field.indexOf('=');
-    return at > 0 && isSecretName(field.slice(0, at).trim()) ? [field.slice(at + 1).trim()] : [];
+    return at > 0 && isSecretLikeName(field.slice(0, at).trim())
+      ? [field.slice(at + 1).trim()]
+      : [];
   });
 }
 

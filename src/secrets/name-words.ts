@@ -35,7 +35,7 @@ const plainNames: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SSH_AUTH_SOCK
 const digitsLast: ReadonlySet<string> = new Set(['PWD', 'PIN']);
 
 /** Whether a variable called `name` is meant to hold a secret, by its name alone. */
-export function isSecretName(name: string): boolean {
+export function isSecretLikeName(name: string): boolean {
   if (plainNames.has(name)) return false;
   const words = wordsOf(name);
   const last = words.at(-1) ?? '';
@@ -48,10 +48,10 @@ export function isSecretName(name: string): boolean {
 }
 
 /** Whether a value of digits alone, under this name, can be a secret: `DB_PASSWORD`, `CARD_PIN`. */
-export function mayBeDigits(name: string): boolean {
+export function mayBeNumericSecret(name: string): boolean {
   const words = wordsOf(name);
   const isCount = words.some((word) => plainWords.has(word));
-  if (isCount || !isSecretName(name)) return false;
+  if (isCount || !isSecretLikeName(name)) return false;
   return words.some((word) => secretWords.has(word)) || digitsLast.has(words.at(-1) ?? '');
 }
 

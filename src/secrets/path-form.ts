@@ -15,7 +15,7 @@ const roots: ReadonlySet<string> = new Set(
 const pathMax = 4_096;
 
 /** `/run/secrets/x`, `~/.ssh/id`, `./key`; not one long part, and nothing like a drawn one. */
-export function isPath(text: string): boolean {
+export function isPathText(text: string): boolean {
   if (text.length > pathMax) return false;
   const found = /^(~[\w.-]{0,64}|\.{0,2})\/([\w./+@~-]*)$/.exec(text);
   if (found === null) return false;

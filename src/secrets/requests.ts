@@ -1,6 +1,6 @@
 /** What a person is asked for: a secret by name, and why. Pending ones end by themselves. */
 import { TrlError } from '../errors.ts';
-import { shareTaken } from '../limits.ts';
+import { fairShareRefusal } from '../limits.ts';
 
 export interface SecretRequest {
   readonly name: string;
@@ -9,7 +9,7 @@ export interface SecretRequest {
   /** The actor that asked. */
   readonly requester: string;
   /** Unix `ms`. */
-  readonly askedAt: number;
+  readonly requestedAt: number;
   readonly expiresAt: number;
 }
 
@@ -35,7 +35,7 @@ export class SecretRequests {
    *
    * @throws TrlError `QUOTA_EXCEEDED` when {@link requestsMax} are pending
    */
-  ask(asked: Pick<SecretRequest, 'name' | 'reason' | 'requester'>): SecretRequest {
+  request(asked: Pick<SecretRequest, 'name' | 'reason' | 'requester'>): SecretRequest {
     this.#expire();
     const known = this.#pending.get(asked.name);
     if (known !== undefined) return viewOf(known);
@@ -44,13 +44,19 @@ export class SecretRequests {
       throw new TrlError('QUOTA_EXCEEDED', message);
     }
     const requesters = [...this.#pending.values()].map(({ requester }) => requester);
-    const taken = shareTaken(requesters, asked.requester, requestsMax);
+    const taken = fairShareRefusal(requesters, asked.requester, requestsMax);
     if (taken !== null) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot ask for ${asked.name}: ${taken} requests`);
     }
     const { promise: settled, resolve: settle } = Promise.withResolvers<boolean>();
     const askedAt = this.#clock();
-    const pending = { ...asked, askedAt, expiresAt: askedAt + requestMs, settled, settle };
+    const pending = {
+      ...asked,
+      requestedAt: askedAt,
+      expiresAt: askedAt + requestMs,
+      settled,
+      settle,
+    };
     this.#pending.set(asked.name, pending);
     this.#tell();
     return viewOf(pending);
@@ -110,6 +116,12 @@ export class SecretRequests {
   }
 }
 
-function viewOf({ name, reason, requester, askedAt, expiresAt }: Pending): SecretRequest {
-  return { name, reason, requester, askedAt, expiresAt };
+function viewOf({
+  name,
+  reason,
+  requester,
+  requestedAt: askedAt,
+  expiresAt,
+}: Pending): SecretRequest {
+  return { name, reason, requester, requestedAt: askedAt, expiresAt };
 }

@@ -2,8 +2,8 @@
  * What of a value with several lines must be hidden when it is printed alone: `hunter2-dragon` of
  * `host=db\npassword=hunter2-dragon`. Pure.
  */
-import { isBenignName, isSecretName } from './name-words.ts';
-import { isPath } from './path-form.ts';
+import { isBenignName, isSecretLikeName } from './name-words.ts';
+import { isPathText } from './path-form.ts';
 
 /** Of one value: each counts as a value in use, and long random lines are found without. */
 const linesMax = 32;
@@ -36,14 +36,14 @@ function secretOf(line: string): string | null {
   if (name === undefined || rest === undefined) return isTelling(line) ? line : null;
   if (isBenignName(name)) return null;
   const given = rest.replace(/[,;]$/, '').replace(/^(["'])(.*)\1$/, '$2');
-  if (isSecretName(name)) return symbolsOf(given) < symbolsMin ? null : given;
+  if (isSecretLikeName(name)) return symbolsOf(given) < symbolsMin ? null : given;
   return isTelling(given) ? given : null;
 }
 
 /** Whether it can be masked, and is not what ordinary output has. */
 function isTelling(text: string): boolean {
   if (symbolsOf(text) < symbolsMin || encodedLine.test(text)) return false;
-  return !oneWord.test(text) && !publicForm.test(text) && !isPath(text);
+  return !oneWord.test(text) && !publicForm.test(text) && !isPathText(text);
 }
 
 const symbolsOf = (text: string): number => text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;

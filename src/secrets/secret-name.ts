@@ -3,10 +3,10 @@
  * it whatever the name, and not where the value cannot be one. Pure.
  */
 import { hasNamedSecret } from './masked-parts.ts';
-import { isSecretName, mayBeDigits } from './name-words.ts';
-import { isPath } from './path-form.ts';
+import { isSecretLikeName, mayBeNumericSecret } from './name-words.ts';
+import { isPathText } from './path-form.ts';
 
-export { isSecretName } from './name-words.ts';
+export { isSecretLikeName } from './name-words.ts';
 
 /** What no secret looks like: nothing, a switch, a number that is too short to be masked. */
 const plainValue = /^(?:|true|false|yes|no|on|off|none|null|undefined|\d{1,5})$/i;
@@ -35,10 +35,10 @@ const keyForms: readonly RegExp[] = [
 
 /** Whether `name=value` of an environment is a secret. */
 export function isSecretVariable(name: string, value: string): boolean {
-  if (plainValue.test(value) || isPath(value)) return false;
-  if (plainNumber.test(value)) return mayBeDigits(name);
+  if (plainValue.test(value) || isPathText(value)) return false;
+  if (plainNumber.test(value)) return mayBeNumericSecret(name);
   return (
-    isSecretName(name) ||
+    isSecretLikeName(name) ||
     hasPassword(value) ||
     keyForms.some((form) => form.test(value)) ||
     hasNamedSecret(value)

@@ -3,7 +3,7 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { SourceKind } from './secret.ts';
 
-export interface Source {
+export interface SecretSource {
   readonly kind: SourceKind;
   /** Which one of its kind: a file's path, a command's program; `null`: there is only one. */
   readonly origin: string | null;
@@ -34,7 +34,7 @@ export interface Source {
 }
 
 /** Bytes of one value in UTF-8. */
-export const valueBytesMax = limits.secretBytes.max;
+export const secretValueBytesMax = limits.secretBytes.max;
 
 /** A name that a shell can use as a variable. */
 export const isVariableName = (name: string): boolean =>
@@ -44,7 +44,7 @@ export const isVariableName = (name: string): boolean =>
 export const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, '');
 
 /** @param reason one clause, without a character of what was read */
-export function unavailable(action: string, reason: string, cause?: unknown): TrlError {
+export function secretUnavailableError(action: string, reason: string, cause?: unknown): TrlError {
   return new TrlError('SECRET_UNAVAILABLE', `Cannot ${action}: ${reason}`, { cause });
 }
 
@@ -58,18 +58,18 @@ export function errnoOf(error: unknown): string | null {
  *
  * @throws TrlError `SECRET_UNAVAILABLE` when they are too many, no UTF-8, or hold NUL
  */
-export function textOf(bytes: Uint8Array, action: string): string {
-  if (bytes.length > valueBytesMax) {
-    throw unavailable(action, `it is larger than ${valueBytesMax} bytes`);
+export function decodeSecretText(bytes: Uint8Array, action: string): string {
+  if (bytes.length > secretValueBytesMax) {
+    throw secretUnavailableError(action, `it is larger than ${secretValueBytesMax} bytes`);
   }
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw unavailable(action, 'it is binary, and a variable holds only text');
+    throw secretUnavailableError(action, 'it is binary, and a variable holds only text');
   }
   if (text.includes('\0')) {
-    throw unavailable(action, 'it holds a NUL byte, and a variable cannot');
+    throw secretUnavailableError(action, 'it holds a NUL byte, and a variable cannot');
   }
   return text;
 }

@@ -2,14 +2,20 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { readAll } from './dotenv-source.ts';
-import { errnoOf, isVariableName, textOf, unavailable, valueBytesMax } from './source.ts';
+import { readSecretBytes } from './dotenv-source.ts';
+import {
+  errnoOf,
+  isVariableName,
+  decodeSecretText,
+  secretUnavailableError,
+  secretValueBytesMax,
+} from './source.ts';
 import { withoutLineEnd } from './source.ts';
-import type { Source } from './source.ts';
+import type { SecretSource } from './source.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-export class SystemdSource implements Source {
+export class SystemdSource implements SecretSource {
   readonly kind = 'systemd';
   readonly origin: string;
   readonly cacheMs = null;
@@ -29,7 +35,11 @@ export class SystemdSource implements Source {
     try {
       return (await readdir(this.origin)).filter(isVariableName);
     } catch (cause) {
-      throw unavailable(`read credentials from "${this.origin}"`, `${errnoOf(cause)}`, cause);
+      throw secretUnavailableError(
+        `read credentials from "${this.origin}"`,
+        `${errnoOf(cause)}`,
+        cause,
+      );
     }
   }
 
@@ -41,11 +51,11 @@ export class SystemdSource implements Source {
       fd = openSync(path.join(this.origin, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     } catch (cause) {
       if (errnoOf(cause) === 'ENOENT') return null;
-      throw unavailable(action, `${errnoOf(cause)}`, cause);
+      throw secretUnavailableError(action, `${errnoOf(cause)}`, cause);
     }
     try {
-      if (!fstatSync(fd).isFile()) throw unavailable(action, 'it is no regular file');
-      return withoutLineEnd(textOf(readAll(fd, valueBytesMax), action));
+      if (!fstatSync(fd).isFile()) throw secretUnavailableError(action, 'it is no regular file');
+      return withoutLineEnd(decodeSecretText(readSecretBytes(fd, secretValueBytesMax), action));
     } finally {
       closeSync(fd);
     }

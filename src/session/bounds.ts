@@ -4,7 +4,7 @@ import { TrlError } from '../errors.ts';
 import { limits, type LimitName } from '../limits.ts';
 
 /** What a caller may ask for; absent fields take the next level's value. */
-export interface AskedBounds {
+export interface RequestedBounds {
   readonly timeout_ms?: number;
   readonly idle_timeout_ms?: number;
   readonly grace_ms?: number;
@@ -18,9 +18,9 @@ export interface AskedBounds {
 }
 
 /** The most that policy lets a caller ask for, in the units of `limits.ts`. */
-export type Maxima = Readonly<Partial<Record<LimitName, number>>>;
+export type BoundMaxima = Readonly<Partial<Record<LimitName, number>>>;
 
-function within(name: LimitName, asked: number | undefined, maxima: Maxima): number | null {
+function within(name: LimitName, asked: number | undefined, maxima: BoundMaxima): number | null {
   const { default: usual, max, unit } = limits[name];
   const permitted = maxima[name];
   if (asked === undefined) {
@@ -42,7 +42,7 @@ function within(name: LimitName, asked: number | undefined, maxima: Maxima): num
 function timeoutOf(
   asked: number | undefined,
   mode: 'foreground' | 'terminal' | 'detached',
-  maxima: Maxima,
+  maxima: BoundMaxima,
 ): number | null {
   if (mode === 'detached') return within('detachedTimeoutMs', asked, maxima);
   if (mode === 'foreground') return within('timeoutMs', asked, maxima);
@@ -56,10 +56,10 @@ function timeoutOf(
  * @throws TrlError `INVALID_PARAMS` when a value lies above the hard maximum, `POLICY_DENIED` when
  *   above what policy permits
  */
-export function boundsOf(
-  asked: AskedBounds,
+export function resolveBounds(
+  asked: RequestedBounds,
   mode: 'foreground' | 'terminal' | 'detached',
-  maxima: Maxima = {},
+  maxima: BoundMaxima = {},
 ): Bounds {
   return {
     timeoutMs: timeoutOf(asked.timeout_ms, mode, maxima),

@@ -1,7 +1,7 @@
 /** Which sessions have the same caches in HOME. */
 import { createHash } from 'node:crypto';
 import type { SessionRecord } from './record.ts';
-import { modeOf } from './views.ts';
+import { sessionWorkspaceMode } from './views.ts';
 
 /**
  * The id (32 hex digits) of a session's caches; `null`: it has none.
@@ -10,9 +10,15 @@ import { modeOf } from './views.ts';
  * the same: what is in a cache tells of what was seen. What is staged or thrown away leaves nothing
  * that a later command obeys, so such sessions have none.
  */
-export function cacheOf(record: SessionRecord): string | null {
+export function sessionCacheId(record: SessionRecord): string | null {
   const { workspace, owner, grants, workspaceRules, shareCache } = record;
-  if (workspace === null || grants.sandbox === 'none' || modeOf(record) !== 'direct') return null;
+  if (
+    workspace === null ||
+    grants.sandbox === 'none' ||
+    sessionWorkspaceMode(record) !== 'direct'
+  ) {
+    return null;
+  }
   const { read, write } = grants.files;
   const files = [read.allow, read.deny, write.allow, write.deny];
   const shared = shareCache === undefined ? [] : [shareCache];

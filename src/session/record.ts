@@ -4,7 +4,7 @@ import type { CacheTool } from '../caches.ts';
 import type { WorkspaceMode } from '../change.ts';
 import type {
   Assurance,
-  Carry,
+  StatePersistence,
   ExecId,
   Grants,
   PathRules,
@@ -12,7 +12,7 @@ import type {
   SessionId,
   Shell,
 } from '../command.ts';
-import type { AskedBounds } from './bounds.ts';
+import type { RequestedBounds } from './bounds.ts';
 
 export interface SessionRecord {
   readonly id: SessionId;
@@ -24,8 +24,8 @@ export interface SessionRecord {
   readonly workspace: string | null;
   readonly cwd: string;
   readonly grants: Grants;
-  readonly bounds: AskedBounds;
-  readonly carry: Carry;
+  readonly bounds: RequestedBounds;
+  readonly carry: StatePersistence;
   /** File mode mask of its commands; absent: 022. */
   readonly umask?: number;
   /** Where its programs are looked for, as `PATH`; absent: where the runtime looks. */
@@ -73,7 +73,7 @@ const everything = { allow: ['/'], deny: [] };
  * What a session's commands have: what was asked for, where a sandbox holds it. Without one that is
  * all that the runtime's account has, and whoever is shown the grants must see it.
  */
-export function heldGrants(grants: Grants): Grants {
+export function effectiveGrants(grants: Grants): Grants {
   if (grants.sandbox !== 'none') return grants;
   return { ...grants, network: 'on', files: { read: everything, write: everything } };
 }

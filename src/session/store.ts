@@ -10,7 +10,7 @@ import { TrlError } from '../errors.ts';
  * sessions that are gone, for what their commands left. `keys`: which keys were used for calls that
  * nothing else remembers. `projects`: directories that the user trusted.
  */
-export type Table =
+export type StateTable =
   | 'sessions'
   | 'execs'
   | 'surveys'
@@ -19,7 +19,7 @@ export type Table =
   | 'owners'
   | 'keys'
   | 'projects';
-const tables: readonly Table[] = [
+const tables: readonly StateTable[] = [
   'sessions',
   'execs',
   'surveys',
@@ -30,7 +30,7 @@ const tables: readonly Table[] = [
   'projects',
 ];
 
-export interface Row {
+export interface StateRow {
   readonly id: string;
   readonly json: string;
 }
@@ -50,12 +50,12 @@ function written(place: string, write: () => unknown): void {
   }
 }
 
-const keyOf = (table: Table, id: string): string => `${table} ${id}`;
+const keyOf = (table: StateTable, id: string): string => `${table} ${id}`;
 
-export class Store {
+export class StateStore {
   readonly #path: string;
   readonly #db: DatabaseSync;
-  readonly #put: Readonly<Record<Table, StatementSync>>;
+  readonly #put: Readonly<Record<StateTable, StatementSync>>;
   readonly #soon = new Map<string, () => void>();
 
   /**
@@ -100,13 +100,13 @@ export class Store {
   }
 
   /** @throws TrlError `BACKEND_UNAVAILABLE` when it cannot be written, as on a full disk */
-  put(table: Table, id: string, value: object): void {
+  put(table: StateTable, id: string, value: object): void {
     this.#soon.delete(keyOf(table, id));
     written(this.#path, () => this.#put[table].run(id, JSON.stringify(value)));
   }
 
   /** Like {@link put}, and on the disk when it returns: what a yes permits comes after it. */
-  putDurable(table: Table, id: string, json: string): void {
+  putDurable(table: StateTable, id: string, json: string): void {
     this.#db.exec('PRAGMA synchronous=FULL');
     try {
       written(this.#path, () => this.#put[table].run(id, json));
@@ -119,17 +119,17 @@ export class Store {
    * Like {@link put}, after what is under way: answers do not wait for it. A crash in between
    * loses it, so it is for what is learnt again after one, as an end that the runner still knows.
    */
-  putSoon(table: Table, id: string, value: object): void {
+  putSoon(table: StateTable, id: string, value: object): void {
     if (this.#soon.size === 0) setImmediate(() => this.#flushLater());
     this.#soon.set(keyOf(table, id), () => this.put(table, id, value));
   }
 
-  remove(table: Table, id: string): void {
+  remove(table: StateTable, id: string): void {
     this.#soon.delete(keyOf(table, id));
     written(this.#path, () => this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id));
   }
 
-  all(table: Table): Row[] {
+  all(table: StateTable): StateRow[] {
     this.#flush();
     return this.#db
       .prepare(`SELECT id, json FROM ${table}`)

@@ -9,15 +9,15 @@ import type { SessionRecord } from './record.ts';
 type Member = Pick<SessionRecord, 'id' | 'view' | 'isViewOwn'>;
 
 /** The name of a session's view, and of the directory of its layers. */
-export const viewOf = ({ id, view }: Member): string => view ?? id;
+export const viewIdOf = ({ id, view }: Member): string => view ?? id;
 
 /**
  * The view that a new session works in. Sessions share one where they are of the same actor and may
  * see, write and reach the same. What is staged or thrown away is for the session's own commands.
  */
-export function viewFor(record: SessionRecord, others: readonly Member[]): string {
+export function chooseViewId(record: SessionRecord, others: readonly Member[]): string {
   const { id, workspace, owner, grants, workspaceRules, policy, searchPath } = record;
-  const isDirect = modeOf(record) === 'direct' && grants.sandbox !== 'none';
+  const isDirect = sessionWorkspaceMode(record) === 'direct' && grants.sandbox !== 'none';
   const isShared = isDirect && workspace !== null;
   if (!isShared) return id;
   const { read, write } = grants.files;
@@ -34,5 +34,6 @@ export function viewFor(record: SessionRecord, others: readonly Member[]): strin
 }
 
 /** What becomes of what a session's commands change. */
-export const modeOf = ({ workspaceMode }: Pick<SessionRecord, 'workspaceMode'>): WorkspaceMode =>
-  workspaceMode ?? 'direct';
+export const sessionWorkspaceMode = ({
+  workspaceMode,
+}: Pick<SessionRecord, 'workspaceMode'>): WorkspaceMode => workspaceMode ?? 'direct';

@@ -2,17 +2,17 @@
  * What the store holds, in memory: contents, records, and which refers to which. It is rebuilt
  * from the directories of the segments in the order in which they were written. No files, no clock.
  */
-import type { DropLine, Line, ListLine, RecordLine } from './directory.ts';
+import type { DropLine, DirectoryLine, ListLine, RecordLine } from './batch-directory.ts';
 import type { RecordText } from './record-text.ts';
 import type { ContentId } from './seal.ts';
-import type { Place, Segment } from './segment.ts';
+import type { BodyLocation, SnapshotSegment } from './segment.ts';
 
-export interface Content {
+export interface StoredContent {
   readonly id: ContentId;
   /** Of a large content: what it is made of. */
-  readonly parts: readonly Content[] | null;
+  readonly parts: readonly StoredContent[] | null;
   /** `null` until it is on disk. A large content has no body: only its line lies there. */
-  place: Place | null;
+  place: BodyLocation | null;
   /** The bytes, until they are on disk. */
   plain: Uint8Array | null;
   /** Records, large contents and writers that need it. */
@@ -26,10 +26,10 @@ export interface StoredRecord {
   readonly id: string;
   readonly atMs: number;
   readonly pinned: boolean;
-  contents: readonly Content[];
+  contents: readonly StoredContent[];
   /** How many of these, from the first on, nobody can make again: they are given up last. */
   readonly originals: number;
-  place: Place | null;
+  place: BodyLocation | null;
   /** Until it is on disk. */
   text: RecordText | null;
 }
@@ -41,17 +41,17 @@ export interface Tombstone {
   /** Number of the last segment that may hold it. */
   upTo: number;
   /** Where the drop is written; `null` until it is. */
-  segment: Segment | null;
+  segment: SnapshotSegment | null;
 }
 
 /** How long a content that no record refers to is kept: its record may be about to come. */
-export const graceMs = 15 * 60_000;
+export const unreferencedGraceMs = 15 * 60_000;
 
 export class Catalog {
-  readonly contents = new Map<ContentId, Content>();
+  readonly contents = new Map<ContentId, StoredContent>();
   readonly tombstones = new Map<string, Tombstone>();
   /** Contents that nothing refers to; some may be wanted soon. */
-  readonly unreferenced = new Set<Content>();
+  readonly unreferenced = new Set<StoredContent>();
   readonly #records = new Map<string, Map<string, StoredRecord>>();
   recordCount = 0;
   /** Bytes of bodies on disk that are still wanted. */
@@ -76,28 +76,28 @@ export class Catalog {
     return this.record(record.kind, record.id) === record;
   }
 
-  isKept(content: Content): boolean {
+  isKept(content: StoredContent): boolean {
     return this.contents.get(content.id) === content;
   }
 
-  addContent(content: Content): void {
+  addContent(content: StoredContent): void {
     this.contents.set(content.id, content);
     if (content.refs === 0) this.unreferenced.add(content);
-    for (const part of content.parts ?? []) this.hold(part);
+    for (const part of content.parts ?? []) this.retain(part);
   }
 
-  hold(content: Content): void {
+  retain(content: StoredContent): void {
     content.refs += 1;
     // Who waited for this has come: when it lets go, nobody is expected any more.
     content.touchedMs = 0;
     this.unreferenced.delete(content);
   }
 
-  release(content: Content, nowMs: number): void {
+  release(content: StoredContent, nowMs: number): void {
     content.refs -= 1;
     if (content.refs > 0 || !this.isKept(content)) return;
     this.unreferenced.add(content);
-    this.#collectOne(content, nowMs, nowMs - graceMs);
+    this.#collectOne(content, nowMs, nowMs - unreferencedGraceMs);
   }
 
   /**
@@ -105,16 +105,18 @@ export class Catalog {
    * earlier process put.
    */
   collect(nowMs: number, room = false): void {
-    const sinceMs = room ? Math.max(nowMs - graceMs, this.earlierMs) : nowMs - graceMs;
+    const sinceMs = room
+      ? Math.max(nowMs - unreferencedGraceMs, this.earlierMs)
+      : nowMs - unreferencedGraceMs;
     for (const content of this.unreferenced) this.#collectOne(content, nowMs, sinceMs);
   }
 
-  #collectOne(content: Content, nowMs: number, sinceMs: number): void {
+  #collectOne(content: StoredContent, nowMs: number, sinceMs: number): void {
     if (content.place === null || content.touchedMs > sinceMs) return;
     this.forget(content, nowMs);
   }
 
-  forget(content: Content, nowMs: number): void {
+  forget(content: StoredContent, nowMs: number): void {
     this.contents.delete(content.id);
     this.unreferenced.delete(content);
     this.#displace(content);
@@ -125,12 +127,12 @@ export class Catalog {
   addRecord(record: StoredRecord, nowMs: number): void {
     const records = this.#records.get(record.kind) ?? new Map<string, StoredRecord>();
     this.#records.set(record.kind, records);
-    for (const content of record.contents) this.hold(content);
+    for (const content of record.contents) this.retain(content);
     this.removeRecord(record.kind, record.id, nowMs);
     // Set anew, so that the order is that of time.
     records.set(record.id, record);
     this.recordCount += 1;
-    this.tombstones.delete(keyOf(record));
+    this.tombstones.delete(recordKey(record));
   }
 
   removeRecord(kind: string, id: string, nowMs: number): StoredRecord | null {
@@ -151,22 +153,22 @@ export class Catalog {
   }
 
   bury(tombstone: Tombstone): void {
-    this.tombstones.set(keyOf(tombstone), tombstone);
+    this.tombstones.set(recordKey(tombstone), tombstone);
   }
 
   isBuried(tombstone: Tombstone): boolean {
-    return this.tombstones.get(keyOf(tombstone)) === tombstone;
+    return this.tombstones.get(recordKey(tombstone)) === tombstone;
   }
 
   /** Says where a thing lies now; where it lay before is no longer wanted. */
-  placed(thing: { place: Place | null }, place: Place): void {
+  setLocation(thing: { place: BodyLocation | null }, place: BodyLocation): void {
     this.#displace(thing);
     thing.place = place;
     place.segment.liveBytes += place.bytes;
     this.liveBytes += place.bytes;
   }
 
-  #displace(thing: { place: Place | null }): void {
+  #displace(thing: { place: BodyLocation | null }): void {
     if (thing.place === null) return;
     thing.place.segment.liveBytes -= thing.place.bytes;
     this.liveBytes -= thing.place.bytes;
@@ -181,21 +183,21 @@ export class Catalog {
   }
 }
 
-export const keyOf = ({ kind, id }: { kind: string; id: string }): string => `${kind}\0${id}`;
+export const recordKey = ({ kind, id }: { kind: string; id: string }): string => `${kind}\0${id}`;
 
-interface Found<Of extends Line> {
+interface Found<Of extends DirectoryLine> {
   readonly line: Of;
-  readonly place: Place;
+  readonly place: BodyLocation;
 }
 
 /** Collects what segments say, oldest first; `into` fills a catalog from what stands at the end. */
-export class Rebuilding {
-  readonly #bodies = new Map<ContentId, Place>();
+export class CatalogBuilder {
+  readonly #bodies = new Map<ContentId, BodyLocation>();
   readonly #lists = new Map<ContentId, Found<ListLine>>();
   readonly #records = new Map<string, Found<RecordLine>>();
   readonly #drops = new Map<string, Found<DropLine>>();
 
-  add(line: Line, place: Place): void {
+  add(line: DirectoryLine, place: BodyLocation): void {
     switch (line.type) {
       case 'content':
         this.#bodies.set(line.id, place);
@@ -204,40 +206,40 @@ export class Rebuilding {
         this.#lists.set(line.id, { line, place });
         return;
       case 'record':
-        this.#records.set(keyOf(line), { line, place });
-        this.#drops.delete(keyOf(line));
+        this.#records.set(recordKey(line), { line, place });
+        this.#drops.delete(recordKey(line));
         return;
       case 'drop':
-        this.#records.delete(keyOf(line));
-        this.#drops.set(keyOf(line), { line, place });
+        this.#records.delete(recordKey(line));
+        this.#drops.set(recordKey(line), { line, place });
     }
   }
 
-  into(catalog: Catalog, nowMs: number): void {
+  fillCatalog(catalog: Catalog, nowMs: number): void {
     catalog.earlierMs = nowMs - 1;
     for (const [id, place] of this.#bodies) {
-      const content = made(id, null, catalog.earlierMs);
+      const content = createStoredContent(id, null, catalog.earlierMs);
       catalog.addContent(content);
-      catalog.placed(content, place);
+      catalog.setLocation(content, place);
     }
     for (const [id, { line, place }] of this.#lists) {
       const parts = line.parts.flatMap((part) => catalog.contents.get(part) ?? []);
       // Where a part is gone the whole is, too.
       if (parts.length !== line.parts.length || catalog.contents.has(id)) continue;
-      const content = made(id, parts, catalog.earlierMs);
+      const content = createStoredContent(id, parts, catalog.earlierMs);
       catalog.addContent(content);
-      catalog.placed(content, place);
+      catalog.setLocation(content, place);
     }
     for (const { line, place } of this.#records.values()) {
       const { kind, id, atMs, pinned } = line;
-      const found = (ids: readonly ContentId[]): Content[] =>
+      const found = (ids: readonly ContentId[]): StoredContent[] =>
         ids.flatMap((content) => catalog.contents.get(content) ?? []);
       const originals = found(line.contents.slice(0, line.originals));
       const contents = [...originals, ...found(line.contents.slice(line.originals))];
       const known = { kind, id, atMs, pinned, contents, originals: originals.length };
       const record = { ...known, place: null, text: null };
       catalog.addRecord(record, nowMs);
-      catalog.placed(record, place);
+      catalog.setLocation(record, place);
     }
     for (const { line, place } of this.#drops.values()) {
       const { kind, id, segment: upTo } = line;
@@ -247,6 +249,10 @@ export class Rebuilding {
   }
 }
 
-export function made(id: ContentId, parts: readonly Content[] | null, touchedMs: number): Content {
+export function createStoredContent(
+  id: ContentId,
+  parts: readonly StoredContent[] | null,
+  touchedMs: number,
+): StoredContent {
   return { id, parts, place: null, plain: null, refs: 0, touchedMs };
 }

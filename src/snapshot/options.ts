@@ -45,7 +45,7 @@ export interface SnapshotStats {
   readonly failure: string | null;
 }
 
-export interface AppendOptions {
+export interface RecordAppendOptions {
   /** SHA-256 of the contents that are kept as long as the record is. Default: none. */
   readonly contents?: readonly string[];
   /** Of these, what nobody can make again, with what an earlier record of the id said. */
@@ -54,7 +54,7 @@ export interface AppendOptions {
   readonly pin?: boolean;
 }
 
-export interface FileKept {
+export interface StoredFileInfo {
   /** Of what was read, and so of what is kept. */
   readonly sha256: string;
   readonly size: number;

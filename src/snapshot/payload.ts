@@ -16,7 +16,7 @@ const worthBytesMin = 1024;
 const params = { [constants.ZSTD_c_compressionLevel]: 1 };
 const compressElsewhere = promisify(zstdCompress);
 
-export async function pack(plain: Uint8Array): Promise<Buffer> {
+export async function packPayload(plain: Uint8Array): Promise<Buffer> {
   if (plain.length <= inlineBytesMax) return packNow(plain);
   return smaller(plain, await compressElsewhere(plain, optionsOf(plain)));
 }
@@ -27,7 +27,7 @@ function packNow(plain: Uint8Array): Buffer {
 }
 
 /** `null` where it is none of ours or is longer than `bytesMax`. */
-export function unpack(payload: Buffer, bytesMax: number): Buffer | null {
+export function unpackPayload(payload: Buffer, bytesMax: number): Buffer | null {
   const rest = payload.subarray(1);
   if (payload[0] === raw) return rest.length <= bytesMax ? rest : null;
   if (payload[0] !== zstd) return null;

@@ -28,7 +28,7 @@ export class RecordText {
   async bytes(): Promise<Buffer> {
     if (this.#json !== null) return Buffer.from(this.#json);
     const parts: Buffer[] = [];
-    for (const part of partsOf(this.#value)) {
+    for (const part of jsonTextParts(this.#value)) {
       parts.push(Buffer.from(part));
       await setImmediate();
     }
@@ -42,7 +42,7 @@ function listsOf(value: object): unknown[][] {
 }
 
 /** Together they are what `JSON.stringify` makes of the value. */
-export function* partsOf(value: object): Generator<string> {
+export function* jsonTextParts(value: object): Generator<string> {
   let before = '{';
   const all: [string, unknown][] = Object.entries(value);
   for (const [name, one] of all) {

@@ -5,10 +5,10 @@
  * silently.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { Catalog, Content, StoredRecord, Tombstone } from './catalog.ts';
-import type { Segment } from './segment.ts';
+import type { Catalog, StoredContent, StoredRecord, Tombstone } from './catalog.ts';
+import type { SnapshotSegment } from './segment.ts';
 import type { Segments } from './segments.ts';
-import type { Writer } from './writer.ts';
+import type { SegmentWriter } from './segment-writer.ts';
 
 export interface DroppedRecord {
   readonly kind: string;
@@ -21,7 +21,7 @@ export interface DroppedRecord {
 
 export interface RetentionOptions {
   readonly catalog: Catalog;
-  readonly writer: Writer;
+  readonly writer: SegmentWriter;
   readonly segments: Segments;
   readonly storeBytesMax: number;
   readonly keepMs: number;
@@ -33,7 +33,7 @@ export interface RetentionOptions {
 /** Records of this kind grow old; all others stay until they are dropped by name. */
 const agingKind = 'changes';
 /** How long originals stay whatever comes after them, in `ms`. */
-export const originalsMs = 86_400_000;
+export const originalsRetentionMs = 86_400_000;
 /** The rest of the bound is room for what is no longer wanted and not yet swept. */
 const liveShare = 7 / 8;
 /** A segment of which less is wanted is swept. */
@@ -78,7 +78,7 @@ export class Retention {
     this.#giveUp('space', ({ originals }) =>
       fits() ? 'no more' : originals === 0 ? 'whole' : 'but originals',
     );
-    const oldestMs = now() - originalsMs;
+    const oldestMs = now() - originalsRetentionMs;
     this.#giveUp('space', ({ atMs }) => (fits() || atMs > oldestMs ? 'no more' : 'whole'));
     return fits();
   }
@@ -137,14 +137,14 @@ export class Retention {
     if (victims.size === 0) return;
     // What is under way goes to the active segment, which may be a victim.
     if ([...victims].some((victim) => segments.isActive(victim))) {
-      await writer.between(() => segments.roll());
+      await writer.whileIdle(() => segments.roll());
     }
     for await (const thing of this.#within(victims)) {
       await this.#copy(thing);
       if (writer.failure !== null) throw writer.failure;
     }
     await writer.sync();
-    const busy = new Set<Segment>();
+    const busy = new Set<SnapshotSegment>();
     for await (const thing of this.#within(victims)) {
       const segment = segmentOf(thing);
       if (segment !== null) busy.add(segment);
@@ -157,14 +157,14 @@ export class Retention {
     this.#retireTombstones();
   }
 
-  #victims(): Set<Segment> {
+  #victims(): Set<SnapshotSegment> {
     const { segments, storeBytesMax } = this.#options;
-    const share = ({ liveBytes, end }: Segment): number => liveBytes / Math.max(end, 1);
+    const share = ({ liveBytes, end }: SnapshotSegment): number => liveBytes / Math.max(end, 1);
     const worth = segments
       .all()
       .filter((segment) => segment.end >= activeBytesMin || !segments.isActive(segment))
       .toSorted((one, other) => share(one) - share(other));
-    const victims = new Set<Segment>();
+    const victims = new Set<SnapshotSegment>();
     let bytes = segments.bytes();
     for (const segment of worth) {
       const isPressed = bytes > storeBytesMax && share(segment) < pressedShare;
@@ -176,7 +176,7 @@ export class Retention {
   }
 
   /** Everything that lies in the victims; the event loop goes on meanwhile. */
-  async *#within(victims: ReadonlySet<Segment>): AsyncGenerator<Thing> {
+  async *#within(victims: ReadonlySet<SnapshotSegment>): AsyncGenerator<Thing> {
     const { catalog } = this.#options;
     let sliceStart = performance.now();
     for (const things of [
@@ -229,7 +229,7 @@ export class Retention {
   }
 }
 
-type Thing = Content | StoredRecord | Tombstone;
+type Thing = StoredContent | StoredRecord | Tombstone;
 
-const segmentOf = (thing: Thing): Segment | null =>
+const segmentOf = (thing: Thing): SnapshotSegment | null =>
   'upTo' in thing ? thing.segment : (thing.place?.segment ?? null);

@@ -17,19 +17,19 @@ import {
 /** Names a content inside the store: a content that is guessed cannot be confirmed by it. */
 export type ContentId = string;
 
-export interface Keys {
+export interface StoreKeys {
   /** `sha256`: lower-case hex. */
   idOf(sha256: string): ContentId;
   /** The key of the segment with this salt. */
   keyOf(salt: Uint8Array): KeyObject;
 }
 
-export const sealBytes = 12 + 16;
+export const sealOverheadBytes = 12 + 16;
 const [nonceBytes, tagBytes, idBytes] = [12, 16, 16];
 /** Each content is asked for several times in a row: so many ids are not computed anew. */
 const knownMax = 32_768;
 
-export function deriveKeys(key: Uint8Array): Keys {
+export function deriveKeys(key: Uint8Array): StoreKeys {
   const derive = (salt: Uint8Array, info: string): KeyObject =>
     createSecretKey(new Uint8Array(hkdfSync('sha256', key, salt, `trl snapshot ${info}`, 32)));
   const macOf = hmacWith(derive(new Uint8Array(), 'ids').export());
@@ -70,9 +70,9 @@ export function hmacWith(key: Uint8Array): (text: string) => Buffer {
 }
 
 /** What a sealed thing is; with its position it is what the seal is bound to. */
-export const roles = { header: 1, directory: 2, body: 3, index: 4 } as const;
+export const sealRoles = { header: 1, directory: 2, body: 3, index: 4 } as const;
 
-export function boundTo(role: number, position: number, head?: Uint8Array): Buffer {
+export function associatedDataOf(role: number, position: number, head?: Uint8Array): Buffer {
   const bound = Buffer.alloc(9);
   bound.writeUInt8(role, 0);
   bound.writeBigUInt64LE(BigInt(position), 1);
@@ -92,7 +92,7 @@ function freshNonce(): Buffer {
 }
 
 /** The pieces in order; together they are `plain.length + sealBytes` long. */
-export function seal(key: KeyObject, bound: Uint8Array, plain: Uint8Array): Buffer[] {
+export function sealPayload(key: KeyObject, bound: Uint8Array, plain: Uint8Array): Buffer[] {
   const nonce = freshNonce();
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   cipher.setAAD(bound);
@@ -102,8 +102,8 @@ export function seal(key: KeyObject, bound: Uint8Array, plain: Uint8Array): Buff
 }
 
 /** `null`: it is not what was sealed there. */
-export function unseal(key: KeyObject, bound: Uint8Array, sealed: Buffer): Buffer | null {
-  if (sealed.length < sealBytes) return null;
+export function unsealPayload(key: KeyObject, bound: Uint8Array, sealed: Buffer): Buffer | null {
+  if (sealed.length < sealOverheadBytes) return null;
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), {
     authTagLength: tagBytes,
   });

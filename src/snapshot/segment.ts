@@ -13,10 +13,22 @@ import { randomBytes, type KeyObject } from 'node:crypto';
 import { constants, readSync } from 'node:fs';
 import { open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { bodyBytes, decodeLines, encodeLines, type Line } from './directory.ts';
-import { boundTo, roles, seal, sealBytes, unseal, type Keys } from './seal.ts';
+import {
+  bodyBytes,
+  decodeDirectory,
+  encodeDirectory,
+  type DirectoryLine,
+} from './batch-directory.ts';
+import {
+  associatedDataOf,
+  sealRoles,
+  sealPayload,
+  sealOverheadBytes,
+  unsealPayload,
+  type StoreKeys,
+} from './seal.ts';
 
-export const headerBytes = 48 + sealBytes;
+export const headerBytes = 48 + sealOverheadBytes;
 export const batchHeadBytes = 12;
 export const batchMagic = Buffer.from('TRLB');
 const magic = Buffer.from('TRLSNAP1');
@@ -28,30 +40,30 @@ const opened = O_RDWR | O_DSYNC;
 const firstBytesMax = 2 * 1024 * 1024;
 
 /** Where a body lies, sealed. */
-export interface Place {
-  readonly segment: Segment;
+export interface BodyLocation {
+  readonly segment: SnapshotSegment;
   readonly offset: number;
   readonly bytes: number;
 }
 
 /** A directory, and where the first body of its batch begins. */
-export interface Directory {
+export interface BatchDirectory {
   readonly bodiesAt: number;
   readonly text: string;
 }
 
 /** What is to be written: one line of the directory and its body, packed, where it has one. */
-export interface Piece {
-  readonly line: Line;
+export interface BatchEntry {
+  readonly line: DirectoryLine;
   readonly payload: Buffer | null;
 }
 
 export const segmentFile = (directory: string, number: number): string =>
   path.join(directory, `${String(number).padStart(8, '0')}.segment`);
 
-export const indexFile = (file: string): string => file.replace(/segment$/, 'index');
+export const segmentIndexFile = (file: string): string => file.replace(/segment$/, 'index');
 
-export class Segment {
+export class SnapshotSegment {
   readonly number: number;
   readonly file: string;
   readonly handle: FileHandle;
@@ -63,7 +75,7 @@ export class Segment {
   /** A write failed such that nothing may follow it. */
   broken = false;
   /** Directories of all batches, while the index is not written. */
-  readonly directories: Directory[] = [];
+  readonly directories: BatchDirectory[] = [];
   readonly #header: Buffer;
 
   private constructor(at: { number: number; file: string; handle: FileHandle }, own: Own) {
@@ -75,34 +87,42 @@ export class Segment {
     this.end = own.end;
   }
 
-  static async create(directory: string, number: number, keys: Keys): Promise<Segment> {
+  static async create(
+    directory: string,
+    number: number,
+    keys: StoreKeys,
+  ): Promise<SnapshotSegment> {
     const file = segmentFile(directory, number);
     const start = Buffer.alloc(48);
     magic.copy(start);
     start.writeUInt32LE(number, 8);
     randomBytes(32).copy(start, 16);
     const key = keys.keyOf(start.subarray(16));
-    const proof = seal(key, boundTo(roles.header, number, start), nothing);
+    const proof = sealPayload(key, associatedDataOf(sealRoles.header, number, start), nothing);
     const handle = await open(file, opened | O_CREAT | O_EXCL, 0o600);
     const header = Buffer.concat([start, ...proof]);
-    return new Segment({ number, file, handle }, { key, header, end: 0 });
+    return new SnapshotSegment({ number, file, handle }, { key, header, end: 0 });
   }
 
   /**
    * `torn`: it was never finished, nothing was ever on disk for certain. `foreign`: the key does
    * not fit, or its head is damaged.
    */
-  static async open(file: string, keys: Keys): Promise<Segment | 'torn' | 'foreign'> {
+  static async open(file: string, keys: StoreKeys): Promise<SnapshotSegment | 'torn' | 'foreign'> {
     const number = Number.parseInt(path.basename(file), 10);
     const handle = await open(file, opened);
     const header = Buffer.alloc(headerBytes);
     const { bytesRead } = await handle.read(header, 0, headerBytes, 0);
     const start = header.subarray(0, 48);
     const key = keys.keyOf(start.subarray(16));
-    const proof = unseal(key, boundTo(roles.header, number, start), header.subarray(48));
+    const proof = unsealPayload(
+      key,
+      associatedDataOf(sealRoles.header, number, start),
+      header.subarray(48),
+    );
     const { size } = await handle.stat();
     if (bytesRead === headerBytes && proof !== null && start.subarray(0, 8).equals(magic)) {
-      return new Segment({ number, file, handle }, { key, header, end: size });
+      return new SnapshotSegment({ number, file, handle }, { key, header, end: size });
     }
     await handle.close();
     const isBlank = header.every((byte) => byte === 0) && size <= firstBytesMax;
@@ -114,7 +134,7 @@ export class Segment {
    *
    * @throws what the file system says; the segment may be `broken` then
    */
-  async append(pieces: readonly Piece[]): Promise<Place[]> {
+  async append(pieces: readonly BatchEntry[]): Promise<BodyLocation[]> {
     const isFirst = this.end === 0;
     const start = isFirst ? headerBytes : this.end;
     const { batch, text, places } = this.#batch(pieces, start);
@@ -135,25 +155,28 @@ export class Segment {
   }
 
   #batch(
-    pieces: readonly Piece[],
+    pieces: readonly BatchEntry[],
     start: number,
-  ): { batch: Buffer[]; text: string; places: Place[] } {
-    const text = encodeLines(pieces.map(({ line }) => line));
+  ): { batch: Buffer[]; text: string; places: BodyLocation[] } {
+    const text = encodeDirectory(pieces.map(({ line }) => line));
     const plain = Buffer.from(text);
     const head = Buffer.alloc(batchHeadBytes);
     batchMagic.copy(head);
-    head.writeUInt32LE(plain.length + sealBytes, 4);
+    head.writeUInt32LE(plain.length + sealOverheadBytes, 4);
     head.writeUInt32LE(
       pieces.reduce((sum, { line }) => sum + bodyBytes(line), 0),
       8,
     );
-    const batch = [head, ...seal(this.key, boundTo(roles.directory, start, head), plain)];
-    let offset = start + batchHeadBytes + plain.length + sealBytes;
+    const batch = [
+      head,
+      ...sealPayload(this.key, associatedDataOf(sealRoles.directory, start, head), plain),
+    ];
+    let offset = start + batchHeadBytes + plain.length + sealOverheadBytes;
     const places = pieces.map(({ payload }) => {
-      const bytes = payload === null ? 0 : payload.length + sealBytes;
+      const bytes = payload === null ? 0 : payload.length + sealOverheadBytes;
       const place = { segment: this, offset, bytes };
       if (payload === null) return place;
-      batch.push(...seal(this.key, boundTo(roles.body, offset), payload));
+      batch.push(...sealPayload(this.key, associatedDataOf(sealRoles.body, offset), payload));
       offset += bytes;
       return place;
     });
@@ -170,37 +193,37 @@ export class Segment {
   }
 
   /** A body, packed; `null`: it is damaged. */
-  async read({ offset, bytes }: Place): Promise<Buffer | null> {
+  async read({ offset, bytes }: BodyLocation): Promise<Buffer | null> {
     const sealed = Buffer.allocUnsafe(bytes);
     const { bytesRead } = await this.handle.read(sealed, 0, bytes, offset);
     return bytesRead === bytes ? this.#unseal(sealed, offset) : null;
   }
 
   /** Like {@link read}, for small bodies. */
-  readNow({ offset, bytes }: Place): Buffer | null {
+  readNow({ offset, bytes }: BodyLocation): Buffer | null {
     const sealed = Buffer.allocUnsafe(bytes);
     const read = readSync(this.handle.fd, sealed, 0, bytes, offset);
     return read === bytes ? this.#unseal(sealed, offset) : null;
   }
 
   #unseal(sealed: Buffer, offset: number): Buffer | null {
-    return unseal(this.key, boundTo(roles.body, offset), sealed);
+    return unsealPayload(this.key, associatedDataOf(sealRoles.body, offset), sealed);
   }
 
   async writeIndex(): Promise<void> {
     const lines = this.directories.map(({ bodiesAt, text }) => `${bodiesAt} ${text}`);
     const plain = Buffer.from([this.end, ...lines].join('\n'));
-    const file = indexFile(this.file);
-    const sealed = seal(this.key, boundTo(roles.index, this.number), plain);
+    const file = segmentIndexFile(this.file);
+    const sealed = sealPayload(this.key, associatedDataOf(sealRoles.index, this.number), plain);
     await writeFile(`${file}.new`, Buffer.concat(sealed), { mode: 0o600 });
     await rename(`${file}.new`, file);
   }
 
   /** The directories up to a position, or `null` where no index fits. */
-  async readIndex(): Promise<{ end: number; directories: Directory[] } | null> {
-    const sealed = await readFile(indexFile(this.file)).catch(() => null);
+  async readIndex(): Promise<{ end: number; directories: BatchDirectory[] } | null> {
+    const sealed = await readFile(segmentIndexFile(this.file)).catch(() => null);
     if (sealed === null) return null;
-    const plain = unseal(this.key, boundTo(roles.index, this.number), sealed);
+    const plain = unsealPayload(this.key, associatedDataOf(sealRoles.index, this.number), sealed);
     const [first, ...rest] = plain?.toString().split('\n') ?? [];
     const end = Number(first);
     // The file is shorter: it is not the one that the index was written for.
@@ -213,7 +236,7 @@ export class Segment {
   }
 
   async remove(): Promise<void> {
-    await rm(indexFile(this.file), { force: true });
+    await rm(segmentIndexFile(this.file), { force: true });
     await rm(this.file, { force: true });
     await syncDirectory(path.dirname(this.file));
     // Waits for reads that are under way.
@@ -228,12 +251,12 @@ interface Own {
 }
 
 /** The lines of a directory and where the body of each lies. */
-export function* placesOf(
-  segment: Segment,
-  { bodiesAt, text }: Directory,
-): Generator<{ line: Line; place: Place }> {
+export function* bodyLocationsOf(
+  segment: SnapshotSegment,
+  { bodiesAt, text }: BatchDirectory,
+): Generator<{ line: DirectoryLine; place: BodyLocation }> {
   let offset = bodiesAt;
-  for (const line of decodeLines(text) ?? []) {
+  for (const line of decodeDirectory(text) ?? []) {
     const bytes = bodyBytes(line);
     yield { line, place: { segment, offset, bytes } };
     offset += bytes;

@@ -2,9 +2,9 @@
 import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { scan } from './scan.ts';
-import { deriveKeys, type Keys } from './seal.ts';
-import { Segment, type Directory } from './segment.ts';
+import { scanSegment } from './segment-scan.ts';
+import { deriveKeys, type StoreKeys } from './seal.ts';
+import { SnapshotSegment, type BatchDirectory } from './segment.ts';
 
 export interface SegmentsOptions {
   readonly directory: string;
@@ -15,7 +15,7 @@ export interface SegmentsOptions {
 }
 
 /** What was found at open that could not be believed. */
-export interface Losses {
+export interface SegmentLosses {
   /** Cut off the end: never said to be on disk. */
   tornBytes: number;
   /** In the midst: was on disk, and is not readable. */
@@ -23,11 +23,11 @@ export interface Losses {
 }
 
 export class Segments {
-  readonly keys: Keys;
-  readonly losses: Losses = { tornBytes: 0, damagedBytes: 0 };
+  readonly keys: StoreKeys;
+  readonly losses: SegmentLosses = { tornBytes: 0, damagedBytes: 0 };
   readonly #options: SegmentsOptions;
-  readonly #all = new Map<number, Segment>();
-  #active: Segment | null = null;
+  readonly #all = new Map<number, SnapshotSegment>();
+  #active: SnapshotSegment | null = null;
   #numberMax = 0;
   #isClosed = false;
 
@@ -43,7 +43,7 @@ export class Segments {
    */
   static async open(
     options: SegmentsOptions,
-    tell: (segment: Segment, directory: Directory) => void,
+    tell: (segment: SnapshotSegment, directory: BatchDirectory) => void,
   ): Promise<Segments> {
     const { directory } = options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -67,7 +67,7 @@ export class Segments {
     const foreign: string[] = [];
     for (const file of files) {
       this.#numberMax = Math.max(this.#numberMax, numberOf(file));
-      const segment = await Segment.open(file, this.keys);
+      const segment = await SnapshotSegment.open(file, this.keys);
       if (segment === 'torn') await this.#dropTorn(file);
       else if (segment === 'foreign') foreign.push(file);
       else this.#all.set(segment.number, segment);
@@ -87,8 +87,11 @@ export class Segments {
     await rm(file);
   }
 
-  async #load(segment: Segment, tell: (s: Segment, d: Directory) => void): Promise<void> {
-    const { tornBytes, damagedBytes, isIndexed } = await scan(segment);
+  async #load(
+    segment: SnapshotSegment,
+    tell: (s: SnapshotSegment, d: BatchDirectory) => void,
+  ): Promise<void> {
+    const { tornBytes, damagedBytes, isIndexed } = await scanSegment(segment);
     this.losses.tornBytes += tornBytes;
     this.losses.damagedBytes += damagedBytes;
     const found = `snapshots: in "${segment.file}"`;
@@ -104,14 +107,14 @@ export class Segments {
   }
 
   /** The segment to write to. */
-  async active(): Promise<Segment> {
+  async active(): Promise<SnapshotSegment> {
     if (this.#isClosed) throw new Error('the snapshots are closed');
     const active = this.#active;
     if (active !== null && !active.broken && active.end < this.#options.segmentBytes) return active;
     await this.roll();
     this.#numberMax += 1;
     const { directory } = this.#options;
-    const segment = await Segment.create(directory, this.#numberMax, this.keys);
+    const segment = await SnapshotSegment.create(directory, this.#numberMax, this.keys);
     this.#all.set(segment.number, segment);
     this.#active = segment;
     return segment;
@@ -131,11 +134,11 @@ export class Segments {
     active.directories.length = 0;
   }
 
-  isActive(segment: Segment): boolean {
+  isActive(segment: SnapshotSegment): boolean {
     return this.#active === segment;
   }
 
-  all(): Segment[] {
+  all(): SnapshotSegment[] {
     return [...this.#all.values()];
   }
 
@@ -149,7 +152,7 @@ export class Segments {
     return this.all().reduce((sum, { end }) => sum + end, 0);
   }
 
-  async remove(segment: Segment): Promise<void> {
+  async remove(segment: SnapshotSegment): Promise<void> {
     this.#all.delete(segment.number);
     await segment.remove();
   }
@@ -168,7 +171,7 @@ export class Segments {
   }
 
   /** Where it cannot be written, the next open walks through the batches. */
-  async #writeIndex(segment: Segment): Promise<void> {
+  async #writeIndex(segment: SnapshotSegment): Promise<void> {
     await segment.writeIndex().catch((error: unknown) => {
       this.#options.log(`snapshots: no index for "${segment.file}": ${String(error)}`);
     });

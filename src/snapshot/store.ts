@@ -3,20 +3,36 @@
  * owns. All of it is sealed. What was put or appended is on disk when a later `sync` resolves.
  */
 import { createHash, hash } from 'node:crypto';
-import type { Contents } from '../contents.ts';
+import type { ContentStore } from '../content-store.ts';
 import { TrlError } from '../errors.ts';
-import { Catalog, made, Rebuilding, type Content, type StoredRecord } from './catalog.ts';
-import { unpack } from './payload.ts';
-import { pieceBytes, piecesOf, readSmall, stampOf } from './reading.ts';
-import type { AppendOptions, FileKept, SnapshotStats, SnapshotStoreOptions } from './options.ts';
+import {
+  Catalog,
+  createStoredContent,
+  CatalogBuilder,
+  type StoredContent,
+  type StoredRecord,
+} from './catalog.ts';
+import { unpackPayload } from './payload.ts';
+import { contentChunkBytes, readFileChunks, readSmallFile, fileStampOf } from './file-chunks.ts';
+import type {
+  RecordAppendOptions,
+  StoredFileInfo,
+  SnapshotStats,
+  SnapshotStoreOptions,
+} from './options.ts';
 import { RecordText } from './record-text.ts';
 import { Retention } from './retention.ts';
 import type { ContentId } from './seal.ts';
-import { placesOf } from './segment.ts';
+import { bodyLocationsOf } from './segment.ts';
 import { Segments } from './segments.ts';
-import { Writer } from './writer.ts';
+import { SegmentWriter } from './segment-writer.ts';
 
-export type { AppendOptions, FileKept, SnapshotStats, SnapshotStoreOptions } from './options.ts';
+export type {
+  RecordAppendOptions,
+  StoredFileInfo,
+  SnapshotStats,
+  SnapshotStoreOptions,
+} from './options.ts';
 
 const keyBytesMin = 32;
 const MiB = 1024 * 1024;
@@ -25,12 +41,12 @@ const pendingBytesMax = 32 * MiB;
 const recordBytesMax = 1024 * MiB;
 const retainEveryMs = 60_000;
 
-export class SnapshotStore implements Contents {
+export class SnapshotStore implements ContentStore {
   readonly fileBytesMax: number;
   readonly #options: SnapshotStoreOptions;
   readonly #catalog: Catalog;
   readonly #segments: Segments;
-  readonly #writer: Writer;
+  readonly #writer: SegmentWriter;
   readonly #retention: Retention;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
@@ -46,7 +62,7 @@ export class SnapshotStore implements Contents {
     this.#segments = own.segments;
     const { catalog, segments } = own;
     const segment = (): ReturnType<Segments['active']> => segments.active();
-    this.#writer = new Writer({ catalog, directory, segment });
+    this.#writer = new SegmentWriter({ catalog, directory, segment });
     const { storeBytesMax, keepMs, log, onDrop = () => undefined } = options;
     const bounds = { storeBytesMax, keepMs, now: own.now, log, onDrop };
     this.#retention = new Retention({ catalog, writer: this.#writer, segments, ...bounds });
@@ -65,15 +81,15 @@ export class SnapshotStore implements Contents {
     const { key, log, now = Date.now } = options;
     const share = Math.min(Math.max(Math.floor(options.storeBytesMax / 16), MiB), 64 * MiB);
     const segmentBytes = options.segmentBytes ?? share;
-    const rebuilding = new Rebuilding();
+    const rebuilding = new CatalogBuilder();
     const segments = await Segments.open(
       { directory, key, segmentBytes, log },
       (segment, found) => {
-        for (const { line, place } of placesOf(segment, found)) rebuilding.add(line, place);
+        for (const { line, place } of bodyLocationsOf(segment, found)) rebuilding.add(line, place);
       },
     );
     const catalog = new Catalog();
-    rebuilding.into(catalog, now());
+    rebuilding.fillCatalog(catalog, now());
     const store = new SnapshotStore(options, directory, { catalog, segments, now });
     store.#retention.expire();
     return store;
@@ -91,13 +107,13 @@ export class SnapshotStore implements Contents {
       this.#refusedContents += 1;
       return sha256;
     }
-    if (bytes.length <= pieceBytes) {
+    if (bytes.length <= contentChunkBytes) {
       this.#keep(sha256, Buffer.from(bytes));
       return sha256;
     }
-    const parts: Content[] = [];
-    for (let at = 0; at < bytes.length; at += pieceBytes) {
-      const piece = Buffer.from(bytes.subarray(at, at + pieceBytes));
+    const parts: StoredContent[] = [];
+    for (let at = 0; at < bytes.length; at += contentChunkBytes) {
+      const piece = Buffer.from(bytes.subarray(at, at + contentChunkBytes));
       parts.push(this.#keep(hash('sha256', piece, 'hex'), piece));
     }
     this.#keepList(sha256, parts);
@@ -105,40 +121,40 @@ export class SnapshotStore implements Contents {
   }
 
   /** `isSteady`: nobody wrote to it meanwhile. What is kept always has the hash that is told. */
-  async putFile(fd: number): Promise<FileKept> {
-    const stamp = stampOf(fd);
-    const small = readSmall(fd);
+  async putFile(fd: number): Promise<StoredFileInfo> {
+    const stamp = fileStampOf(fd);
+    const small = readSmallFile(fd);
     if (small !== null) {
       const size = small.length;
       const sha256 = this.put(small);
-      return { sha256, size, kept: this.has(sha256), isSteady: stampOf(fd) === stamp };
+      return { sha256, size, kept: this.has(sha256), isSteady: fileStampOf(fd) === stamp };
     }
     const whole = createHash('sha256');
-    const parts: Content[] = [];
+    const parts: StoredContent[] = [];
     let size = 0;
     let kept = true;
     try {
-      for await (const piece of piecesOf(fd)) {
+      for await (const piece of readFileChunks(fd)) {
         whole.update(piece);
         size += piece.length;
         kept &&= size <= this.fileBytesMax && this.#hasRoom(piece.length);
         if (!kept) continue;
         const part = this.#keep(hash('sha256', piece, 'hex'), piece);
-        this.#catalog.hold(part);
+        this.#catalog.retain(part);
         parts.push(part);
         await this.#writer.drain();
       }
       const sha256 = whole.digest('hex');
       if (kept) this.#keepList(sha256, parts);
       else this.#refusedContents += 1;
-      return { sha256, size, kept, isSteady: stampOf(fd) === stamp };
+      return { sha256, size, kept, isSteady: fileStampOf(fd) === stamp };
     } finally {
       for (const part of parts) this.#catalog.release(part, this.#now());
     }
   }
 
   /** What is in memory still, as it waits to be written. Not to be changed. */
-  atHand(sha256: string): Uint8Array | null {
+  getUnwritten(sha256: string): Uint8Array | null {
     return this.#catalog.contents.get(this.#idOf(sha256))?.plain ?? null;
   }
 
@@ -159,15 +175,15 @@ export class SnapshotStore implements Contents {
     return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
   }
 
-  async #readOne({ plain, place }: Content): Promise<Buffer | 'gone' | 'damaged'> {
+  async #readOne({ plain, place }: StoredContent): Promise<Buffer | 'gone' | 'damaged'> {
     if (plain !== null) return Buffer.from(plain);
     if (place === null) return 'gone';
     const payload = await place.segment.read(place);
-    return (payload === null ? null : unpack(payload, pieceBytes)) ?? 'damaged';
+    return (payload === null ? null : unpackPayload(payload, contentChunkBytes)) ?? 'damaged';
   }
 
   /** What is damaged is no longer here, so that putting it again heals it. */
-  #damage(content: Content, part: Content): TrlError {
+  #damage(content: StoredContent, part: StoredContent): TrlError {
     this.#damaged += 1;
     const file = part.place?.segment.file ?? 'memory';
     for (const lost of new Set([content, part])) {
@@ -181,8 +197,8 @@ export class SnapshotStore implements Contents {
    * The newest of an id stands; its age begins anew. On disk with the next {@link sync}. A value of
    * long lists must not be changed any more.
    */
-  append(kind: string, id: string, value: object, options: AppendOptions = {}): void {
-    const found = (named: readonly string[] = []): Set<Content> =>
+  append(kind: string, id: string, value: object, options: RecordAppendOptions = {}): void {
+    const found = (named: readonly string[] = []): Set<StoredContent> =>
       new Set(named.flatMap((sha256) => this.#catalog.contents.get(this.#idOf(sha256)) ?? []));
     const contents = found(options.contents);
     const earlier = this.#catalog.record(kind, id);
@@ -234,7 +250,7 @@ export class SnapshotStore implements Contents {
   #valueOf({ kind, id, text, place }: StoredRecord): unknown {
     if (text !== null) return text.value();
     const payload = place?.segment.readNow(place) ?? null;
-    const plain = payload === null ? null : unpack(payload, recordBytesMax);
+    const plain = payload === null ? null : unpackPayload(payload, recordBytesMax);
     if (plain !== null) return JSON.parse(plain.toString());
     this.#damaged += 1;
     this.#options.log(`snapshots: the record ${kind} "${id}" is damaged`);
@@ -300,7 +316,7 @@ export class SnapshotStore implements Contents {
     try {
       await this.#writer.sync();
     } finally {
-      await this.#writer.between(() => this.#segments.close());
+      await this.#writer.whileIdle(() => this.#segments.close());
     }
   }
 
@@ -309,17 +325,17 @@ export class SnapshotStore implements Contents {
   }
 
   /** A content that somebody asks for is wanted: it is not given up in the next minutes. */
-  #find(sha256: string): Content | null {
+  #find(sha256: string): StoredContent | null {
     const content = this.#catalog.contents.get(this.#idOf(sha256));
     if (content === undefined) return null;
     content.touchedMs = this.#now();
     return content;
   }
 
-  #keep(sha256: string, plain: Buffer): Content {
+  #keep(sha256: string, plain: Buffer): StoredContent {
     const id = this.#idOf(sha256);
     const found = this.#catalog.contents.get(id);
-    const content = found ?? made(id, null, this.#now());
+    const content = found ?? createStoredContent(id, null, this.#now());
     content.touchedMs = this.#now();
     if (found !== undefined) return found;
     content.plain = plain;
@@ -328,10 +344,10 @@ export class SnapshotStore implements Contents {
     return content;
   }
 
-  #keepList(sha256: string, parts: readonly Content[]): void {
+  #keepList(sha256: string, parts: readonly StoredContent[]): void {
     const [only] = parts;
     if (this.#find(sha256) !== null || only === undefined || parts.length === 1) return;
-    const content = made(this.#idOf(sha256), parts, this.#now());
+    const content = createStoredContent(this.#idOf(sha256), parts, this.#now());
     this.#catalog.addContent(content);
     this.#writer.add({ type: 'content', content, payload: null });
   }

@@ -2,8 +2,8 @@
 import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import * as field from '../api/fields.ts';
-import { nearest } from '../nearest.ts';
+import * as field from '../api/param-fields.ts';
+import { nearestWord } from '../nearest-word.ts';
 
 const shownMax = 64;
 const handleMax = 256;
@@ -26,7 +26,7 @@ function textUpTo(bytesMax: number) {
 }
 
 /** Handles and values that several tools take. */
-export const argument = {
+export const argumentSchemas = {
   sessionId: handle(
     'a session id',
     'session_id of an earlier answer, or "new" for another one; default: that of this conversation',
@@ -41,7 +41,7 @@ export const argument = {
       `text of at most ${limits.commandBytes.max} bytes`,
     ),
   ),
-  envKeys: field.environmentNames,
+  envKeys: field.environmentNamesParam,
   /** Text that may hold anything. */
   text: textUpTo,
   /** A name, a path, a line: text without NUL. */
@@ -49,8 +49,8 @@ export const argument = {
     textUpTo(bytesMax).check(
       z.refine((text) => !text.includes('\0') && text !== '', 'text without NUL, not empty'),
     ),
-  whole: field.whole,
-  flag: field.flag,
+  whole: field.integerParam,
+  flag: field.booleanParam,
 } as const;
 
 /**
@@ -58,7 +58,7 @@ export const argument = {
  *
  * @throws TrlError `INVALID_PARAMS`
  */
-export function checkArguments<T>(name: string, schema: z.ZodMiniType<T>, given: unknown): T {
+export function parseToolArguments<T>(name: string, schema: z.ZodMiniType<T>, given: unknown): T {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw refusal(name, `its arguments must be an object, got ${kindOf(given)}`);
   }
@@ -79,7 +79,7 @@ export function checkArguments<T>(name: string, schema: z.ZodMiniType<T>, given:
 function unknownArgument(schema: z.ZodMiniType, key: string): string {
   const { properties } = z.toJSONSchema(schema, { io: 'input' });
   const known = Object.keys(properties ?? {});
-  const meant = nearest(key, known);
+  const meant = nearestWord(key, known);
   const hint = meant === null ? `it takes ${known.join(', ')}` : `did you mean "${meant}"?`;
   return `it takes no argument ${JSON.stringify(shorten(key))}; ${hint}`;
 }

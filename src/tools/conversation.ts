@@ -27,7 +27,7 @@ export interface ConversationOptions {
  * Sessions are made at their first use, so that a client which only lists tools makes none. One
  * that ended meanwhile is replaced.
  */
-export function conversation(options: ConversationOptions): Conversation {
+export function createConversation(options: ConversationOptions): Conversation {
   const { client, root, name, policy = 'auto', shell = '/bin/bash', shareCache } = options;
   const lifetime = options.endsWithClient === true ? 'client' : 'kept';
   const known = new Set<SessionId>();
@@ -57,11 +57,11 @@ export function conversation(options: ConversationOptions): Conversation {
   };
   return {
     session: () => own.id(),
-    likely: () => own.likely(),
-    open: () => create(more),
-    online: () => online.id(),
+    cachedSession: () => own.likely(),
+    newSession: () => create(more),
+    networkSession: () => online.id(),
     ...(options.isAlone === true ? { mayUse } : {}),
-    parked: new Map(),
+    queuedExecutions: new Map(),
     files: new Map(),
     background: new Map(),
   };

@@ -15,7 +15,7 @@ const bytesMax = 4_096;
  * @throws TrlError `WORKSPACE_ESCAPE` for what leaves it, or reads as if it did; `INVALID_PARAMS`
  *   for what is no path.
  */
-export function directoryIn(root: string, given: string): string {
+export function resolveToolDirectory(root: string, given: string): string {
   if (given === '' || given.includes('\0') || !given.isWellFormed()) {
     const why = given === '' ? 'it is empty' : 'it has characters that no path has';
     throw new TrlError('INVALID_PARAMS', `Cannot work in ${show(given)}: ${why}`);

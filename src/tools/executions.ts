@@ -1,14 +1,14 @@
 /** What becomes of commands that run: read, feed, end and list them. */
 import * as z from 'zod/mini';
-import { fromBase64, utf8 } from '../client/bytes.ts';
+import { fromBase64, encodeUtf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { ExecReadAnswer, ExecView, StreamChunk } from '../protocol/types.ts';
-import { argument, checkArguments } from './arguments.ts';
-import { namedExec, namedSession } from './handles.ts';
+import { argumentSchemas, parseToolArguments } from './arguments.ts';
+import { findNamedExec, findNamedSession } from './handles.ts';
 import { redactionsField } from './redactions.ts';
-import { terminalBounds } from './running.ts';
-import { readsOnly, toolOf } from './tool.ts';
+import { terminalBounds } from './run-command.ts';
+import { readOnlyAnnotations, defineTool } from './tool.ts';
 import type { Tool, ToolContext } from './tool.ts';
 
 const waitMsMax = 120_000;
@@ -22,7 +22,7 @@ const commandShown = 200;
 
 const state = z.string().check(z.describe('waiting, running, exited, lost, refused'));
 
-export const terminalOutput: Tool = toolOf(
+export const terminalOutputTool: Tool = defineTool(
   {
     name: 'terminal_output',
     title: 'Read the output of a command',
@@ -33,21 +33,23 @@ export const terminalOutput: Tool = toolOf(
       'last lines; "wait_ms" alone waits for more, or for the person whom a command waits for. ' +
       '"grep" and "tail" keep lines of all there is from "from" on.',
     input: z.strictObject({
-      exec_id: argument.execId,
-      from: z.optional(argument.whole(0).check(z.describe('offset in bytes; default 0'))),
+      exec_id: argumentSchemas.execId,
+      from: z.optional(argumentSchemas.whole(0).check(z.describe('offset in bytes; default 0'))),
       max: z.optional(
-        argument
+        argumentSchemas
           .whole(1, readMax)
           .check(
             z.describe(`bytes at once; default ${terminalBounds.outputBytes}, all of it with tail`),
           ),
       ),
       wait_ms: z.optional(
-        argument.whole(0, waitMsMax).check(z.describe('default 0, with until 30000')),
+        argumentSchemas.whole(0, waitMsMax).check(z.describe('default 0, with until 30000')),
       ),
-      until: z.optional(argument.text(1_024).check(z.describe('text to wait for; "": the end'))),
-      grep: z.optional(argument.words(1_024).check(z.describe('only lines with this text'))),
-      tail: z.optional(argument.whole(1, linesMax).check(z.describe('only the last lines'))),
+      until: z.optional(
+        argumentSchemas.text(1_024).check(z.describe('text to wait for; "": the end')),
+      ),
+      grep: z.optional(argumentSchemas.words(1_024).check(z.describe('only lines with this text'))),
+      tail: z.optional(argumentSchemas.whole(1, linesMax).check(z.describe('only the last lines'))),
     }),
     output: {
       exec_id: z.string(),
@@ -61,7 +63,7 @@ export const terminalOutput: Tool = toolOf(
       omitted_lines: z.int().check(z.describe('found and not answered whole: over max')),
       redactions: redactionsField,
     },
-    annotations: readsOnly,
+    annotations: readOnlyAnnotations,
     run: async (args, context) => {
       const { exec_id, from, max, until, grep } = args;
       const waits = until !== undefined;
@@ -71,7 +73,7 @@ export const terminalOutput: Tool = toolOf(
       using _ = progressing(context);
       const answer = await context.client.read(
         {
-          exec_id: await namedExec(context, exec_id),
+          exec_id: await findNamedExec(context, exec_id),
           max: max ?? (filters ? readMax : terminalBounds.outputBytes),
           ...(from === undefined ? {} : { from }),
           ...(wait_ms === undefined ? {} : { wait_ms }),
@@ -86,7 +88,7 @@ export const terminalOutput: Tool = toolOf(
       return { data: { ...rest, output }, text: readText(answer, output) };
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 /** Says that the call goes on, to a client that gives up on what is silent. */
@@ -102,7 +104,7 @@ function textOf(chunks: readonly StreamChunk[]): string {
   const decoder = () => new TextDecoder('utf-8', { ignoreBOM: true });
   const decoders = { stdout: decoder(), stderr: decoder() };
   const parts = chunks.map((chunk) => {
-    const bytes = 'data' in chunk ? utf8(chunk.data) : fromBase64(chunk.b64);
+    const bytes = 'data' in chunk ? encodeUtf8(chunk.data) : fromBase64(chunk.b64);
     return decoders[chunk.stream].decode(bytes, { stream: true });
   });
   return [...parts, decoders.stdout.decode(), decoders.stderr.decode()].join('');
@@ -117,7 +119,7 @@ function readText(answer: ExecReadAnswer, output: string) {
   return `${lost}${cut}${body}[${end}; next offset ${next}]`;
 }
 
-export const terminalInput: Tool = toolOf(
+export const terminalInputTool: Tool = defineTool(
   {
     name: 'terminal_input',
     title: 'Write to the input of a command',
@@ -125,28 +127,28 @@ export const terminalInput: Tool = toolOf(
       'Writes text to the standard input of a command that was started with "background"; with ' +
       '"eof" the input ends. End a line with \\n.',
     input: z.strictObject({
-      exec_id: argument.execId,
-      data: z.optional(argument.text(limits.stdinBytes.max)),
-      eof: z.optional(argument.flag.check(z.describe('end the input'))),
+      exec_id: argumentSchemas.execId,
+      data: z.optional(argumentSchemas.text(limits.stdinBytes.max)),
+      eof: z.optional(argumentSchemas.flag.check(z.describe('end the input'))),
     }),
     output: { exec_id: z.string(), bytes: z.int(), eof: z.boolean() },
-    annotations: { ...readsOnly, readOnlyHint: false, idempotentHint: false },
+    annotations: { ...readOnlyAnnotations, readOnlyHint: false, idempotentHint: false },
     run: async ({ exec_id, data = '', eof = false }, context) => {
       if (data === '' && !eof) {
         const message = 'Cannot call terminal_input: give "data", "eof", or both';
         throw new TrlError('INVALID_PARAMS', message);
       }
-      const id = await namedExec(context, exec_id);
+      const id = await findNamedExec(context, exec_id);
       await context.client.write({ exec_id: id, data, eof });
-      const bytes = utf8(data).length;
+      const bytes = encodeUtf8(data).length;
       const end = eof ? ', and its end' : '';
       return { data: { exec_id: id, bytes, eof }, text: `${bytes} bytes written to ${id}${end}` };
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
-export const terminalStop: Tool = toolOf(
+export const terminalStopTool: Tool = defineTool(
   {
     name: 'terminal_stop',
     title: 'End a command',
@@ -154,8 +156,10 @@ export const terminalStop: Tool = toolOf(
       'Ends one command, or all commands of a session: TERM, then KILL after a second. With ' +
       '"signal" just that signal is sent.',
     input: z.strictObject({
-      exec_id: z.optional(argument.execId),
-      session_id: z.optional(argument.sessionId.check(z.describe('ends all that runs in it'))),
+      exec_id: z.optional(argumentSchemas.execId),
+      session_id: z.optional(
+        argumentSchemas.sessionId.check(z.describe('ends all that runs in it')),
+      ),
       signal: z.optional(
         z
           .string({ error: 'the name of a signal' })
@@ -166,7 +170,7 @@ export const terminalStop: Tool = toolOf(
       ),
     }),
     output: { stopped: z.array(z.string()) },
-    annotations: { ...readsOnly, readOnlyHint: false, destructiveHint: true },
+    annotations: { ...readOnlyAnnotations, readOnlyHint: false, destructiveHint: true },
     run: async ({ exec_id, session_id, signal }, context) => {
       if ((exec_id === undefined) === (session_id === undefined)) {
         const message = 'Cannot call terminal_stop: give "exec_id" or "session_id", and not both';
@@ -174,8 +178,8 @@ export const terminalStop: Tool = toolOf(
       }
       const target =
         exec_id === undefined
-          ? { session_id: await namedSession(context, session_id ?? '') }
-          : { exec_id: await namedExec(context, exec_id) };
+          ? { session_id: await findNamedSession(context, session_id ?? '') }
+          : { exec_id: await findNamedExec(context, exec_id) };
       const stopped = await context.client.cancel({
         ...target,
         ...(signal === undefined ? {} : { signal }),
@@ -184,10 +188,10 @@ export const terminalStop: Tool = toolOf(
       return { data: { stopped }, text };
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
-export const terminalClose: Tool = toolOf(
+export const terminalCloseTool: Tool = defineTool(
   {
     name: 'terminal_close',
     title: 'End a session',
@@ -196,26 +200,26 @@ export const terminalClose: Tool = toolOf(
       'stay. Commands that name no session get another one. With "force" what runs in it ' +
       'ends, too.',
     input: z.strictObject({
-      session_id: argument.sessionId.check(z.describe('session_id of an earlier answer')),
-      force: z.optional(argument.flag.check(z.describe('end what runs in it, too'))),
+      session_id: argumentSchemas.sessionId.check(z.describe('session_id of an earlier answer')),
+      force: z.optional(argumentSchemas.flag.check(z.describe('end what runs in it, too'))),
     }),
     output: { session_id: z.string(), state: z.string() },
-    annotations: { ...readsOnly, readOnlyHint: false, destructiveHint: true },
+    annotations: { ...readOnlyAnnotations, readOnlyHint: false, destructiveHint: true },
     run: async ({ session_id, force = false }, context) => {
-      const id = await namedSession(context, session_id);
+      const id = await findNamedSession(context, session_id);
       await context.client.session(id).destroy({ force });
       return { data: { session_id: id, state: 'terminated' }, text: `Ended: ${id}` };
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
-export const terminalList: Tool = toolOf(
+export const terminalListTool: Tool = defineTool(
   {
     name: 'terminal_list',
     title: 'List sessions and commands',
     description: `Lists the sessions that you may use, and their last ${listed} commands.`,
-    input: z.strictObject({ session_id: z.optional(argument.sessionId) }),
+    input: z.strictObject({ session_id: z.optional(argumentSchemas.sessionId) }),
     output: {
       sessions: z.array(
         z.object({
@@ -240,10 +244,10 @@ export const terminalList: Tool = toolOf(
       ),
       omitted: z.int().check(z.describe('sessions and commands that are not listed')),
     },
-    annotations: readsOnly,
+    annotations: readOnlyAnnotations,
     run: async ({ session_id }, context) => {
       const { client, sessions: own } = context;
-      const id = session_id === undefined ? undefined : await namedSession(context, session_id);
+      const id = session_id === undefined ? undefined : await findNamedSession(context, session_id);
       const [sessions, all] = await Promise.all([
         id === undefined
           ? client.sessions()
@@ -279,7 +283,7 @@ export const terminalList: Tool = toolOf(
       return { data, text: lines.length === 0 ? 'There are none.' : lines.join('\n') };
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 function execRow(one: ExecView) {

@@ -2,22 +2,22 @@
  * A file tool as a command: a program of ours that runs in the session's sandbox, so that policy,
  * projection, redaction, record and undo are those of any command.
  */
-import { fromBase64, utf8 } from '../client/bytes.ts';
+import { fromBase64, encodeUtf8 } from '../client/bytes.ts';
 import type { SessionId } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import type { Receipt } from '../protocol/types.ts';
-import { quote, quoteArgv } from '../quote.ts';
-import { notesOf } from './answers.ts';
-import { sessionOf } from './handles.ts';
-import { redactionsOf } from './redactions.ts';
-import { runCommand, terminalBounds } from './running.ts';
+import { quoteSingle, quoteArgv } from '../quote.ts';
+import { receiptNotes } from './command-results.ts';
+import { resolveCallSession } from './handles.ts';
+import { redactionFields } from './redactions.ts';
+import { runCommand, terminalBounds } from './run-command.ts';
 import type { ToolContext } from './tool.ts';
 
 /** Bytes of a file, a list or matches in an answer. */
-export const fileBytesMax = 48 * 1024;
+export const fileAnswerBytesMax = 48 * 1024;
 /** Tags may be longer than what they hide. */
-const outputBytes = 8 * fileBytesMax;
+const outputBytes = 8 * fileAnswerBytesMax;
 const filesMax = 1_024;
 
 export interface FileProgram {
@@ -59,13 +59,13 @@ export async function runFileProgram(
   program: FileProgram,
   session: string | undefined,
 ): Promise<FileAnswer | ApprovalView> {
-  const sessionId = await sessionOf(context, session);
+  const sessionId = await resolveCallSession(context, session);
   const root = await rootOf(context, session, sessionId);
   const { verb, path, words = [], stdin, reveal } = program;
   const argv = quoteArgv([verb, root, path, ...words.map(String)]);
   // The first line is for whoever reads records and questions.
   const title = `# ${verb} ${JSON.stringify(path)}`;
-  const command = `${title}\n/usr/bin/perl -e ${quote(program.text)} -- ${argv}`;
+  const command = `${title}\n/usr/bin/perl -e ${quoteSingle(program.text)} -- ${argv}`;
   const params = {
     command,
     timeout_ms: terminalBounds.timeoutSecondsDefault * 1_000,
@@ -97,7 +97,7 @@ async function rootOf(
 function answerOf(receipt: Receipt, { verb, path }: FileProgram, context: ToolContext): FileAnswer {
   const { session_id, exec_id } = receipt;
   const bytes =
-    receipt.stdout_encoding === 'base64' ? fromBase64(receipt.stdout) : utf8(receipt.stdout);
+    receipt.stdout_encoding === 'base64' ? fromBase64(receipt.stdout) : encodeUtf8(receipt.stdout);
   // A byte order mark is a character of the file.
   const output = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   const [head, rest] = split(output);
@@ -126,8 +126,8 @@ function answerOf(receipt: Receipt, { verb, path }: FileProgram, context: ToolCo
     body,
     isUtf8: receipt.stdout_encoding === undefined,
     hidden: (receipt.redactions?.entries ?? []).flatMap(({ digest }) => digest ?? []),
-    notes: notesOf(receipt),
-    data: { session_id, exec_id, ...redactionsOf(receipt.redactions) },
+    notes: receiptNotes(receipt),
+    data: { session_id, exec_id, ...redactionFields(receipt.redactions) },
     seen: {
       before: files.get(key),
       set: (state) => {

@@ -1,13 +1,13 @@
 /** `read`, `write`, `edit`, `list`, `search`: files of the project, as a command has them. */
 import * as z from 'zod/mini';
-import { utf8 } from '../client/bytes.ts';
+import { encodeUtf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import { tagPattern } from '../redacted.ts';
-import { waitingResult } from './answers.ts';
-import { argument, checkArguments } from './arguments.ts';
-import { fileBytesMax, runFileProgram } from './file-command.ts';
+import { waitingForApprovalResult } from './command-results.ts';
+import { argumentSchemas, parseToolArguments } from './arguments.ts';
+import { fileAnswerBytesMax, runFileProgram } from './file-command.ts';
 import type { FileAnswer } from './file-command.ts';
 import {
   editProgram,
@@ -17,7 +17,7 @@ import {
   writeProgram,
 } from './file-programs.ts';
 import { redactionsField } from './redactions.ts';
-import { readsOnly, toolOf } from './tool.ts';
+import { readOnlyAnnotations, defineTool } from './tool.ts';
 import type { Tool, ToolResult } from './tool.ts';
 
 const linesDefault = 2_000;
@@ -28,9 +28,13 @@ const matchesMax = 1_000;
 const everyDepth = 99;
 const pathBytesMax = 4_096;
 
-const path = argument.words(pathBytesMax);
-const session = z.optional(argument.sessionId.check(z.describe('default: that of terminal')));
-const glob = z.optional(argument.words(1_024).check(z.describe('names, such as *.ts or src/**')));
+const path = argumentSchemas.words(pathBytesMax);
+const session = z.optional(
+  argumentSchemas.sessionId.check(z.describe('default: that of terminal')),
+);
+const glob = z.optional(
+  argumentSchemas.words(1_024).check(z.describe('names, such as *.ts or src/**')),
+);
 const answered = {
   session_id: z.string(),
   exec_id: z.string(),
@@ -38,19 +42,20 @@ const answered = {
   notes: z.array(z.string()),
   redactions: redactionsField,
 } as const;
-const writes = { ...readsOnly, readOnlyHint: false, destructiveHint: true } as const;
+const writes = { ...readOnlyAnnotations, readOnlyHint: false, destructiveHint: true } as const;
 
-export const read: Tool = toolOf(
+export const readFileTool: Tool = defineTool(
   {
     name: 'read',
     title: 'Read a file',
-    description: `Reads a text file, at most ${linesDefault} lines or ${fileBytesMax / 1024} KB.`,
+    description:
+      `Reads a text file, at most ${linesDefault} lines or ` + `${fileAnswerBytesMax / 1024} KB.`,
     input: z.strictObject({
       path: path.check(z.describe('as for terminal: from its directory, or absolute')),
-      offset: z.optional(argument.whole(1, lineMax).check(z.describe('first line, from 1'))),
-      limit: z.optional(argument.whole(1, lineMax).check(z.describe('lines'))),
-      numbered: z.optional(argument.flag),
-      show_hidden: z.optional(argument.flag.check(z.describe('a person is asked'))),
+      offset: z.optional(argumentSchemas.whole(1, lineMax).check(z.describe('first line, from 1'))),
+      limit: z.optional(argumentSchemas.whole(1, lineMax).check(z.describe('lines'))),
+      numbered: z.optional(argumentSchemas.flag),
+      show_hidden: z.optional(argumentSchemas.flag.check(z.describe('a person is asked'))),
       session_id: session,
     }),
     output: {
@@ -61,9 +66,9 @@ export const read: Tool = toolOf(
       total_lines: z.int(),
       truncated: z.boolean(),
     },
-    annotations: readsOnly,
+    annotations: readOnlyAnnotations,
     run: async ({ path: given, offset = 1, limit = linesDefault, ...more }, context) => {
-      const words = [offset, limit, fileBytesMax];
+      const words = [offset, limit, fileAnswerBytesMax];
       const program = { verb: 'read', text: readProgram, path: given, words } as const;
       const run = (reveal: readonly string[] | null): Promise<FileAnswer | ApprovalView> => {
         const shows = reveal === null ? program : { ...program, reveal };
@@ -73,10 +78,12 @@ export const read: Tool = toolOf(
       // Asked is about what is in this answer: what the file has later stays hidden.
       const hidden = more.show_hidden === true && !isQuestion(answer) ? answer.hidden : [];
       if (hidden.length > 0) answer = await run(hidden);
-      return isQuestion(answer) ? waitingResult(answer) : readResult(answer, more.numbered);
+      return isQuestion(answer)
+        ? waitingForApprovalResult(answer)
+        : readResult(answer, more.numbered);
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 function readResult(answer: FileAnswer, isNumbered = false): ToolResult {
@@ -114,14 +121,14 @@ const numbered = (text: string, first: number): string =>
     .map((row, at, all) => (at === all.length - 1 && row === '' ? '' : `${first + at}\t${row}`))
     .join('\n');
 
-export const write: Tool = toolOf(
+export const writeFileTool: Tool = defineTool(
   {
     name: 'write',
     title: 'Write a file',
     description: 'Writes a whole file, and makes its directories. For a part of one use edit.',
     input: z.strictObject({
       path,
-      content: argument.text(limits.stdinBytes.max),
+      content: argumentSchemas.text(limits.stdinBytes.max),
       session_id: session,
     }),
     output: { ...answered, bytes: z.int() },
@@ -130,20 +137,20 @@ export const write: Tool = toolOf(
       refuseTags('write', 'content', content);
       const program = { verb: 'write', text: writeProgram, path: given, stdin: content } as const;
       const answer = await runFileProgram(context, program, own);
-      if (isQuestion(answer)) return waitingResult(answer);
+      if (isQuestion(answer)) return waitingForApprovalResult(answer);
       const [isNew, isSame, hadCrlf, ...states] = answer.numbers;
       const notes = [...answer.notes, ...staleness(answer, states)];
       if (isSame === '1') notes.push('It had this content before.');
       if (hadCrlf === '1') notes.push('Its lines ended with CRLF, and do not any more.');
-      const bytes = utf8(content).length;
+      const bytes = encodeUtf8(content).length;
       const what = isNew === '1' ? 'Made' : 'Wrote';
       return fileResult(answer, notes, `${what} ${answer.path}, ${bytes} bytes.`, { bytes });
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
-export const edit: Tool = toolOf(
+export const editFileTool: Tool = defineTool(
   {
     name: 'edit',
     title: 'Replace text in a file',
@@ -152,9 +159,9 @@ export const edit: Tool = toolOf(
       'once, or give replace_all.',
     input: z.strictObject({
       path,
-      old: argument.text(limits.stdinBytes.max),
-      new: argument.text(limits.stdinBytes.max),
-      replace_all: z.optional(argument.flag),
+      old: argumentSchemas.text(limits.stdinBytes.max),
+      new: argumentSchemas.text(limits.stdinBytes.max),
+      replace_all: z.optional(argumentSchemas.flag),
       session_id: session,
     }),
     output: { ...answered, replaced: z.int(), at_lines: z.array(z.int()) },
@@ -163,8 +170,8 @@ export const edit: Tool = toolOf(
       refuseTags('edit', 'new', text);
       if (old === '') throw unfit('edit', '"old" is empty; write makes a file');
       if (old === text) throw unfit('edit', '"old" and "new" are equal');
-      const bytes = utf8(old).length;
-      if (bytes + utf8(text).length > limits.stdinBytes.max) {
+      const bytes = encodeUtf8(old).length;
+      if (bytes + encodeUtf8(text).length > limits.stdinBytes.max) {
         throw unfit('edit', `"old" and "new" have more than ${limits.stdinBytes.max} bytes`);
       }
       const words = [bytes, all === true ? 1 : 0];
@@ -173,7 +180,7 @@ export const edit: Tool = toolOf(
       const answer = await runFileProgram(context, program, own).catch((error: unknown) => {
         throw explained(error, old);
       });
-      if (isQuestion(answer)) return waitingResult(answer);
+      if (isQuestion(answer)) return waitingForApprovalResult(answer);
       const [replaced = 0, crlf = 0, , , , , ...lines] = answer.numbers.map(Number);
       const notes = [...answer.notes, ...staleness(answer, answer.numbers.slice(2, 6))];
       if (crlf === 1) notes.push('Its lines end with CRLF: so do those of the new text.');
@@ -184,7 +191,7 @@ export const edit: Tool = toolOf(
       return fileResult(answer, notes, done, { replaced, at_lines: lines });
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 /** What a tag hides is another text, which the agent cannot give. */
@@ -224,7 +231,7 @@ function refuseTags(tool: string, name: string, text: string): void {
 const unfit = (tool: string, why: string): TrlError =>
   new TrlError('INVALID_PARAMS', `Cannot call ${tool}: ${why}`);
 
-export const list: Tool = toolOf(
+export const listFilesTool: Tool = defineTool(
   {
     name: 'list',
     title: 'List files',
@@ -232,17 +239,17 @@ export const list: Tool = toolOf(
     input: z.strictObject({
       path: z.optional(path),
       glob,
-      depth: z.optional(argument.whole(1, everyDepth).check(z.describe('default 1'))),
+      depth: z.optional(argumentSchemas.whole(1, everyDepth).check(z.describe('default 1'))),
       session_id: session,
     }),
     output: { ...answered, entries: z.array(z.string()), truncated: z.boolean() },
-    annotations: readsOnly,
+    annotations: readOnlyAnnotations,
     run: async ({ path: given = '.', glob: only = '', depth, session_id: own }, context) => {
       const levels = depth ?? (only === '' ? 1 : everyDepth);
-      const words = [levels, only, entriesMax, fileBytesMax];
+      const words = [levels, only, entriesMax, fileAnswerBytesMax];
       const program = { verb: 'list', text: listProgram, path: given, words } as const;
       const answer = await runFileProgram(context, program, own);
-      if (isQuestion(answer)) return waitingResult(answer);
+      if (isQuestion(answer)) return waitingForApprovalResult(answer);
       const truncated = answer.numbers[1] === '1';
       const entries = answer.body.split('\n').slice(0, -1);
       const notes = [...answer.notes];
@@ -251,32 +258,34 @@ export const list: Tool = toolOf(
       return fileResult(answer, notes, text, { entries, truncated });
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
-export const search: Tool = toolOf(
+export const searchFilesTool: Tool = defineTool(
   {
     name: 'search',
     title: 'Search in files',
     description: 'Finds lines that match a regular expression, in files that git does not ignore.',
     input: z.strictObject({
-      pattern: argument.words(1_024),
+      pattern: argumentSchemas.words(1_024),
       path: z.optional(path.check(z.describe('directory or file'))),
       glob,
-      ignore_case: z.optional(argument.flag),
-      context: z.optional(argument.whole(0, 100).check(z.describe('lines around'))),
-      max: z.optional(argument.whole(1, matchesMax).check(z.describe(`default ${matchesDefault}`))),
+      ignore_case: z.optional(argumentSchemas.flag),
+      context: z.optional(argumentSchemas.whole(0, 100).check(z.describe('lines around'))),
+      max: z.optional(
+        argumentSchemas.whole(1, matchesMax).check(z.describe(`default ${matchesDefault}`)),
+      ),
       session_id: session,
     }),
     output: { ...answered, matches: z.int(), output: z.string(), truncated: z.boolean() },
-    annotations: readsOnly,
+    annotations: readOnlyAnnotations,
     run: async (args, context) => {
       const { pattern, path: given = '.', glob: only = '', max = matchesDefault } = args;
       const fold = args.ignore_case === true ? 1 : 0;
-      const words = [pattern, only, fold, args.context ?? 0, max, fileBytesMax];
+      const words = [pattern, only, fold, args.context ?? 0, max, fileAnswerBytesMax];
       const program = { verb: 'search', text: searchProgram, path: given, words } as const;
       const answer = await runFileProgram(context, program, args.session_id);
-      if (isQuestion(answer)) return waitingResult(answer);
+      if (isQuestion(answer)) return waitingForApprovalResult(answer);
       const [matches = 0, more = 0] = answer.numbers.map(Number);
       const notes = [...answer.notes];
       if (more === 1) notes.push(`There are more than ${matches}: narrow it, or raise max.`);
@@ -285,7 +294,7 @@ export const search: Tool = toolOf(
       return fileResult(answer, notes, text, data);
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 const isQuestion = (answer: FileAnswer | ApprovalView): answer is ApprovalView =>

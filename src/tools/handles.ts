@@ -8,24 +8,30 @@ import type { ToolContext } from './tool.ts';
  *
  * @throws TrlError `SESSION_NOT_FOUND`
  */
-export async function sessionOf(
+export async function resolveCallSession(
   context: ToolContext,
   given: string | undefined,
 ): Promise<SessionId> {
   if (given === undefined) return context.sessions.session();
-  if (given === 'new') return context.sessions.open();
-  return namedSession(context, given);
+  if (given === 'new') return context.sessions.newSession();
+  return findNamedSession(context, given);
 }
 
 /** @throws TrlError `SESSION_NOT_FOUND` for text that no session of the conversation is called */
-export async function namedSession({ sessions }: ToolContext, text: string): Promise<SessionId> {
+export async function findNamedSession(
+  { sessions }: ToolContext,
+  text: string,
+): Promise<SessionId> {
   if (isSessionId(text) && (await sessions.mayUse?.(text)) !== false) return text;
   const message = `Cannot find the session: there is no ${JSON.stringify(text)}`;
   throw new TrlError('SESSION_NOT_FOUND', message);
 }
 
 /** @throws TrlError `EXEC_NOT_FOUND` for text that no execution of the conversation is called */
-export async function namedExec({ client, sessions }: ToolContext, text: string): Promise<ExecId> {
+export async function findNamedExec(
+  { client, sessions }: ToolContext,
+  text: string,
+): Promise<ExecId> {
   if (isExecId(text)) {
     if (sessions.mayUse === undefined) return text;
     const { session_id } = await client.exec(text);
@@ -36,10 +42,10 @@ export async function namedExec({ client, sessions }: ToolContext, text: string)
 }
 
 /** The same of one that may be known by its changes alone: any of the project. */
-export async function recordedExec(context: ToolContext, text: string): Promise<ExecId> {
+export async function findRecordedExec(context: ToolContext, text: string): Promise<ExecId> {
   const { client, sessions, workspace } = context;
   try {
-    return await namedExec(context, text);
+    return await findNamedExec(context, text);
   } catch (error) {
     if (sessions.mayUse === undefined || !isExecId(text)) throw error;
     if (!isTrlError(error, 'EXEC_NOT_FOUND')) throw error;

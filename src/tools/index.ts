@@ -1,52 +1,65 @@
 /** The tools of an agent, and the one way to call one. */
 import type { Client } from '../client/index.ts';
 import { errorTable, isTrlError, TrlError } from '../errors.ts';
-import { nearest } from '../nearest.ts';
-import { withEnded } from './background.ts';
+import { nearestWord } from '../nearest-word.ts';
+import { withEndedCommands } from './background-commands.ts';
 import {
-  terminalClose,
-  terminalInput,
-  terminalList,
-  terminalOutput,
-  terminalStop,
+  terminalCloseTool,
+  terminalInputTool,
+  terminalListTool,
+  terminalOutputTool,
+  terminalStopTool,
 } from './executions.ts';
-import { edit, list, read, search, write } from './files.ts';
-import { pythonRpc } from './python.ts';
+import {
+  editFileTool,
+  listFilesTool,
+  readFileTool,
+  searchFilesTool,
+  writeFileTool,
+} from './files.ts';
+import { pythonRpcTool } from './python.ts';
 import { withRedactions } from './redactions.ts';
-import { registeredTool, registeredTools } from './registered.ts';
-import { secrets } from './secrets.ts';
-import { terminal, terminalExec } from './terminal.ts';
+import { findRegisteredTool, listRegisteredTools } from './registered-tools.ts';
+import { secretsTool } from './secrets.ts';
+import { terminalTool, terminalExecTool } from './terminal.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
-import { publishCheck, workspaceDiff } from './workspace.ts';
+import { publishCheckTool, workspaceDiffTool } from './workspace.ts';
 
-export { conversation } from './conversation.ts';
-export { callUntil } from './registered.ts';
-export { bindingLines, decideFor, inputLines, setApart, takesAnswers, visible } from './asking.ts';
+export { createConversation } from './conversation.ts';
+export { callRegisteredTool } from './registered-tools.ts';
+export {
+  bindingLines,
+  submitApprovalDecision,
+  approvalInputLines,
+  escapeForeignText,
+  acceptsUnprovenAnswers,
+  escapeForeignInline,
+} from './approval-prompts.ts';
 export type { Conversation, Tool, ToolContext, ToolPolicy, ToolResult } from './tool.ts';
 
 /** Those that every runtime has, in the order in which they are listed. */
 export const builtinTools: readonly Tool[] = [
-  terminal,
-  terminalExec,
-  terminalOutput,
-  terminalInput,
-  terminalStop,
-  terminalClose,
-  terminalList,
-  read,
-  write,
-  edit,
-  list,
-  search,
-  pythonRpc,
-  secrets,
-  workspaceDiff,
-  publishCheck,
+  terminalTool,
+  terminalExecTool,
+  terminalOutputTool,
+  terminalInputTool,
+  terminalStopTool,
+  terminalCloseTool,
+  terminalListTool,
+  readFileTool,
+  writeFileTool,
+  editFileTool,
+  listFilesTool,
+  searchFilesTool,
+  pythonRpcTool,
+  secretsTool,
+  workspaceDiffTool,
+  publishCheckTool,
 ];
 
 /** These, and those that were registered with the runtime, by name. */
 export async function listTools(client: Client): Promise<readonly Tool[]> {
-  const registered = await registeredTools(client);
+  const registered = await listRegisteredTools(client);
   const own = new Set(builtinTools.map(({ name }) => name));
   const added = registered.filter(({ name }) => !own.has(name));
   return [...builtinTools, ...added.toSorted((a, b) => (a.name < b.name ? -1 : 1))];
@@ -65,27 +78,27 @@ export async function callTool(
 ): Promise<ToolResult> {
   try {
     const result = await (await toolNamed(context.client, name)).call(args, context);
-    return withRedactions(await withEnded(result, context));
+    return withRedactions(await withEndedCommands(result, context));
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return withRedactions(await withEnded(failedResult(error), context));
+    return withRedactions(await withEndedCommands(toFailedResult(error), context));
   }
 }
 
 async function toolNamed(client: Client, name: string): Promise<Tool> {
   const found = builtinTools.find((tool) => tool.name === name);
   if (found !== undefined) return found;
-  const registered = await registeredTool(client, name);
+  const registered = await findRegisteredTool(client, name);
   if (registered !== null) return registered;
-  const known = [...builtinTools, ...(await registeredTools(client))].map((tool) => tool.name);
-  const meant = nearest(name, known);
+  const known = [...builtinTools, ...(await listRegisteredTools(client))].map((tool) => tool.name);
+  const meant = nearestWord(name, known);
   const hint = meant === null ? '' : `; did you mean "${meant}"?`;
   const shown = JSON.stringify(name.length > 64 ? `${name.slice(0, 63)}…` : name);
   throw new TrlError('INVALID_PARAMS', `Cannot call a tool: there is none called ${shown}${hint}`);
 }
 
 /** Why it was not done, in the words of the runtime; of what is not ours only the kind is told. */
-export function failedResult(error: unknown): ToolResult {
+export function toFailedResult(error: unknown): ToolResult {
   const code = isTrlError(error) ? error.code : 'INTERNAL_ERROR';
   const message = isTrlError(error) ? error.message : 'The tool failed';
   const failure = { code, message, retry: errorTable[code].retry };

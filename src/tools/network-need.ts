@@ -55,7 +55,7 @@ const programs: ReadonlyMap<string, (args: readonly string[]) => boolean> = new 
 ]);
 
 /** The program and its first word, where it needs the network; `null`: none is seen to. */
-export function networkNeedOf(text: string): string | null {
+export function detectNetworkNeed(text: string): string | null {
   for (const words of commandsIn(text)) {
     const at = words.findIndex((word) => !wrappers.test(word) && !assignment.test(word));
     const [first = '', ...rest] = at === -1 ? [] : words.slice(at);
@@ -104,4 +104,4 @@ const leaving =
   /(?:^|[;&|\n])\s*(?:export|source|\.|set|unset|alias|unalias|umask|declare|readonly)\s/;
 
 /** Whether a command means to leave variables or functions for the next one in its session. */
-export const leavesState = (text: string): boolean => leaving.test(text);
+export const isStateChanging = (text: string): boolean => leaving.test(text);

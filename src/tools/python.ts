@@ -1,16 +1,16 @@
 /** `python_rpc`: one script that does the work of many calls. */
 import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
-import { commandOutput } from './answers.ts';
-import { argument, checkArguments } from './arguments.ts';
-import { sessionOf } from './handles.ts';
-import { runBounded, timeoutArgument } from './terminal.ts';
-import { toolOf } from './tool.ts';
+import { commandResultFields } from './command-results.ts';
+import { argumentSchemas, parseToolArguments } from './arguments.ts';
+import { resolveCallSession } from './handles.ts';
+import { runTerminalCommand, timeoutArgument } from './terminal.ts';
+import { defineTool } from './tool.ts';
 import type { Tool, ToolContext } from './tool.ts';
 
 const feature = 'exec.python';
 
-export const pythonRpc: Tool = toolOf(
+export const pythonRpcTool: Tool = defineTool(
   {
     name: 'python_rpc',
     title: 'Run a Python script that calls tools',
@@ -22,14 +22,14 @@ export const pythonRpc: Tool = toolOf(
       'print only what matters. ' +
       'A person is asked about the script, once for each text of it. Bounds as for terminal.',
     input: z.strictObject({
-      script: argument.command.check(z.describe('the text of the script')),
-      session_id: z.optional(argument.sessionId),
+      script: argumentSchemas.command.check(z.describe('the text of the script')),
+      session_id: z.optional(argumentSchemas.sessionId),
       env_keys: z.optional(
-        argument.envKeys.check(z.describe('names of secrets and variables that it gets')),
+        argumentSchemas.envKeys.check(z.describe('names of secrets and variables that it gets')),
       ),
       timeout: z.optional(timeoutArgument),
     }),
-    output: commandOutput,
+    output: commandResultFields,
     annotations: {
       readOnlyHint: false,
       destructiveHint: true,
@@ -38,7 +38,7 @@ export const pythonRpc: Tool = toolOf(
     },
     run: async (args, context) => {
       await checkFeature(context);
-      const sessionId = await sessionOf(context, args.session_id);
+      const sessionId = await resolveCallSession(context, args.session_id);
       const params = {
         command: args.script,
         language: 'python',
@@ -46,10 +46,10 @@ export const pythonRpc: Tool = toolOf(
       } as const;
       // Its own calls take turns in the session, so the script itself takes none.
       const command = { sessionId, params, mode: 'detached', policy: 'guarded' } as const;
-      return runBounded(context, command, args.timeout);
+      return runTerminalCommand(context, command, args.timeout);
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 /** A runtime that ignores the language would take the script for shell text. */

@@ -18,7 +18,7 @@ export const redactionsField = z
 type Redactions = z.infer<typeof redactionsField>;
 
 /** Of a command that ended, as its receipt counts them; nothing where nothing was hidden. */
-export function redactionsOf(summary: RedactionSummary | null): {
+export function redactionFields(summary: RedactionSummary | null): {
   readonly redactions?: Redactions;
 } {
   if (summary === null || summary.count === 0) return {};

@@ -1,9 +1,9 @@
 /** `secrets`: names, and never a value. */
 import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
-import { argument, checkArguments } from './arguments.ts';
-import { sessionOf } from './handles.ts';
-import { toolOf } from './tool.ts';
+import { argumentSchemas, parseToolArguments } from './arguments.ts';
+import { resolveCallSession } from './handles.ts';
+import { defineTool } from './tool.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 
 const actions = ['list', 'check', 'request', 'inject', 'delete'] as const;
@@ -13,10 +13,10 @@ const reasonBytesMax = 4 * 1024;
 
 const input = z.strictObject({
   action: z.enum(actions, { error: actions.map((one) => `"${one}"`).join(', ') }),
-  name: z.optional(argument.words(nameBytesMax).check(z.describe('the name of a secret'))),
+  name: z.optional(argumentSchemas.words(nameBytesMax).check(z.describe('the name of a secret'))),
   names: z.optional(
     z
-      .array(argument.words(nameBytesMax), { error: 'a list of names' })
+      .array(argumentSchemas.words(nameBytesMax), { error: 'a list of names' })
       .check(
         z.minLength(1, 'a list of at least one name'),
         z.maxLength(256, 'at most 256 names'),
@@ -24,11 +24,13 @@ const input = z.strictObject({
       ),
   ),
   reason: z.optional(
-    argument.words(reasonBytesMax).check(z.describe('for request: what a person reads')),
+    argumentSchemas.words(reasonBytesMax).check(z.describe('for request: what a person reads')),
   ),
-  session_id: z.optional(argument.sessionId),
+  session_id: z.optional(argumentSchemas.sessionId),
   wait_ms: z.optional(
-    argument.whole(0, waitMsMax).check(z.describe('for request: how long to wait for a person')),
+    argumentSchemas
+      .whole(0, waitMsMax)
+      .check(z.describe('for request: how long to wait for a person')),
   ),
 });
 type Args = z.output<typeof input>;
@@ -40,7 +42,7 @@ const entry = z.object({
   origin: z.nullable(z.string()),
 });
 
-export const secrets: Tool = toolOf(
+export const secretsTool: Tool = defineTool(
   {
     name: 'secrets',
     title: 'Secrets by name',
@@ -72,7 +74,7 @@ export const secrets: Tool = toolOf(
     },
     run: (args, context) => acts[args.action](args, context),
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 const acts: Readonly<Record<Action, (args: Args, context: ToolContext) => Promise<ToolResult>>> = {
@@ -107,14 +109,14 @@ const acts: Readonly<Record<Action, (args: Args, context: ToolContext) => Promis
   },
   inject: async (args, context) => {
     const names = args.names ?? [nameIn(args)];
-    const session_id = await sessionOf(context, args.session_id);
+    const session_id = await resolveCallSession(context, args.session_id);
     const answer = await context.client.call('secrets.inject', { session_id, names });
     const data = { action: 'inject', session_id, names: [...answer.names] };
     return { data, text: `Commands of ${session_id} get: ${answer.names.join(', ')}` };
   },
   delete: async (args, context) => {
     const name = nameIn(args);
-    const session_id = await sessionOf(context, args.session_id);
+    const session_id = await resolveCallSession(context, args.session_id);
     const answer = await context.client.call('secrets.delete', { name, session_id });
     const { remains } = answer;
     const data = { action: 'delete', name, session_id: answer.session_id, remains };

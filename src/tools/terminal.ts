@@ -3,14 +3,19 @@ import * as z from 'zod/mini';
 import type { SessionId } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
 import { quoteWord } from '../quote.ts';
-import { commandOutput, endedResult, startedResult, waitingResult } from './answers.ts';
-import { argument, checkArguments } from './arguments.ts';
-import { watchEnd } from './background.ts';
-import { directoryIn } from './directory.ts';
-import { sessionOf } from './handles.ts';
-import { leavesState, networkNeedOf } from './network-need.ts';
-import { runCommand, startCommand, terminalBounds } from './running.ts';
-import { toolOf } from './tool.ts';
+import {
+  commandResultFields,
+  endedCommandResult,
+  startedCommandResult,
+  waitingForApprovalResult,
+} from './command-results.ts';
+import { argumentSchemas, parseToolArguments } from './arguments.ts';
+import { trackBackgroundCommand } from './background-commands.ts';
+import { resolveToolDirectory } from './directory.ts';
+import { resolveCallSession } from './handles.ts';
+import { isStateChanging, detectNetworkNeed } from './network-need.ts';
+import { runCommand, startCommand, terminalBounds } from './run-command.ts';
+import { defineTool } from './tool.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 
 const { timeoutSecondsDefault, timeoutSecondsMax } = terminalBounds;
@@ -55,7 +60,7 @@ const runs = {
   openWorldHint: true,
 } as const;
 
-export const terminal: Tool = toolOf(
+export const terminalTool: Tool = defineTool(
   {
     name: 'terminal',
     title: 'Run a command in a session',
@@ -64,10 +69,10 @@ export const terminal: Tool = toolOf(
       `exported variables from one command to the next. ${bounds} With "background" it runs ` +
       'beside others without a time-out, and its input stays open for terminal_input.',
     input: z.strictObject({
-      command: argument.command.check(z.describe('shell text')),
-      session_id: z.optional(argument.sessionId),
+      command: argumentSchemas.command.check(z.describe('shell text')),
+      session_id: z.optional(argumentSchemas.sessionId),
       env_keys: z.optional(
-        argument.envKeys.check(z.describe('names of secrets and variables that it gets')),
+        argumentSchemas.envKeys.check(z.describe('names of secrets and variables that it gets')),
       ),
       cwd: z.optional(
         z
@@ -75,12 +80,12 @@ export const terminal: Tool = toolOf(
           .check(z.describe('directory, relative to the project; default: where the session is')),
       ),
       network: z.optional(
-        argument.flag.check(z.describe('it needs the network: a person is asked')),
+        argumentSchemas.flag.check(z.describe('it needs the network: a person is asked')),
       ),
       timeout: z.optional(timeoutArgument),
-      background: z.optional(argument.flag.check(z.describe('start it and answer at once'))),
+      background: z.optional(argumentSchemas.flag.check(z.describe('start it and answer at once'))),
     }),
-    output: commandOutput,
+    output: commandResultFields,
     annotations: runs,
     run: async (args, context) => {
       const { policy = 'auto' } = context;
@@ -88,7 +93,7 @@ export const terminal: Tool = toolOf(
       const isOnline = args.network === true || (need !== null && context.isAnswered === true);
       const place = isOnline
         ? await onlineIn(context, args)
-        : { sessionId: await sessionOf(context, args.session_id), cwd: args.cwd };
+        : { sessionId: await resolveCallSession(context, args.session_id), cwd: args.cwd };
       const { sessionId, cwd } = place;
       const params = {
         command: args.command,
@@ -103,18 +108,20 @@ export const terminal: Tool = toolOf(
           mode: 'detached',
           policy,
         });
-        if ('approval_id' in started) return waitingResult(started);
-        if (started.exit_code === null) watchEnd(context.sessions, started.exec_id, args.command);
-        return startedResult(sessionId, started);
+        if ('approval_id' in started) return waitingForApprovalResult(started);
+        if (started.exit_code === null) {
+          trackBackgroundCommand(context.sessions, started.exec_id, args.command);
+        }
+        return startedCommandResult(sessionId, started);
       }
       const notes = noteOf(need, isOnline);
       const command = { sessionId, params, mode: 'foreground', policy, notes } as const;
-      const result = await runBounded(context, command, args.timeout);
+      const result = await runTerminalCommand(context, command, args.timeout);
       if (isOnline && result.data['status'] === 'exited') await moveAlong(context, sessionId, cwd);
       return result;
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 /** Where the command went, the conversation's own session goes, too: the agent knows of one. */
@@ -125,7 +132,7 @@ async function moveAlong(
 ): Promise<void> {
   const { cwd } = await client.session(online).state();
   if (cwd === null || cwd === before || !`${cwd}/`.startsWith(`${workspace.root}/`)) return;
-  const own = client.session(await sessions.likely());
+  const own = client.session(await sessions.cachedSession());
   // One that is busy stays where it is.
   await own.run(`cd -- ${quoteWord(cwd)}`, { policy: 'auto' }).catch(() => {});
 }
@@ -138,8 +145,10 @@ function needIn(
   { policy = 'auto' }: ToolContext,
   args: { readonly command: string; readonly session_id?: string | undefined },
 ): string | null {
-  if (policy !== 'auto' || args.session_id !== undefined || leavesState(args.command)) return null;
-  return networkNeedOf(args.command);
+  if (policy !== 'auto' || args.session_id !== undefined || isStateChanging(args.command)) {
+    return null;
+  }
+  return detectNetworkNeed(args.command);
 }
 
 function noteOf(need: string | null, isOnline: boolean): readonly string[] {
@@ -162,8 +171,8 @@ async function onlineIn(
     const message = 'Cannot take "network" with "session_id": it runs in a session of its own';
     throw new TrlError('INVALID_PARAMS', message);
   }
-  const sessionId = await sessions.online();
-  const own = await sessions.likely();
+  const sessionId = await sessions.networkSession();
+  const own = await sessions.cachedSession();
   // As if it ran there: what was exported and where it stands goes with it.
   await client.call('session.update', { session_id: sessionId, state_of: own });
   if (args.cwd !== undefined) return { sessionId, cwd: args.cwd };
@@ -181,10 +190,10 @@ async function cwdIn(
   const isNamed = args.session_id !== undefined && args.session_id !== 'new';
   const info = isNamed ? await client.session(sessionId).info() : null;
   const root = info === null ? workspace.root : (info.workspace ?? info.working_dir);
-  return { cwd: directoryIn(root, args.cwd ?? '.'), cwd_within: root };
+  return { cwd: resolveToolDirectory(root, args.cwd ?? '.'), cwd_within: root };
 }
 
-export const terminalExec: Tool = toolOf(
+export const terminalExecTool: Tool = defineTool(
   {
     name: 'terminal_exec',
     title: 'Run a command in the project',
@@ -193,7 +202,7 @@ export const terminalExec: Tool = toolOf(
       '"workingDirectory" below it. Nothing carries from one call to the next, and calls may ' +
       `run side by side. ${bounds}`,
     input: z.strictObject({
-      command: argument.command.check(z.describe('shell text')),
+      command: argumentSchemas.command.check(z.describe('shell text')),
       workingDirectory: z.optional(
         z
           .string({ error: 'a directory of the project' })
@@ -201,23 +210,23 @@ export const terminalExec: Tool = toolOf(
       ),
       timeout: z.optional(timeoutArgument),
     }),
-    output: commandOutput,
+    output: commandResultFields,
     annotations: runs,
     run: async (args, context) => {
       // Refused before anything is made or looked up.
       const { root } = context.workspace;
-      const cwd = directoryIn(root, args.workingDirectory ?? '.');
+      const cwd = resolveToolDirectory(root, args.workingDirectory ?? '.');
       const sessionId = await context.sessions.session();
       const params = { command: args.command, cwd, cwd_within: root };
       const command = { sessionId, params, mode: 'detached', policy: 'guarded' } as const;
-      return runBounded(context, command, args.timeout);
+      return runTerminalCommand(context, command, args.timeout);
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 /** Runs it within the bounds of the terminal tools. */
-export async function runBounded(
+export async function runTerminalCommand(
   context: ToolContext,
   command: Parameters<typeof runCommand>[1] & { readonly notes?: readonly string[] },
   timeoutSeconds: number | undefined,
@@ -227,7 +236,7 @@ export async function runBounded(
   const notes = [...own, ...late];
   const params = { ...command.params, timeout_ms: ms };
   const ran = await runCommand(context, { ...rest, params });
-  if (ran.kind === 'asks') return waitingResult(ran.approval);
+  if (ran.kind === 'asks') return waitingForApprovalResult(ran.approval);
   const cwd = command.mode === 'detached' ? { cwd: command.params.cwd ?? null } : {};
-  return endedResult(ran.receipt, { timeoutSeconds: seconds, notes, ...cwd });
+  return endedCommandResult(ran.receipt, { timeoutSeconds: seconds, notes, ...cwd });
 }

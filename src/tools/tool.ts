@@ -4,7 +4,7 @@
  */
 import * as z from 'zod/mini';
 import type { ApprovalView } from '../protocol/approval.ts';
-import { endedField } from './background.ts';
+import { endedCommandsField } from './background-commands.ts';
 import type { Client, ErrorCode, ExecId, SessionId } from '../client/index.ts';
 
 export interface Tool {
@@ -13,8 +13,8 @@ export interface Tool {
   readonly title: string;
   /** For the model: what it does, its bounds, and what to call next. */
   readonly description: string;
-  readonly input: Schema;
-  readonly output: Schema;
+  readonly input: ToolSchema;
+  readonly output: ToolSchema;
   readonly annotations: ToolAnnotations;
   /**
    * Checks `given` and does it.
@@ -26,7 +26,7 @@ export interface Tool {
 }
 
 /** JSON Schema 2020-12 of an object. */
-export type Schema = Readonly<Record<string, unknown>>;
+export type ToolSchema = Readonly<Record<string, unknown>>;
 
 /** Hints of MCP: what a client may tell a person; nothing relies on them. */
 export interface ToolAnnotations {
@@ -37,7 +37,7 @@ export interface ToolAnnotations {
 }
 
 /** Of a tool that only looks. */
-export const readsOnly = {
+export const readOnlyAnnotations = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
@@ -92,15 +92,15 @@ export interface Conversation {
   /** The default session: found, or made at its first use; one that has ended is replaced. */
   session(): Promise<SessionId>;
   /** The same without a look whether it is still there, where one was known before. */
-  likely(): Promise<SessionId>;
+  cachedSession(): Promise<SessionId>;
   /** Another session like it. */
-  open(): Promise<SessionId>;
+  newSession(): Promise<SessionId>;
   /** One of which each command has network, once a person has agreed; found or made. */
-  online(): Promise<SessionId>;
+  networkSession(): Promise<SessionId>;
   /** Whether calls may name a session; default: any that the client may use. */
   readonly mayUse?: (session: SessionId) => Promise<boolean>;
   /** Commands that wait for a person, by the calls that asked for them; the tools keep it. */
-  readonly parked: Map<string, ExecId>;
+  readonly queuedExecutions: Map<string, ExecId>;
   /** Files by session and path, as the conversation last saw them; default: it does not know. */
   readonly files?: Map<string, string>;
   /** Commands in the background, with what they are called; default: their ends are not said. */
@@ -144,7 +144,7 @@ interface ToolSpec<Input> {
 }
 
 /** A tool of a schema and a function. `check` turns what was given into what it takes. */
-export function toolOf<Input>(
+export function defineTool<Input>(
   spec: ToolSpec<Input>,
   check: (name: string, schema: z.ZodMiniType<Input>, given: unknown) => Input,
 ): Tool {
@@ -153,7 +153,7 @@ export function toolOf<Input>(
   const fields = Object.entries(spec.output).map(([key, one]) => [key, z.optional(one)] as const);
   const output = z.object({
     ...Object.fromEntries(fields),
-    ended: z.optional(endedField),
+    ended: z.optional(endedCommandsField),
     error: z.optional(failure),
   });
   return {
@@ -167,7 +167,7 @@ export function toolOf<Input>(
   };
 }
 
-function jsonSchema(schema: z.ZodMiniType, io: 'input' | 'output'): Schema {
+function jsonSchema(schema: z.ZodMiniType, io: 'input' | 'output'): ToolSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io });
   // Answers may have more fields than are named.
   return io === 'output' ? { ...rest, additionalProperties: true } : rest;

@@ -1,13 +1,13 @@
 /** `workspace_diff` and `publish_check`: what was changed, and whether it may leave. */
 import * as z from 'zod/mini';
-import { base64Of, utf8 } from '../client/bytes.ts';
+import { toBase64, encodeUtf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
 import { publishKinds } from '../protocol/publish.ts';
 import type { PublishCheckParams, PublishVerdict } from '../protocol/publish.ts';
-import { argument, checkArguments } from './arguments.ts';
-import { recordedExec, sessionOf } from './handles.ts';
+import { argumentSchemas, parseToolArguments } from './arguments.ts';
+import { findRecordedExec, resolveCallSession } from './handles.ts';
 import { redactionsField } from './redactions.ts';
-import { readsOnly, toolOf } from './tool.ts';
+import { readOnlyAnnotations, defineTool } from './tool.ts';
 import type { Tool, ToolContext } from './tool.ts';
 
 const diffShown = 64 * 1024;
@@ -17,13 +17,13 @@ const textBytesMax = 1024 * 1024;
 const contextMax = 100;
 
 const paths = z
-  .array(argument.words(pathBytesMax), { error: 'a list of paths' })
+  .array(argumentSchemas.words(pathBytesMax), { error: 'a list of paths' })
   .check(
     z.maxLength(pathsMax, `at most ${pathsMax} paths`),
     z.describe('these and what lies below them'),
   );
 
-export const workspaceDiff: Tool = toolOf(
+export const workspaceDiffTool: Tool = defineTool(
   {
     name: 'workspace_diff',
     title: 'Show what commands changed',
@@ -31,10 +31,12 @@ export const workspaceDiff: Tool = toolOf(
       'The changes of one command (exec_id), or of all commands of a session, as a unified diff ' +
       'with secrets hidden.',
     input: z.strictObject({
-      session_id: z.optional(argument.sessionId),
-      exec_id: z.optional(argument.execId),
+      session_id: z.optional(argumentSchemas.sessionId),
+      exec_id: z.optional(argumentSchemas.execId),
       paths: z.optional(paths),
-      context: z.optional(argument.whole(0, contextMax).check(z.describe('lines around a change'))),
+      context: z.optional(
+        argumentSchemas.whole(0, contextMax).check(z.describe('lines around a change')),
+      ),
     }),
     output: {
       diff: z.string(),
@@ -51,7 +53,7 @@ export const workspaceDiff: Tool = toolOf(
       truncated: z.boolean(),
       redactions: redactionsField,
     },
-    annotations: readsOnly,
+    annotations: readOnlyAnnotations,
     run: async (args, context) => {
       if (args.exec_id !== undefined && args.session_id !== undefined) {
         const message = 'Cannot call workspace_diff: give "exec_id" or "session_id", and not both';
@@ -59,8 +61,8 @@ export const workspaceDiff: Tool = toolOf(
       }
       const of =
         args.exec_id === undefined
-          ? { session_id: await sessionOf(context, args.session_id) }
-          : { exec_id: await recordedExec(context, args.exec_id) };
+          ? { session_id: await resolveCallSession(context, args.session_id) }
+          : { exec_id: await findRecordedExec(context, args.exec_id) };
       const { diff, files, truncated } = await context.client.call('workspace.diff', {
         ...of,
         ...(args.paths === undefined ? {} : { paths: args.paths }),
@@ -74,7 +76,7 @@ export const workspaceDiff: Tool = toolOf(
       return { data: { diff: shown, files, truncated: cut }, text };
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 const checkInput = z.strictObject({
@@ -88,16 +90,20 @@ const checkInput = z.strictObject({
         ),
       ),
   ),
-  audience: z.optional(argument.words(256).check(z.describe('who gets it; default public'))),
-  session_id: z.optional(argument.sessionId),
-  exec_id: z.optional(argument.execId),
+  audience: z.optional(argumentSchemas.words(256).check(z.describe('who gets it; default public'))),
+  session_id: z.optional(argumentSchemas.sessionId),
+  exec_id: z.optional(argumentSchemas.execId),
   paths: z.optional(paths),
-  range: z.optional(argument.words(1_024).check(z.describe('for git: A..B, or one revision'))),
-  text: z.optional(argument.text(textBytesMax).check(z.describe('for text: what would be sent'))),
+  range: z.optional(
+    argumentSchemas.words(1_024).check(z.describe('for git: A..B, or one revision')),
+  ),
+  text: z.optional(
+    argumentSchemas.text(textBytesMax).check(z.describe('for text: what would be sent')),
+  ),
 });
 type CheckArgs = z.output<typeof checkInput>;
 
-export const publishCheck: Tool = toolOf(
+export const publishCheckTool: Tool = defineTool(
   {
     name: 'publish_check',
     title: 'Check what may leave the workspace',
@@ -123,7 +129,7 @@ export const publishCheck: Tool = toolOf(
         }),
       ),
     },
-    annotations: readsOnly,
+    annotations: readOnlyAnnotations,
     run: async (args, context) => {
       const verdict = await context.client.call('publish.check', await targetOf(args, context));
       const findings = verdict.findings.map(({ rule, decision, item, trace }) => ({
@@ -137,7 +143,7 @@ export const publishCheck: Tool = toolOf(
       return { data, text: verdictText(verdict) };
     },
   },
-  checkArguments,
+  parseToolArguments,
 );
 
 async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishCheckParams> {
@@ -151,14 +157,18 @@ async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishC
     case 'exec':
       return {
         ...base,
-        exec_id: await recordedExec(context, needed(args.exec_id, 'exec', 'exec_id')),
+        exec_id: await findRecordedExec(context, needed(args.exec_id, 'exec', 'exec_id')),
       };
     case 'text':
-      return { ...base, data: base64Of(utf8(needed(args.text, 'text', 'text'))), ...(await at()) };
+      return {
+        ...base,
+        data: toBase64(encodeUtf8(needed(args.text, 'text', 'text'))),
+        ...(await at()),
+      };
     case 'git':
       return { ...base, range: needed(args.range, 'git', 'range'), ...(await at()) };
     case 'changes':
-      return { ...base, session_id: await sessionOf(context, args.session_id) };
+      return { ...base, session_id: await resolveCallSession(context, args.session_id) };
     case 'paths':
     case 'staged':
       return { ...base, ...(await at()) };
@@ -167,7 +177,7 @@ async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishC
   async function at() {
     return args.session_id === undefined
       ? { path: context.workspace.root }
-      : { session_id: await sessionOf(context, args.session_id) };
+      : { session_id: await resolveCallSession(context, args.session_id) };
   }
 }
 

@@ -18,14 +18,14 @@ import {
   utimesSync,
   type BigIntStats,
 } from 'node:fs';
-import { bytesOf, bytePathOf } from './byte-path.ts';
-import { below, O_PATH, openOrNull } from './descriptor.ts';
-import { permissions } from './stat.ts';
+import { pathBytes, bytePathOf } from './byte-path.ts';
+import { entryPathIn, O_PATH, openOrNull } from './descriptor.ts';
+import { permissionBits } from './stat.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
-export interface Owner {
+export interface FileOwner {
   readonly uid: number;
   readonly gid: number;
 }
@@ -41,7 +41,7 @@ export function openDirectory(name: string): number {
   for (const part of bytePathOf(name).split('/').filter(Boolean)) {
     const from = fd;
     try {
-      fd = openSync(below(from, part), directoryFlags);
+      fd = openSync(entryPathIn(from, part), directoryFlags);
     } finally {
       closeSync(from);
     }
@@ -64,7 +64,7 @@ export function openEntry(at: Buffer | string): number {
 }
 
 /** A regular file, open for reading; `null` for anything else, which is never opened. */
-export function openFile(at: Buffer | string): number | null {
+export function openRegularFile(at: Buffer | string): number | null {
   const entry = openOrNull(at, O_PATH | O_NOFOLLOW);
   if (entry === null) return null;
   try {
@@ -78,8 +78,8 @@ export function openFile(at: Buffer | string): number | null {
  * The text of a regular file of the host with at most `bytesMax` bytes; `null` for anything else.
  * Its directories may be links, as it has the name that the host's programs use.
  */
-export function readSmall(name: Buffer | string, bytesMax: number): string | null {
-  const fd = openFile(name);
+export function readSmallText(name: Buffer | string, bytesMax: number): string | null {
+  const fd = openRegularFile(name);
   if (fd === null) return null;
   try {
     return fstatSync(fd).size <= bytesMax ? readFileSync(fd, 'utf8') : null;
@@ -94,7 +94,7 @@ export function setMode(fd: number, mode: number): void {
   chmodSync(self(fd), mode);
 }
 
-export function setOwner(fd: number, { uid, gid }: Owner): void {
+export function setOwner(fd: number, { uid, gid }: FileOwner): void {
   chownSync(self(fd), uid, gid);
 }
 
@@ -103,7 +103,7 @@ export function setTimes(fd: number, atime: Date, mtime: number | Date): void {
 }
 
 /** Whether a descriptor is of what `stat` was taken of, whatever has changed in it since. */
-export function isIt(fd: number, { dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>): boolean {
+export function isSameInode(fd: number, { dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>): boolean {
   const stat = fstatSync(fd, { bigint: true });
   return stat.dev === dev && stat.ino === ino;
 }
@@ -115,7 +115,7 @@ export function isIt(fd: number, { dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>)
  * @returns open, as {@link openDirectory}
  * @throws the system's error; `EEXIST` where somebody put something else in its place meanwhile
  */
-export function makeDirectory(at: Buffer, mode: number, owner: Owner | null): number {
+export function makeDirectory(at: Buffer, mode: number, owner: FileOwner | null): number {
   mkdirSync(at, { mode });
   const fd = openSync(at, directoryFlags);
   try {
@@ -128,8 +128,8 @@ export function makeDirectory(at: Buffer, mode: number, owner: Owner | null): nu
 }
 
 /** Makes a link. @throws as {@link makeDirectory} */
-export function makeLink(at: Buffer, target: string, owner: Owner | null): void {
-  symlinkSync(bytesOf(target), at);
+export function makeLink(at: Buffer, target: string, owner: FileOwner | null): void {
+  symlinkSync(pathBytes(target), at);
   if (owner === null) return;
   const fd = openEntry(at);
   try {
@@ -140,7 +140,7 @@ export function makeLink(at: Buffer, target: string, owner: Owner | null): void 
 }
 
 /** Gives away what this process has just made, and nothing that took its place. */
-function takeNew(fd: number, isWanted: (stat: BigIntStats) => boolean, owner: Owner): void {
+function takeNew(fd: number, isWanted: (stat: BigIntStats) => boolean, owner: FileOwner): void {
   const stat = fstatSync(fd, { bigint: true });
   if (!isWanted(stat) || Number(stat.uid) !== process.geteuid?.()) {
     throw Object.assign(new Error('somebody replaced it'), { code: 'EEXIST' });
@@ -148,8 +148,8 @@ function takeNew(fd: number, isWanted: (stat: BigIntStats) => boolean, owner: Ow
   setOwner(fd, owner);
 }
 
-export function modeOfOpen(fd: number): number {
-  return fstatSync(fd).mode & permissions;
+export function modeOfDescriptor(fd: number): number {
+  return fstatSync(fd).mode & permissionBits;
 }
 
 function self(fd: number): string {

@@ -2,7 +2,7 @@
 import type { BytePath } from '../change.ts';
 
 /** The bytes of a byte path. */
-export function bytesOf(path: BytePath): Buffer {
+export function pathBytes(path: BytePath): Buffer {
   return Buffer.from(path, 'latin1');
 }
 
@@ -12,21 +12,21 @@ export function bytePathOf(text: string): BytePath {
 }
 
 /** The path as text of the host, which is UTF-8; other bytes show as U+FFFD. */
-export function textOf(path: BytePath): string {
-  return bytesOf(path).toString('utf8');
+export function pathText(path: BytePath): string {
+  return pathBytes(path).toString('utf8');
 }
 
-export function joined(directory: BytePath, name: string): BytePath {
+export function joinPath(directory: BytePath, name: string): BytePath {
   return directory === '' ? name : `${directory}/${name}`;
 }
 
 /** What holds `path`; `''` for what lies at the root. */
-export function parentOf(path: BytePath): BytePath {
+export function parentPathOf(path: BytePath): BytePath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
 /** The last part of `path`. */
-export function nameOf(path: BytePath): string {
+export function baseNameOf(path: BytePath): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
@@ -36,7 +36,7 @@ export function isAtOrBelow(path: BytePath, paths: ReadonlySet<BytePath>): boole
 }
 
 /** Tells whether a path is one of `paths`, or lies below one; `null`: all are. */
-export function selects(paths: readonly BytePath[] | null): (path: BytePath) => boolean {
+export function pathSelector(paths: readonly BytePath[] | null): (path: BytePath) => boolean {
   const wanted = new Set(paths);
   if (paths === null || wanted.has('')) return () => true;
   return (path) => isAtOrBelow(path, wanted);
@@ -45,18 +45,18 @@ export function selects(paths: readonly BytePath[] | null): (path: BytePath) => 
 /** Whether `paths` holds what holds `path`. */
 function isBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
   for (let at = path; at !== '';) {
-    at = parentOf(at);
+    at = parentPathOf(at);
     if (paths.has(at)) return true;
   }
   return false;
 }
 
 /** Without what lies below another of them, in byte order. */
-export function topmost(paths: readonly BytePath[]): BytePath[] {
+export function topmostPaths(paths: readonly BytePath[]): BytePath[] {
   const all = new Set(paths);
   return [...all].filter((path) => !isBelow(path, all)).toSorted();
 }
 
-export function sameList(one: readonly BytePath[], other: readonly BytePath[]): boolean {
+export function isSamePathList(one: readonly BytePath[], other: readonly BytePath[]): boolean {
   return one.length === other.length && one.every((path, at) => path === other[at]);
 }

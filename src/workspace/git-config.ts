@@ -8,9 +8,9 @@
  * What git would refuse is refused here, and some of what it takes (control characters).
  */
 import path from 'node:path';
-import { isHarmless } from './git-harmless.ts';
+import { isHarmlessSetting } from './git-harmless-settings.ts';
 
-export interface Setting {
+export interface GitConfigSetting {
   /** `section.key` in lower case, without the subsection. */
   readonly name: string;
   readonly subsection: string | null;
@@ -35,9 +35,9 @@ const escapes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A heading or a setting, and where it is written. */
-export interface ConfigPart {
+export interface GitConfigPart {
   /** `null`: a heading. */
-  readonly setting: Setting | null;
+  readonly setting: GitConfigSetting | null;
   readonly section: string;
   readonly subsection: string | null;
   readonly start: number;
@@ -45,15 +45,15 @@ export interface ConfigPart {
 }
 
 /** The settings of a file in their order; `null` where it does not parse. */
-export function parseGitConfig(text: string): Setting[] | null {
-  const parts = partsOfGitConfig(text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n'));
+export function parseGitConfig(text: string): GitConfigSetting[] | null {
+  const parts = parseGitConfigParts(text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n'));
   return parts?.flatMap(({ setting: one }) => one ?? []) ?? null;
 }
 
 /** @param input without a mark of its encoding, lines ended by `\n` alone */
-export function partsOfGitConfig(input: string): ConfigPart[] | null {
+export function parseGitConfigParts(input: string): GitConfigPart[] | null {
   if (unreadable.test(input)) return null;
-  const found: ConfigPart[] = [];
+  const found: GitConfigPart[] = [];
   let under: { name: string; subsection: string | null } | null = null;
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | null => {
@@ -126,7 +126,7 @@ const helperAddress = new RegExp(
  *
  * @param worktree the only directory that `core.worktree` may name, or `null`.
  */
-export function isPlainConfig(
+export function isHarmlessConfig(
   text: string,
   directory: string,
   worktree: string | null = null,
@@ -139,7 +139,7 @@ export function isPlainConfig(
       }
       if (addresses.has(name) && helperAddress.test(value)) return false;
       const known = subsection === null ? plain : plainOfNamed;
-      return known.has(name) || isHarmless({ name, subsection, value });
+      return known.has(name) || isHarmlessSetting({ name, subsection, value });
     }) ?? false
   );
 }

@@ -4,13 +4,13 @@
  */
 import type { BytePath } from '../change.ts';
 import { bytePathOf } from './byte-path.ts';
-import type { Setting } from './git-config.ts';
+import type { GitConfigSetting } from './git-config.ts';
 
 /** `file`: obeyed or run itself, or with all that is in it. `command`: run by a shell or by git. */
-export type Use = 'include' | 'file' | 'command';
+export type GitSettingUse = 'include' | 'file' | 'command';
 
 /** From githooks(5): what git runs in the directory that `core.hooksPath` names. */
-export const hookNames: readonly string[] = [
+export const gitHookNames: readonly string[] = [
   'applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg',
   'commit-msg post-commit pre-rebase post-checkout post-merge pre-push pre-receive update',
   'proc-receive post-receive post-update reference-transaction push-to-checkout pre-auto-gc',
@@ -33,7 +33,7 @@ const commands = new RegExp(
 const commandSections: ReadonlySet<string> = new Set(['alias', 'pager']);
 
 /** `null`: it makes git run and obey nothing. */
-export function useOf({ name, value }: Setting): Use | null {
+export function gitSettingUseOf({ name, value }: GitConfigSetting): GitSettingUse | null {
   const [section = '', key = ''] = name.split('.');
   if (key === 'path' && (section === 'include' || section === 'includeif')) return 'include';
   if (files.has(name)) return 'file';
@@ -42,7 +42,7 @@ export function useOf({ name, value }: Setting): Use | null {
 }
 
 /** A word of a command that may name a file. */
-export interface Word {
+export interface GitCommandWord {
   /** As written; absolute, or from one of the directories that the command goes to. */
   readonly path: BytePath;
   /** Directories that it may start from, from where the command starts: '.' is that one. */
@@ -71,7 +71,7 @@ const endings = ['.js', '.cjs', '.mjs', '.ts', '.py', '/index.js', '/__main__.py
  * What a command may name. A word without a slash that begins a command is looked for in PATH; an
  * alias that does not begin with `!` is arguments of git, where only a path can name what is run.
  */
-export function wordsOf({ name, value }: Setting): Word[] {
+export function gitCommandWordsOf({ name, value }: GitConfigSetting): GitCommandWord[] {
   const text = bytePathOf(value.replace(/^!/, '')).replaceAll(alternatives, '*');
   const isOfGit = name.startsWith('alias.') && !value.startsWith('!');
   const parts = text.split(lists).map((part) => part.split(separators).filter((one) => one !== ''));
@@ -101,7 +101,10 @@ function startsOf(parts: readonly (readonly string[])[]): BytePath[] {
 }
 
 /** With an ending that an interpreter need not be told; `a.b` is a module of Python. */
-function ended(parts: readonly (readonly string[])[], words: readonly Word[]): Word[] {
+function ended(
+  parts: readonly (readonly string[])[],
+  words: readonly GitCommandWord[],
+): GitCommandWord[] {
   if (!parts.flat().some((one) => interpreters.test(one))) return [];
   return words.flatMap(({ path, from }) => {
     const isModule = /^\w+(?:\.\w+)*$/.test(path);
@@ -112,7 +115,7 @@ function ended(parts: readonly (readonly string[])[], words: readonly Word[]): W
 }
 
 /** Directories in which a pattern finds what is run. */
-function foundBy(part: readonly string[], from: readonly BytePath[]): Word[] {
+function foundBy(part: readonly string[], from: readonly BytePath[]): GitCommandWord[] {
   if (!part.some((one) => runners.test(one))) return [];
   return part.flatMap((one) => {
     const at = one.search(pattern);

@@ -3,10 +3,10 @@ import { glob, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { FileGrants } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { isBelow, lstatOrNull, realOrNull, realPrefix } from './inspect.ts';
-import { readRules, type Base } from './rules.ts';
+import { isBelow, lstatOrNull, realPathOrNull, realPathPrefix } from './inspect-path.ts';
+import { parsePathRules, type RuleBase } from './path-rules.ts';
 
-export interface Granted {
+export interface GrantedTree {
   readonly path: string;
   readonly writable: boolean;
   /** Owner on the host. */
@@ -41,20 +41,20 @@ const neverWritable = [
  */
 export async function resolveGrants(
   files: FileGrants,
-  base: Base,
+  base: RuleBase,
   reserved: readonly string[],
-): Promise<Granted[]> {
-  const granted: Granted[] = base.root === null ? [] : treeAt(base.root, true);
+): Promise<GrantedTree[]> {
+  const granted: GrantedTree[] = base.root === null ? [] : treeAt(base.root, true);
   const deny = { read: denials(files.read.deny, base), write: denials(files.write.deny, base) };
   const wanted = [
     ...(await expand(files.write.allow, base)).map((name) => ({ name, asked: true })),
     ...(await expand(files.read.allow, base)).map((name) => ({ name, asked: false })),
   ].toSorted((a, b) => Number(b.asked) - Number(a.asked) || a.name.length - b.name.length);
   for (const { name, asked } of wanted) {
-    const real = realOrNull(name);
+    const real = realPathOrNull(name);
     if (real === null) continue;
     const writable = asked && ![name, real].some((one) => deny.write.covers(one));
-    const addsNothing = (tree: Granted): boolean => {
+    const addsNothing = (tree: GrantedTree): boolean => {
       if (!isBelow(name, tree.path) && !isBelow(real, tree.path)) return false;
       // In a writable tree, a command may have put a link in the way.
       if (isBelow(name, tree.path) && real !== name && tree.writable) return true;
@@ -64,7 +64,7 @@ export async function resolveGrants(
     refuseUnsafe(real, { writable: asked, home: base.home, reserved });
     granted.push(...treeAt(real, writable));
   }
-  const isMatched = ({ path: real }: Granted): boolean =>
+  const isMatched = ({ path: real }: GrantedTree): boolean =>
     granted.some((tree) => deny.read.matchesBetween(real, tree.path));
   return granted.filter((tree) => tree.path === base.root || !isMatched(tree));
 }
@@ -80,9 +80,9 @@ interface Denials {
   readonly matchesBetween: (real: string, tree: string) => boolean;
 }
 
-function denials(entries: readonly string[], base: Base): Denials {
-  const rules = readRules(entries, base);
-  const paths = new Set(rules.paths.flatMap((one) => [one, realPrefix(one)]));
+function denials(entries: readonly string[], base: RuleBase): Denials {
+  const rules = parsePathRules(entries, base);
+  const paths = new Set(rules.paths.flatMap((one) => [one, realPathPrefix(one)]));
   const names = (name: string): boolean => paths.has(name) || rules.matches(name);
   return {
     names,
@@ -103,7 +103,8 @@ function refuseUnsafe(
 ): void {
   const { writable, home, reserved } = by;
   const whole = isBelow(home, real) || neverWritable.some((tree) => overlaps(real, tree));
-  const isOwn = isBelow(real, '/proc') || reserved.some((one) => isBelow(real, realPrefix(one)));
+  const isOwn =
+    isBelow(real, '/proc') || reserved.some((one) => isBelow(real, realPathPrefix(one)));
   if (neverReadable.includes(real) || isOwn || (writable && whole)) {
     const action = writable ? 'writing' : 'reading';
     const reason = 'it would undo the sandbox; grant a directory of its own';
@@ -116,20 +117,23 @@ function overlaps(one: string, other: string): boolean {
 }
 
 /** The tree that holds `name`, the deepest where they nest. */
-export function treeOf(granted: readonly Granted[], name: string): Granted | undefined {
+export function grantedTreeOf(
+  granted: readonly GrantedTree[],
+  name: string,
+): GrantedTree | undefined {
   const holding = granted.filter((tree) => isBelow(name, tree.path));
   return holding.toSorted((a, b) => b.path.length - a.path.length)[0];
 }
 
-function treeAt(real: string, writable: boolean): Granted[] {
+function treeAt(real: string, writable: boolean): GrantedTree[] {
   const stat = lstatOrNull(real);
   return stat === null ? [] : [{ path: real, writable, uid: stat.uid, gid: stat.gid }];
 }
 
-async function expand(entries: readonly string[], base: Base): Promise<string[]> {
+async function expand(entries: readonly string[], base: RuleBase): Promise<string[]> {
   const names: string[] = [];
   for (const entry of entries) {
-    const rules = readRules([entry], base);
+    const rules = parsePathRules([entry], base);
     names.push(...rules.paths);
     if (!rules.hasGlobs || !path.isAbsolute(entry)) continue;
     for await (const match of glob(entry)) {
@@ -153,7 +157,7 @@ const idmapTypes: ReadonlySet<number> = new Set([
 ]);
 
 /** Whether every writable tree lies on a file system known to take idmapped mounts. */
-export async function takesIdmap(granted: readonly Granted[]): Promise<boolean> {
+export async function supportsIdmap(granted: readonly GrantedTree[]): Promise<boolean> {
   const writable = granted.filter((tree) => tree.writable);
   const types = await Promise.all(writable.map(async (tree) => (await statfs(tree.path)).type));
   // Types come as signed 32 bits from some kernels.

@@ -12,12 +12,12 @@
 import { mkdtempSync, readlinkSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { DirectoryHandle } from './handle.ts';
-import { look, lstatOrNull } from './inspect.ts';
-import { newInGit } from './new-git.ts';
-import type { WorkspaceFacts } from './protect.ts';
-import type { Guarded } from './protection.ts';
-import { moveOut } from './quarantine.ts';
+import { DirectoryHandle } from './directory-handle.ts';
+import { statOrUnreadable, lstatOrNull } from './inspect-path.ts';
+import { findNewGitPrograms } from './new-repositories.ts';
+import type { WorkspaceFacts } from './workspace-survey.ts';
+import type { GuardedPath } from './protection.ts';
+import { quarantineEntry } from './quarantine.ts';
 
 const nameShown = 64;
 const failedShown = 8;
@@ -47,7 +47,7 @@ export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Gu
   const before = { trees, known, covered: covers.map((cover) => cover.path) };
   const revert = (): string[] => {
     const suspects = facts.guarded.filter(hasChanged);
-    const planted = newInGit(before);
+    const planted = findNewGitPrograms(before);
     if (suspects.length === 0 && planted.length === 0) return [];
     const kept = mkdtempSync(path.join(quarantine, 'reverted-'));
     const failed: string[] = [];
@@ -70,8 +70,8 @@ export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Gu
 }
 
 /** One `lstat`, which may be fooled into suspecting too much, never too little. */
-function hasChanged(guarded: Guarded): boolean {
-  if (guarded.kind === 'absent') return look(guarded.path) !== null;
+function hasChanged(guarded: GuardedPath): boolean {
+  if (guarded.kind === 'absent') return statOrUnreadable(guarded.path) !== null;
   const stat = lstatOrNull(guarded.path);
   return !(stat?.isSymbolicLink() === true && linkTarget(guarded.path) === guarded.target);
 }
@@ -85,7 +85,7 @@ function linkTarget(name: string): string | null {
 }
 
 /** Whether something had to be changed. */
-function putBack(guarded: Guarded, kept: string): boolean {
+function putBack(guarded: GuardedPath, kept: string): boolean {
   const parts = path.relative(guarded.tree, guarded.path).split('/');
   let directory = DirectoryHandle.open(guarded.tree);
   for (const [index, part] of parts.entries()) {
@@ -100,7 +100,7 @@ function putBack(guarded: Guarded, kept: string): boolean {
     if (stat === null) return false;
     // A link on the way was not there before: it makes the guarded path appear.
     if (isLast || stat.isSymbolicLink()) {
-      moveOut(current, part, kept);
+      quarantineEntry(current, part, kept);
       return true;
     }
     directory = current.enter(part);
@@ -110,11 +110,11 @@ function putBack(guarded: Guarded, kept: string): boolean {
 
 function restoreLink(
   directory: DirectoryHandle,
-  { path: name, target }: Extract<Guarded, { kind: 'link' }>,
+  { path: name, target }: Extract<GuardedPath, { kind: 'link' }>,
   kept: string,
 ): boolean {
   const base = path.basename(name);
-  if (directory.stat(base) !== null) moveOut(directory, base, kept);
+  if (directory.stat(base) !== null) quarantineEntry(directory, base, kept);
   symlinkSync(target, directory.at(base));
   return true;
 }

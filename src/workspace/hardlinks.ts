@@ -1,7 +1,7 @@
 /** Other names of protected files. Costs a walk, and only where a protected file has any. */
 import path from 'node:path';
-import { lstatOrNull } from './inspect.ts';
-import { walk } from './walk.ts';
+import { lstatOrNull } from './inspect-path.ts';
+import { walkTree } from './walk.ts';
 
 interface Named<As extends string> {
   readonly path: string;
@@ -9,7 +9,7 @@ interface Named<As extends string> {
 }
 
 /** Names in `trees` of the same files as `covers`, with the cover that each should get. */
-export async function otherNames<As extends string>(
+export async function findOtherNames<As extends string>(
   covers: readonly Named<As>[],
   trees: readonly string[],
   entriesMax: number,
@@ -28,6 +28,6 @@ export async function otherNames<As extends string>(
     if (as !== undefined && !known.has(name)) found.set(path.normalize(name), as);
     return false;
   };
-  for (const tree of trees) await walk(tree, { matches, entriesMax });
+  for (const tree of trees) await walkTree(tree, { matches, entriesMax });
   return found;
 }

@@ -13,11 +13,11 @@ export function projectOf(directory: string, home: string): string {
     const git = lstatSync(path.join(at, '.git'), { throwIfNoEntry: false });
     if (git === undefined) continue;
     const isOwn = git.uid === process.getuid?.() && (git.isDirectory() || git.isFile());
-    return isOwn && !isTooWide(at, home) ? at : directory;
+    return isOwn && !isTooWideProject(at, home) ? at : directory;
   }
   return directory;
 }
 
 /** Whether it is the home directory, or holds it: no project, but where programs start servers. */
-export const isTooWide = (directory: string, home: string): boolean =>
+export const isTooWideProject = (directory: string, home: string): boolean =>
   `${home}/`.startsWith(directory === '/' ? directory : `${directory}/`);

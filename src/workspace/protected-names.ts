@@ -4,7 +4,7 @@
  * documented. A directory's name stands for all that is in it.
  */
 
-export interface ProtectedNames {
+export interface ProtectedNamesRow {
   /** Separated by spaces; each from any directory. */
   readonly names: string;
   readonly reason:
@@ -20,7 +20,7 @@ export interface ProtectedNames {
   readonly withoutLayer?: string;
 }
 
-export const protectedTable: readonly ProtectedNames[] = [
+export const protectedNamesTable: readonly ProtectedNamesRow[] = [
   // Shells, and what they start with
   {
     names:

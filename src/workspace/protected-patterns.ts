@@ -2,7 +2,7 @@
  * Protected names that follow a pattern, and names that are protected by what is in the file. Data,
  * as the names in `protected-names.ts` are.
  */
-import type { ProtectedNames } from './protected-names.ts';
+import type { ProtectedNamesRow } from './protected-names.ts';
 
 /** Names that follow a pattern: one for each environment, project or run configuration. */
 export const protectedPatterns = [
@@ -51,7 +51,7 @@ export const protectedPatterns = [
   },
 ] as const satisfies readonly {
   readonly pattern: RegExp;
-  readonly reason: ProtectedNames['reason'];
+  readonly reason: ProtectedNamesRow['reason'];
   readonly source: string;
 }[];
 
@@ -87,6 +87,6 @@ export const protectedContents = [
 ] as const satisfies readonly {
   readonly name: RegExp;
   readonly content: RegExp;
-  readonly reason: ProtectedNames['reason'];
+  readonly reason: ProtectedNamesRow['reason'];
   readonly source: string;
 }[];

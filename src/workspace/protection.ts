@@ -1,20 +1,20 @@
 /** Collects what to cover and what to guard; every path is checked against what is visible. */
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { bytePathOf, textOf } from './byte-path.ts';
-import { treeOf, type Granted } from './grants.ts';
-import { otherNames } from './hardlinks.ts';
-import { HostLook } from './host-look.ts';
-import { inspect, isBelow, realPrefix } from './inspect.ts';
+import { bytePathOf, pathText } from './byte-path.ts';
+import { grantedTreeOf, type GrantedTree } from './grants.ts';
+import { findOtherNames } from './hardlinks.ts';
+import { HostLookup } from './host-lookup.ts';
+import { inspectPath, isBelow, realPathPrefix } from './inspect-path.ts';
 
 /** A change on top of a visible tree, at an existing path that is no link. */
-export interface Cover {
+export interface ProtectionCover {
   readonly path: string;
   readonly as: 'pin' | 'read-only' | 'hidden-file' | 'hidden-directory';
 }
 
 /** What must be as it was after each command: nothing there, or this link. */
-export type Guarded =
+export type GuardedPath =
   | { readonly kind: 'absent'; readonly tree: string; readonly path: string }
   | {
       readonly kind: 'link';
@@ -23,18 +23,18 @@ export type Guarded =
       readonly target: string;
     };
 
-export interface Scope {
+export interface ProtectionScope {
   readonly root: string | null;
   /** Whether writes below `root` go to a layer of their own: then nothing is mounted there. */
   readonly layered: boolean;
-  readonly granted: readonly Granted[];
+  readonly granted: readonly GrantedTree[];
   /** Trees that a sandbox shows anyway. */
   readonly visible: readonly string[];
 }
 
-export interface Protected {
-  readonly covers: readonly Cover[];
-  readonly guarded: readonly Guarded[];
+export interface ProtectionResult {
+  readonly covers: readonly ProtectionCover[];
+  readonly guarded: readonly GuardedPath[];
   readonly unprotected: number;
 }
 
@@ -45,23 +45,23 @@ const ruledMax = 256;
 
 /** One survey's protections. Order matters: rules first, {@link finishRules}, then built-ins. */
 export class Protection {
-  readonly #scope: Scope;
-  readonly #covers = new Map<string, Cover>();
-  readonly #guarded = new Map<string, Guarded>();
+  readonly #scope: ProtectionScope;
+  readonly #covers = new Map<string, ProtectionCover>();
+  readonly #guarded = new Map<string, GuardedPath>();
   #unprotected = 0;
 
-  constructor(scope: Scope) {
+  constructor(scope: ProtectionScope) {
     this.#scope = scope;
   }
 
   /** Makes `name` unreadable, wherever it leads. A missing path hides nothing. */
   hide(name: string): void {
-    const real = realPrefix(name);
+    const real = realPathPrefix(name);
     const { granted, visible, root } = this.#scope;
     if (this.#isLayered(real)) return;
     const seen = [...granted.map((tree) => tree.path), ...visible];
     if (real === root || !seen.some((tree) => isBelow(real, tree))) return;
-    const found = inspect('/', real);
+    const found = inspectPath('/', real);
     if (found.kind === 'directory') this.#cover(real, 'hidden-directory');
     if (found.kind === 'file') this.#cover(real, 'hidden-file');
   }
@@ -70,11 +70,11 @@ export class Protection {
    * Makes `name` unwritable: now if it is there, after each command if it is not. What was asked
    * for is always covered; what is built in, as long as there are mounts for it.
    */
-  keep(name: string, reason: 'asked' | 'built-in'): void {
-    const real = this.#treeOf(name) === null ? realPrefix(name) : name;
+  protect(name: string, reason: 'asked' | 'built-in'): void {
+    const real = this.#treeOf(name) === null ? realPathPrefix(name) : name;
     const tree = this.#treeOf(real);
     if (tree === null) return;
-    const found = inspect(tree, real);
+    const found = inspectPath(tree, real);
     const isOutside = found.kind === 'link' && found.real !== null && !this.#isLayered(found.real);
     // Where the commit filter stands, a command is told at once only what was asked for.
     if (this.#isLayered(real) && !isOutside && reason === 'built-in') return;
@@ -92,7 +92,7 @@ export class Protection {
   async coverOtherNames(entriesMax: number): Promise<void> {
     const writable = this.#scope.granted.filter((tree) => tree.writable);
     const trees = writable.map((tree) => tree.path).filter((tree) => !this.#isLayered(tree));
-    for (const [name, as] of await otherNames([...this.#covers.values()], trees, entriesMax)) {
+    for (const [name, as] of await findOtherNames([...this.#covers.values()], trees, entriesMax)) {
       this.#cover(name, as);
     }
   }
@@ -110,7 +110,7 @@ export class Protection {
     throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot protect the files as asked: ${reason}`);
   }
 
-  result(): Protected {
+  result(): ProtectionResult {
     const covers = this.#withoutNested([...this.#covers.values()]);
     const fixed = covers.filter(({ path: name }) => !this.#isLayered(name));
     const pins = [...new Set(fixed.flatMap((cover) => this.#ancestors(cover.path)))]
@@ -127,7 +127,7 @@ export class Protection {
 
   /** The tree that holds `name`, the deepest where they nest, if it is writable. */
   #treeOf(name: string): string | null {
-    const deepest = treeOf(this.#scope.granted, name);
+    const deepest = grantedTreeOf(this.#scope.granted, name);
     return deepest?.writable === true ? deepest.path : null;
   }
 
@@ -135,7 +135,7 @@ export class Protection {
    * A cover below a hidden directory shows nothing; one below a read-only tree adds nothing. Unless
    * a granted tree between them lies on top of the outer one.
    */
-  #withoutNested(covers: readonly Cover[]): Cover[] {
+  #withoutNested(covers: readonly ProtectionCover[]): ProtectionCover[] {
     const trees = this.#scope.granted.map((tree) => tree.path);
     const isOnTop = (name: string, outer: string): boolean =>
       trees.some((tree) => tree !== outer && isBelow(tree, outer) && isBelow(name, tree));
@@ -152,28 +152,28 @@ export class Protection {
     );
   }
 
-  #cover(name: string, as: Cover['as']): void {
+  #cover(name: string, as: ProtectionCover['as']): void {
     const known = this.#covers.get(name);
     // Hidden says more than read-only.
     if (known !== undefined && known.as !== 'read-only') return;
     this.#covers.set(name, { path: name, as });
   }
 
-  #guard(guarded: Guarded): void {
+  #guard(guarded: GuardedPath): void {
     this.#guarded.set(guarded.path, guarded);
   }
 
   /** Every link on the way, and the end where nothing is there yet. */
   #guardTrail(name: string): void {
-    const look = new HostLook();
-    for (const step of look.lead(bytePathOf(name)).trail) {
-      const at = textOf(step);
+    const look = new HostLookup();
+    for (const step of look.follow(bytePathOf(name)).trail) {
+      const at = pathText(step);
       const tree = this.#treeOf(at);
       if (tree === null || this.#isLayered(at)) continue;
       const stands = look.at(step);
       if (stands.kind === 'nothing') this.#guard({ kind: 'absent', tree, path: at });
       if (stands.kind !== 'link') continue;
-      this.#guard({ kind: 'link', tree, path: at, target: textOf(stands.target) });
+      this.#guard({ kind: 'link', tree, path: at, target: pathText(stands.target) });
     }
   }
 

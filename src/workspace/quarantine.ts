@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import path from 'node:path';
-import type { DirectoryHandle } from './handle.ts';
+import type { DirectoryHandle } from './directory-handle.ts';
 
 /** What is kept of a thing that must be copied; the rest of it is removed all the same. */
 const keptBytesMax = 16 * 1024 * 1024;
@@ -30,7 +30,7 @@ const chunkBytes = 64 * 1024;
  *
  * @throws Error where not even that is possible.
  */
-export function moveOut(directory: DirectoryHandle, name: string, target: string): void {
+export function quarantineEntry(directory: DirectoryHandle, name: string, target: string): void {
   try {
     renameSync(directory.at(name), target);
   } catch {

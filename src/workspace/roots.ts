@@ -1,9 +1,9 @@
 /** Which directory of the host a session may work in, after every link is resolved. */
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { codeOf } from './descriptor.ts';
+import { errnoCodeOf } from './descriptor.ts';
 import { TrlError, type ErrorCode } from '../errors.ts';
-import { isBelow, realPrefix } from './inspect.ts';
+import { isBelow, realPathPrefix } from './inspect-path.ts';
 import { projectOf } from './project.ts';
 
 export interface RootsInput {
@@ -15,7 +15,7 @@ export interface RootsInput {
   readonly home: string;
 }
 
-export interface Resolved {
+export interface ResolvedRoots {
   /** Real path of the allowed root that becomes the session's workspace. */
   readonly workspace: string | null;
   /** Real path of the working directory inside the sandbox. */
@@ -54,7 +54,7 @@ const sourceTrees = ['/usr/src', '/usr/local/src'];
  *   or where the root that holds it cannot be a workspace; WORKSPACE_ESCAPE where it lies outside
  *   every root.
  */
-export async function resolveWorkspace(input: RootsInput): Promise<Resolved> {
+export async function resolveWorkspace(input: RootsInput): Promise<ResolvedRoots> {
   const { workingDir, home } = input;
   if (workingDir === null || path.normalize(`${workingDir}/`) === `${privateDirectory}/`) {
     return { workspace: null, cwd: privateDirectory };
@@ -150,7 +150,7 @@ export async function resolveInside(
  *
  * @throws TrlError as {@link resolveInside}; WORKSPACE_ESCAPE for what leaves `cwdWithin`.
  */
-export async function givenDirectory(
+export async function resolveGivenDirectory(
   by: { readonly workspace: string | null; readonly privateDirs: readonly string[] },
   { cwd, cwdWithin }: { readonly cwd: string | null; readonly cwdWithin?: string },
 ): Promise<string | null> {
@@ -158,7 +158,7 @@ export async function givenDirectory(
   const found = await resolveInside(by.workspace, cwd, by.privateDirs);
   const within = cwdWithin === undefined ? null : path.resolve('/', cwdWithin);
   const isWithin = (one: string): boolean => isBelow(found, one);
-  if (within === null || [within, realPrefix(within)].some(isWithin)) return found;
+  if (within === null || [within, realPathPrefix(within)].some(isWithin)) return found;
   throw refused('WORKSPACE_ESCAPE', cwd, `it leaves "${within}"`);
 }
 
@@ -176,7 +176,7 @@ async function realDirectory(given: string): Promise<string> {
 }
 
 function reasonOf(error: unknown): string {
-  const code = codeOf(error);
+  const code = errnoCodeOf(error);
   if (code === 'ENOENT') return 'it does not exist';
   if (code === 'ENOTDIR') return 'it is not a directory';
   if (code === 'EACCES') return 'it cannot be read';

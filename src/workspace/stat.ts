@@ -3,7 +3,7 @@ import type { BigIntStats, Stats } from 'node:fs';
 import type { Entry, StatKey } from '../change.ts';
 
 /** The 12 permission bits. */
-export const permissions = 0o7777;
+export const permissionBits = 0o7777;
 
 export function statKey(stat: BigIntStats): StatKey {
   return `${stat.ino}:${stat.mode}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
@@ -13,7 +13,7 @@ export function statKey(stat: BigIntStats): StatKey {
  * Whether what stands is what `key` was taken of. A directory's size and times change with what is
  * put in it: there the identity and the mode count.
  */
-export function isSame(stat: BigIntStats | null, key: StatKey | null): boolean {
+export function isSameStat(stat: BigIntStats | null, key: StatKey | null): boolean {
   if (stat === null || key === null) return stat === null && key === null;
   if (!stat.isDirectory()) return statKey(stat) === key;
   return key.startsWith(`${stat.ino}:${stat.mode}:`);
@@ -25,7 +25,7 @@ export function isWhiteout(stat: BigIntStats): boolean {
 }
 
 /** What a stat alone tells; a file's hash and a link's target are still unknown. */
-export function typeOf(stat: BigIntStats): Entry['type'] {
+export function entryTypeOf(stat: BigIntStats): Entry['type'] {
   if (stat.isFile()) return 'file';
   if (stat.isDirectory()) return 'directory';
   if (stat.isSymbolicLink()) return 'symlink';
@@ -33,21 +33,27 @@ export function typeOf(stat: BigIntStats): Entry['type'] {
   return stat.isSocket() ? 'socket' : 'device';
 }
 
-export function modeOf(stat: BigIntStats): number {
-  return Number(stat.mode) & permissions;
+export function permissionsOf(stat: BigIntStats): number {
+  return Number(stat.mode) & permissionBits;
 }
 
 /** A file's entry; its hash is still unknown. */
 export function fileEntry(stat: BigIntStats): Extract<Entry, { readonly type: 'file' }> {
   const mtimeMs = milliseconds(stat.mtimeNs);
-  return { type: 'file', mode: modeOf(stat), size: Number(stat.size), mtimeMs, sha256: null };
+  return {
+    type: 'file',
+    mode: permissionsOf(stat),
+    size: Number(stat.size),
+    mtimeMs,
+    sha256: null,
+  };
 }
 
 /** Clocks of older kernels stand still for up to 10 ms: two writes may have one time. */
 const freshNs = 20_000_000n;
 
 /** Whether a write after this look may not show in the time of the last one. */
-export function isFreshly(ctimeNs: bigint): boolean {
+export function isRecentWrite(ctimeNs: bigint): boolean {
   return ctimeNs > BigInt(Date.now()) * 1_000_000n - freshNs;
 }
 
@@ -75,7 +81,7 @@ export function quickKey(key: StatKey): QuickKey {
 }
 
 /** Whether `stat` is of what the key was taken of. */
-export function matches(quick: QuickKey, stat: Stats): boolean {
+export function matchesQuickKey(quick: QuickKey, stat: Stats): boolean {
   return (
     quick.ino === stat.ino &&
     quick.mode === stat.mode &&

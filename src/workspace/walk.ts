@@ -2,11 +2,11 @@
 import { readdirSync, type Dirent } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { bytePathOf } from './byte-path.ts';
-import { protectedBy } from './commit/protected.ts';
-import { fold } from './commit/spelling.ts';
-import { isGitDirectory, isWorktreeAdmin } from './git.ts';
+import { nameProtectionOf } from './commit/protected-paths.ts';
+import { foldName } from './commit/fold-name.ts';
+import { isGitDirectory, isWorktreeAdmin } from './git-directories.ts';
 
-export interface Walked {
+export interface WalkResult {
   /** Git directories, bare ones and those of submodules and worktrees included. */
   readonly gitDirectories: readonly string[];
   /** Directories with a `.git` of any kind. */
@@ -31,7 +31,7 @@ const storesOfGit: ReadonlySet<string> = new Set(['objects', 'refs', 'logs', 'lf
 const directoriesPerTurn = 256;
 
 /** Breadth first, without following links. Directories that cannot be read are left out. */
-export async function walk(tree: string, options: WalkOptions): Promise<Walked> {
+export async function walkTree(tree: string, options: WalkOptions): Promise<WalkResult> {
   const gitDirectories = new Set<string>();
   const worktrees: string[] = [];
   const matched: string[] = [];
@@ -72,7 +72,7 @@ export async function walk(tree: string, options: WalkOptions): Promise<Walked> 
 }
 
 function isProtectedLink(path: string): boolean {
-  return protectedBy(bytePathOf(path).split('/').map(fold), 'link') !== null;
+  return nameProtectionOf(bytePathOf(path).split('/').map(foldName), 'link') !== null;
 }
 
 function namesOf(entries: readonly Dirent[]): Set<string> {

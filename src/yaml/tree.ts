@@ -5,11 +5,11 @@
  */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, Node, Pair } from 'yaml';
-import type { Failure, Problem } from './problem.ts';
+import type { FileErrorClass, FileProblem } from './file-error.ts';
 
-export const fileBytesMax = 2 ** 20;
+export const yamlFileBytesMax = 2 ** 20;
 /** Problems that are told of one file. */
-export const problemsMax = 20;
+export const fileProblemsMax = 20;
 const depthMax = 32;
 
 /** Where the package's sentence speaks of the package. */
@@ -21,25 +21,25 @@ const said: ReadonlyMap<string, string> = new Map([
 
 type Path = readonly (string | number)[];
 
-export interface Tree {
+export interface YamlTree {
   readonly value: unknown;
   /** A problem at the value of `path`, or at the nearest that holds it. */
-  problem(path: Path, message: string): Problem;
+  problem(path: Path, message: string): FileProblem;
   /** A problem at the key that ends `path`. */
-  problemAtKey(path: Path, message: string): Problem;
+  problemAtKey(path: Path, message: string): FileProblem;
 }
 
 /** Of which file errors speak, and as what. */
-export interface Named {
+export interface FileErrorTarget {
   readonly file: string;
-  readonly Failure: Failure;
+  readonly Failure: FileErrorClass;
 }
 
 /** @throws FileError for anything that is not one plain YAML mapping in UTF-8 of at most 1 MiB */
-export function readTree(input: string | Uint8Array, named: Named): Tree {
+export function readYamlTree(input: string | Uint8Array, named: FileErrorTarget): YamlTree {
   const text = decode(input, named);
   const lines = new LineCounter();
-  const problemAt = (offset: number, message: string): Problem => {
+  const problemAt = (offset: number, message: string): FileProblem => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col), message };
   };
@@ -47,7 +47,7 @@ export function readTree(input: string | Uint8Array, named: Named): Tree {
   const complaints = [...document.errors, ...document.warnings];
   if (complaints.length > 0) {
     const found = complaints
-      .slice(0, problemsMax)
+      .slice(0, fileProblemsMax)
       .map(({ pos, code, message }) => problemAt(pos[0], said.get(code) ?? plainMessage(message)));
     throw new named.Failure(named.file, found);
   }
@@ -56,7 +56,7 @@ export function readTree(input: string | Uint8Array, named: Named): Tree {
   const value = document.contents === null ? null : reader.read(document.contents, [], 0);
   if (reader.refused.length > 0) {
     const found = reader.refused
-      .slice(0, problemsMax)
+      .slice(0, fileProblemsMax)
       .map(({ offset, message }) => problemAt(offset, message));
     throw new named.Failure(named.file, found);
   }
@@ -68,7 +68,7 @@ export function readTree(input: string | Uint8Array, named: Named): Tree {
   };
 }
 
-function parse(text: string, lines: LineCounter, named: Named): Document.Parsed {
+function parse(text: string, lines: LineCounter, named: FileErrorTarget): Document.Parsed {
   try {
     return parseDocument(text, {
       version: '1.2',
@@ -87,10 +87,10 @@ function parse(text: string, lines: LineCounter, named: Named): Document.Parsed 
   }
 }
 
-function decode(input: string | Uint8Array, named: Named): string {
+function decode(input: string | Uint8Array, named: FileErrorTarget): string {
   const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.length;
-  if (bytes > fileBytesMax) {
-    throw failure(named, `it is ${bytes} bytes long; at most ${fileBytesMax} are read`);
+  if (bytes > yamlFileBytesMax) {
+    throw failure(named, `it is ${bytes} bytes long; at most ${yamlFileBytesMax} are read`);
   }
   const text = typeof input === 'string' ? input : decodeUtf8(input, named);
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
@@ -114,7 +114,7 @@ function hiddenMessage(character: string): string {
   return `the character \\u{${code}} cannot be seen and is not taken`;
 }
 
-function decodeUtf8(bytes: Uint8Array, named: Named): string {
+function decodeUtf8(bytes: Uint8Array, named: FileErrorTarget): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
@@ -212,7 +212,7 @@ function keyOf(path: Path): string {
   return JSON.stringify(path);
 }
 
-function failure({ file, Failure }: Named, message: string, cause?: unknown): Error {
+function failure({ file, Failure }: FileErrorTarget, message: string, cause?: unknown): Error {
   return new Failure(file, [{ line: 1, column: 1, message }], { cause });
 }
 

@@ -5,7 +5,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { connect } from '../../src/local/index.ts';
+import { connectLocal } from '../../src/local/index.ts';
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 const base = mkdtempSync(path.join(tmpdir(), 'trl-binary-'));
@@ -72,7 +72,7 @@ try {
 async function throughDaemon(): Promise<void> {
   ok('daemon', 'start', '--workspace-root', work);
   const socketPath = path.join(run, 'trl.sock');
-  await using client = await connect({ socketPath });
+  await using client = await connectLocal({ socketPath });
   const session = await client.createSession({ working_dir: work });
   const receipt = await session.run('test -t 1 && echo terminal', {
     pty: { columns: 80, rows: 24 },

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { LayerAttributes } from '../../src/workspace/changes/layer-attributes.ts';
 import { compileMask } from '../../src/workspace/projection/mask.ts';
 import { readVisibility } from '../../src/workspace/projection/visibility.ts';
-import { TreeWatch } from '../../src/workspace/projection/watch.ts';
+import { TreeWatch } from '../../src/workspace/projection/tree-watch.ts';
 
 const [denied = 10_000, files = 100_000] = process.argv.slice(2).map(Number);
 const yard = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-figures-')));
@@ -70,7 +70,7 @@ async function watches(): Promise<void> {
   const times: number[] = [];
   for (let run = 0; run < 200; run += 1) {
     const start = performance.now();
-    assert.deepEqual(await cursor.settled(), { changed: false });
+    assert.deepEqual(await cursor.nextChanges(), { changed: false });
     times.push(performance.now() - start);
   }
   say('settled, nothing changed, p50', `${times.toSorted((a, b) => a - b)[100]?.toFixed(3)} ms`);

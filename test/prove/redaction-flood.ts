@@ -2,7 +2,7 @@
 // does not grow, and others are served meanwhile.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { connect } from '../../src/local/index.ts';
+import { connectLocal } from '../../src/local/index.ts';
 import { startRuntime } from '../support/daemon.ts';
 import { descendantsOf, runnerPid } from '../support/processes.ts';
 
@@ -11,7 +11,7 @@ const bytes = process.env['TRL_PROVE'] === 'full' ? 2 ** 30 : 64 * MB;
 const secret = 'Vw8ZkQ2mXr5TbN7cLp4H';
 
 await using daemon = await startRuntime({ env: { FLOOD_TOKEN: secret } });
-const client = await connect({ socketPath: daemon.socketPath });
+const client = await connectLocal({ socketPath: daemon.socketPath });
 const session = await client.createSession({ shell: '/bin/bash', working_dir: daemon.root });
 const redactor = (): number =>
   descendantsOf(runnerPid(daemon) ?? 0).find(({ command }) => command.endsWith('redactor.js'))

@@ -1,14 +1,14 @@
 // npm run prove: what the rules and recognisers cost on lines made to be slow, by CPU time. Ten
 // shapes of 20 kB for each rule, of its literals and characters; least of three tries.
-import { parseShape } from '../../src/redaction/rules/shape.ts';
-import { RuleSet } from '../../src/redaction/rules/ruleset.ts';
-import { shippedRules } from '../../src/redaction/rules/shipped.ts';
-import { recognise } from '../../src/redaction/recognise/recognise.ts';
+import { parseShape } from '../../src/redaction/rules/key-shape.ts';
+import { SecretRuleSet } from '../../src/redaction/rules/rule-set.ts';
+import { shippedRules } from '../../src/redaction/rules/shipped-rules.ts';
+import { recogniseToken } from '../../src/redaction/recognise/recognise-token.ts';
 import { draw, seeded } from '../support/redaction-draw.ts';
 
 const size = 20_000;
 const ceilingMs = 6;
-const shipped = RuleSet.shipped();
+const shipped = SecretRuleSet.shipped();
 const random = seeded(1);
 
 interface Cost {
@@ -58,7 +58,7 @@ for (const piece of tokens) {
   const text = piece.repeat(size / piece.length);
   const began = process.cpuUsage();
   for (let at = 0; at < 20; at += 1) {
-    recognise(text, at * 100, text.length, { start: 0, end: size });
+    recogniseToken(text, at * 100, text.length, { start: 0, end: size });
   }
   const { user, system } = process.cpuUsage(began);
   worst = Math.max(worst, (user + system) / 20_000);

@@ -2,9 +2,9 @@
 // random streams gives the same output, for longer than the tests have time for.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomInt } from 'node:crypto';
-import type { Piece } from '../../src/redaction/finding.ts';
+import type { MaskedChunk } from '../../src/redaction/secret-finding.ts';
 import { KnownIndex } from '../../src/redaction/known/known-index.ts';
-import { KnownMasker } from '../../src/redaction/known/masker.ts';
+import { KnownMasker } from '../../src/redaction/known/known-masker.ts';
 import { applied, transforms } from '../support/transforms.ts';
 
 const full = process.env['TRL_PROVE'] === 'full';
@@ -26,7 +26,7 @@ function endless(line: string, left: number): void {
   let given = 0;
   let shown = 0;
   let phase = 0;
-  const take = (pieces: readonly Piece[]): void => {
+  const take = (pieces: readonly MaskedChunk[]): void => {
     for (const piece of pieces) {
       given += piece.kind === 'text' ? piece.bytes.length : piece.bytes;
       if (piece.kind === 'text') shown += piece.bytes.length;
@@ -83,7 +83,7 @@ function splits(count: number): void {
 
 function digest(known: KnownIndex, bytes: Buffer, size: () => number): string {
   const masker = new KnownMasker(known);
-  const pieces: Piece[] = [];
+  const pieces: MaskedChunk[] = [];
   for (let at = 0; at < bytes.length;) {
     const next = at + Math.max(1, size());
     pieces.push(...masker.push(bytes.subarray(at, next)));

@@ -6,15 +6,15 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SealingError } from '../../src/sealing/error.ts';
-import { newIdentity, parseIdentities } from '../../src/sealing/keys.ts';
-import { reveal } from '../../src/sealing/reveal.ts';
+import { SealingError } from '../../src/sealing/sealing-error.ts';
+import { generateIdentity, parseIdentities } from '../../src/sealing/keys.ts';
+import { revealRawLog } from '../../src/sealing/reveal.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { openLoneRunner } from '../support/runner.ts';
 
 const rounds = Number(process.argv[2] ?? 200);
 const box = { kind: 'none' } as const;
-const { identity, recipient } = newIdentity();
+const { identity, recipient } = generateIdentity();
 const identities = parseIdentities(identity);
 const root = mkdtempSync(path.join(tmpdir(), 'trl-sealing-kill-'));
 const work = path.join(root, 'work');
@@ -29,7 +29,7 @@ const wholeLines = Array.from({ length: 400_000 }, (_, at) => `line ${at}\n`).jo
 async function sealed(base: string): Promise<{ text: string; why: string }> {
   const parts: Buffer[] = [];
   try {
-    for await (const { bytes } of reveal(base, identities)) parts.push(Buffer.from(bytes));
+    for await (const { bytes } of revealRawLog(base, identities)) parts.push(Buffer.from(bytes));
   } catch (error) {
     assert.ok(error instanceof SealingError, String(error));
     return { text: Buffer.concat(parts).toString(), why: error.reason };

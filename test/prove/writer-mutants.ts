@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 const project = path.dirname(path.dirname(import.meta.dirname));
-const merging = 'src/host/merging.ts';
-const contents = 'src/workspace/merge/contents.ts';
+const merging = 'src/host/file-merger.ts';
+const contents = 'src/workspace/merge/merge-contents.ts';
 
 /** What a check is, and what stands there without it. */
 const mutants = {

@@ -1,12 +1,12 @@
 /** Questions to people, for tests that have no command. */
 import type { Approval } from '../../src/approval/approval.ts';
-import { Approvals } from '../../src/approval/approvals.ts';
-import type { ApprovalStore, Decision } from '../../src/approval/approvals.ts';
-import type { Asked } from '../../src/approval/request.ts';
+import { ApprovalRegistry } from '../../src/approval/registry.ts';
+import type { ApprovalStore, ApprovalDecision } from '../../src/approval/registry.ts';
+import type { ApprovalSubject } from '../../src/approval/subject.ts';
 import type { Verdict } from '../../src/command.ts';
 
 /** A question that differs from others by what is given. */
-export function asked(parts: Partial<Asked> = {}): Asked {
+export function asked(parts: Partial<ApprovalSubject> = {}): ApprovalSubject {
   return {
     v: 1,
     command: 'make install',
@@ -83,7 +83,7 @@ export const person = { actor: 'approver:ada', proof: 'passphrase' } as const;
 
 export interface Desk {
   readonly disk: Disk;
-  readonly approvals: Approvals;
+  readonly approvals: ApprovalRegistry;
   /** Unix ms; tests move it. */
   time: number;
   /** The daemon was killed and started again. */
@@ -94,7 +94,7 @@ export function desk(disk = new Disk(), time = 1_000_000, allowSameUid = false):
   const made: Desk = {
     disk,
     time,
-    approvals: new Approvals({
+    approvals: new ApprovalRegistry({
       store: disk,
       clock: () => made.time,
       permits: () => ({ sameUid: allowSameUid, sessionScope: true, expiresMs: 900_000 }),
@@ -107,13 +107,16 @@ export function desk(disk = new Disk(), time = 1_000_000, allowSameUid = false):
   return made;
 }
 
-export const yes = (approval: Approval, more: Partial<Decision> = {}): Decision => ({
+export const yes = (
+  approval: Approval,
+  more: Partial<ApprovalDecision> = {},
+): ApprovalDecision => ({
   decision: 'approve',
   digest: approval.digest,
   by: person,
   ...more,
 });
-export const no = (approval: Approval, words?: string): Decision => ({
+export const no = (approval: Approval, words?: string): ApprovalDecision => ({
   ...yes(approval),
   decision: 'deny',
   ...(words === undefined ? {} : { words }),

@@ -4,9 +4,9 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { openAuditKey } from '../../src/audit/key.ts';
-import { openAuditLog } from '../../src/audit/logs.ts';
-import { readEvents } from '../../src/audit/read.ts';
+import { openAuditKey } from '../../src/audit/audit-key.ts';
+import { openAuditLog } from '../../src/audit/open-log.ts';
+import { readEvents } from '../../src/audit/read-events.ts';
 import { verifyLogs } from '../../src/audit/verify.ts';
 import { auditEvent } from './audit-log.ts';
 
@@ -134,7 +134,7 @@ async function oneWriter(
 /** Nothing that was answered for is lost, and the next runtime goes on with the same log. */
 async function mustBeWhole(directory: string, acknowledged: Acknowledged): Promise<Acknowledged> {
   const { publicKey } = openAuditKey(directory);
-  const crashed = await verifyLogs({ directory, publicKey, patienceMs: 0 });
+  const crashed = await verifyLogs({ directory, publicKey, headWaitMs: 0 });
   const found = crashed.logs.flatMap(({ findings }) => findings);
   assert.deepEqual(
     found.filter(({ kind }) => kind !== 'end.unfinished'),
@@ -144,7 +144,7 @@ async function mustBeWhole(directory: string, acknowledged: Acknowledged): Promi
   await log.append([auditEvent(0, 'after a crash')]);
   const head = log.head() ?? '';
   await log.close();
-  const whole = await verifyLogs({ directory, publicKey, heads: [head], patienceMs: 0 });
+  const whole = await verifyLogs({ directory, publicKey, heads: [head], headWaitMs: 0 });
   assert.deepEqual([whole.isGood, whole.logs.length], [true, 1], JSON.stringify(whole));
   const there = new Map<string, string>();
   for (const one of readEvents(directory)) there.set(`${one.log} ${one.seq}`, one.leaf);

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { AuditEvent } from '../../src/audit/event.ts';
-import { eventOfLine } from '../../src/audit/line.ts';
+import { parseEventLine } from '../../src/audit/line-format.ts';
 
 /** `$XDG_STATE_HOME/trl/audit` of a test's daemon. */
 export const auditDirectory = (home: string): string => path.join(home, 'state', 'trl', 'audit');
@@ -17,7 +17,7 @@ export function auditText(home: string): string {
 export function auditEvents(home: string): AuditEvent[] {
   return auditText(home)
     .split('\n')
-    .flatMap((line) => eventOfLine(line)?.event ?? []);
+    .flatMap((line) => parseEventLine(line)?.event ?? []);
 }
 
 /** Kinds of the events of one command. */

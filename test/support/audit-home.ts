@@ -4,10 +4,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import type { AuditEvent } from '../../src/audit/event.ts';
-import { openAuditKey } from '../../src/audit/key.ts';
-import { openAuditLog } from '../../src/audit/logs.ts';
-import { ed25519Signer, inTotoPayload, seal } from '../../src/provenance/dsse.ts';
-import { payloadOf, statementOf, type CommandRecord } from '../../src/provenance/statement.ts';
+import { openAuditKey } from '../../src/audit/audit-key.ts';
+import { openAuditLog } from '../../src/audit/open-log.ts';
+import { ed25519Signer, inTotoPayload, signEnvelope } from '../../src/provenance/dsse.ts';
+import {
+  statementPayload,
+  buildStatement,
+  type CommandRecord,
+} from '../../src/provenance/statement.ts';
 
 const trl = path.join(path.dirname(path.dirname(import.meta.dirname)), 'trl');
 
@@ -53,8 +57,10 @@ export function commandEvents(directory: string, record: CommandRecord): AuditEv
   const { id: exec, basis, exit, recorded } = record;
   const of = { at: exit.started_at, actor: basis.requester, session: basis.session, exec } as const;
   const { privateKey } = openAuditKey(directory);
-  const statement = payloadOf(statementOf(record));
-  const { signatures, ...envelope } = seal(inTotoPayload, statement, [ed25519Signer(privateKey)]);
+  const statement = statementPayload(buildStatement(record));
+  const { signatures, ...envelope } = signEnvelope(inTotoPayload, statement, [
+    ed25519Signer(privateKey),
+  ]);
   const { verdict } = basis;
   const changes = (recorded?.changes ?? []).map(({ path: name, kind, before, after }) => ({
     path: name,

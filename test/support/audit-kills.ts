@@ -4,8 +4,8 @@ import { randomInt } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { logDirectories } from '../../src/audit/logs.ts';
-import { segmentsOf } from '../../src/audit/segments.ts';
+import { listLogDirectories } from '../../src/audit/open-log.ts';
+import { listSegments } from '../../src/audit/segments.ts';
 import { Busy } from './audit-busy.ts';
 import { auditDirectory } from './audit-daemon.ts';
 import { addUp, settled, type CrashCounts, type Held } from './audit-told.ts';
@@ -80,8 +80,8 @@ export class KilledAudit implements AsyncDisposable {
 
   /** Half a group, as a write that was cut off leaves it. */
   #tear(): void {
-    const [first] = logDirectories(auditDirectory(this.#daemon.home));
-    const segment = first === undefined ? undefined : segmentsOf(first).at(-1);
+    const [first] = listLogDirectories(auditDirectory(this.#daemon.home));
+    const segment = first === undefined ? undefined : listSegments(first).at(-1);
     if (segment === undefined) return;
     const lines = readFileSync(segment.file, 'utf8').split('\n');
     const line = lines.findLast((one) => one.startsWith('{"event":')) ?? '';

@@ -3,9 +3,9 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { AuditEvent } from '../../src/audit/event.ts';
-import { openAuditKey } from '../../src/audit/key.ts';
-import { openAuditLog } from '../../src/audit/logs.ts';
-import { segmentsOf } from '../../src/audit/segments.ts';
+import { openAuditKey } from '../../src/audit/audit-key.ts';
+import { openAuditLog } from '../../src/audit/open-log.ts';
+import { listSegments } from '../../src/audit/segments.ts';
 
 export function auditEvent(n: number, extra = ''): AuditEvent {
   return { kind: 'exec.started', at: n, actor: 'agent:x', data: { n, extra } };
@@ -47,7 +47,7 @@ export const logAt = (directory: string, number = 0): string =>
   path.join(directory, 'logs', String(number));
 
 export const segmentFiles = (directory: string, number = 0): string[] =>
-  segmentsOf(logAt(directory, number)).map(({ file }) => file);
+  listSegments(logAt(directory, number)).map(({ file }) => file);
 
 /** Another directory with the same key. */
 export function sameKey(from: string, to: string): void {

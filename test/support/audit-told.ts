@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import path from 'node:path';
-import { readPublicKey } from '../../src/audit/key.ts';
-import { readEvents, type FoundEvent } from '../../src/audit/read.ts';
+import { readPublicKey } from '../../src/audit/audit-key.ts';
+import { readEvents, type AuditLogEntry } from '../../src/audit/read-events.ts';
 import { verifyLogs } from '../../src/audit/verify.ts';
 import type { Busy } from './audit-busy.ts';
 import { raw, type Daemon, type Json } from './daemon.ts';
@@ -111,7 +111,7 @@ async function holdLog(audit: string, busy: Busy, places: readonly string[]): Pr
   };
 }
 
-function holdReceipts(events: readonly FoundEvent[], busy: Busy): void {
+function holdReceipts(events: readonly AuditLogEntry[], busy: Busy): void {
   const places = new Map(events.map((one) => [`${one.log} ${one.seq}`, one]));
   for (const { exec, log, seq, leaf } of busy.receipts.values()) {
     const found = places.get(`${log} ${seq}`);
@@ -121,7 +121,7 @@ function holdReceipts(events: readonly FoundEvent[], busy: Busy): void {
 }
 
 /** The text of each command that was started. */
-function startedOf(events: readonly FoundEvent[]): Map<string, string> {
+function startedOf(events: readonly AuditLogEntry[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const { event } of events) {
     if (event.kind !== 'exec.requested' || event.exec === undefined) continue;
@@ -131,7 +131,7 @@ function startedOf(events: readonly FoundEvent[]): Map<string, string> {
   return new Map([...started].map((id) => [id, texts.get(id) ?? 'nothing was requested']));
 }
 
-const execsOf = (events: readonly FoundEvent[], kind: string): Set<string> =>
+const execsOf = (events: readonly AuditLogEntry[], kind: string): Set<string> =>
   new Set(events.flatMap(({ event }) => (event.kind === kind && event.exec ? [event.exec] : [])));
 
 /** Names of the files that commands left, wherever they are by now. */

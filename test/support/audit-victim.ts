@@ -1,6 +1,6 @@
 // Writes a log until it is killed, and says `ack SEQ LEAF` of each event that was answered for.
 import { writeSync } from 'node:fs';
-import { openAuditLog } from '../../src/audit/logs.ts';
+import { openAuditLog } from '../../src/audit/open-log.ts';
 import { auditEvent } from './audit-log.ts';
 
 const [, , directory = ''] = process.argv;

@@ -7,11 +7,11 @@ import path from 'node:path';
 import type { Box, FileGrants, Grants } from '../../src/command.ts';
 import { closeInherited } from '../../src/runner/descriptors.ts';
 import { helperEnvironment } from '../../src/runner/enclose.ts';
-import { openHolder, type OpenHolder } from '../../src/runner/holder.ts';
-import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/facts.ts';
+import { openNamespace, type OpenNamespace } from '../../src/runner/namespace.ts';
+import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/host-facts.ts';
 import { planBox } from '../../src/sandbox/plan.ts';
 import { openGuard } from '../../src/workspace/guard.ts';
-import { surveyWorkspace, type WorkspaceFacts } from '../../src/workspace/protect.ts';
+import { surveyWorkspace, type WorkspaceFacts } from '../../src/workspace/workspace-survey.ts';
 
 export type BubblewrapBox = Extract<Box, { kind: 'bubblewrap' }>;
 
@@ -108,7 +108,7 @@ export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
   });
   const quarantine = temporary();
   const guard = await openGuard(facts, quarantine.path);
-  const holder = await openHolder(box.holder);
+  const holder = await openNamespace(box.holder);
   await holder.bounded;
   const env = { HOME: host.home, PATH: host.path, ...gitIdentity };
   return {
@@ -146,7 +146,7 @@ const boot = 'IFS= read -r -d "" -u 7 REPLY; exec 7<&-; eval "$REPLY"';
 
 /** Runs `command` with bash in the open holder of `box`. */
 export function runIn(
-  holder: OpenHolder,
+  holder: OpenNamespace,
   box: BubblewrapBox,
   command: string,
   options: RunOptions = {},

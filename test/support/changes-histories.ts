@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import * as fc from 'fast-check';
 import './seed.ts';
-import type { Captured, UpperOptions } from '../../src/workspace/changes/captured.ts';
+import type { CapturedChange, OverlayCaptureOptions } from '../../src/workspace/changes/capture.ts';
 import { IndexCapture } from '../../src/workspace/changes/index-capture.ts';
 import type { LayerAttributes } from '../../src/workspace/changes/layer-attributes.ts';
-import { UpperCapture } from '../../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../../src/workspace/changes/overlay-diff.ts';
 import { told } from './changes-told.ts';
 import { differences, MemoryContents, picture, Stage, Yard } from './changes.ts';
 
@@ -116,8 +116,8 @@ export async function proveOverlay(
   const contents = new MemoryContents();
   const idShift = { uid: 0, gid: 0 };
   const isMasked = (): boolean => false;
-  const options: UpperOptions = { root, upper, idShift, isMasked, contents, attributes };
-  let capturing = new UpperCapture(options);
+  const options: OverlayCaptureOptions = { root, upper, idShift, isMasked, contents, attributes };
+  let capturing = new OverlayCapture(options);
   let isAllApplied = true;
   let before = await stage.picture();
   for (const { script, next } of steps) {
@@ -133,7 +133,7 @@ export async function proveOverlay(
     if (next.kind === 'restart') {
       isAllApplied &&= capture.changes.length === 0;
       const state = capturing.ledgerJson();
-      capturing = new UpperCapture(options);
+      capturing = new OverlayCapture(options);
       capturing.restoreLedger(state);
       assert.deepEqual((await capturing.capture()).changes, []);
       continue;
@@ -172,13 +172,13 @@ export async function proveIndex(steps: readonly Step[]): Promise<void> {
 
 /** Brings changes to the real tree by the plainest means; answers the paths where it could. */
 function apply(
-  changes: readonly Captured[],
+  changes: readonly CapturedChange[],
   held: readonly boolean[],
   view: string,
   root: string,
 ): string[] {
   const dice = new Map(changes.map(({ path: at }, index) => [at, held[index % held.length]]));
-  const isLet = (change: Captured): boolean =>
+  const isLet = (change: CapturedChange): boolean =>
     dice.get(change.path) !== true && change.kind !== 'special';
   const removals = changes.filter(({ after }) => after === null).toReversed();
   const rest = changes.filter(({ after }) => after !== null);
@@ -187,7 +187,7 @@ function apply(
     .map((change) => change.path);
 }
 
-function put(change: Captured, view: string, root: string): boolean {
+function put(change: CapturedChange, view: string, root: string): boolean {
   const at = (tree: string, name: string): Buffer => Buffer.from(`${tree}/${name}`, 'latin1');
   const [from, to] = [at(view, change.path), at(root, change.path)];
   try {

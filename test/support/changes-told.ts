@@ -1,8 +1,8 @@
 /** What a capture tells, in the words of pictures. */
 import assert from 'node:assert/strict';
 import type { Entry } from '../../src/change.ts';
-import type { Contents } from '../../src/contents.ts';
-import type { Capture } from '../../src/workspace/changes/captured.ts';
+import type { ContentStore } from '../../src/content-store.ts';
+import type { CaptureResult } from '../../src/workspace/changes/capture.ts';
 import { sorted } from './changes.ts';
 
 /**
@@ -10,7 +10,10 @@ import { sorted } from './changes.ts';
  * left out, once both sides are seen to be equal. Every hash that is told must be kept, unless it
  * is marked.
  */
-export async function told(capture: Capture, contents: Contents): Promise<Record<string, string>> {
+export async function told(
+  capture: CaptureResult,
+  contents: ContentStore,
+): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const { path, kind, before, after, marks } of capture.changes) {
     for (const side of [before, after]) {

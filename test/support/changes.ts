@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Contents } from '../../src/contents.ts';
+import type { ContentStore } from '../../src/content-store.ts';
 
 const overlayOptions = 'userxattr,index=off,xino=off';
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -233,7 +233,7 @@ export function hash(content: Uint8Array): string {
 }
 
 /** Contents in memory, those of at most `fileBytesMax`. */
-export class MemoryContents implements Contents {
+export class MemoryContents implements ContentStore {
   readonly fileBytesMax: number;
   readonly #kept = new Map<string, Buffer>();
 

@@ -9,8 +9,12 @@ import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { applyChanges } from '../../src/workspace/commit/apply.ts';
-import type { CommitItem, ItemResult, Undoable } from '../../src/workspace/commit/item.ts';
-import { AtomicRenames } from '../../src/workspace/commit/renames.ts';
+import type {
+  CommitItem,
+  ItemResult,
+  UndoableChange,
+} from '../../src/workspace/commit/commit-item.ts';
+import { AtomicRenames } from '../../src/workspace/commit/atomic-renames.ts';
 import { planUndo } from '../../src/workspace/commit/undo.ts';
 import { makeTrees, readTree, standingAt, type Standing, type Trees } from './commit.ts';
 
@@ -80,7 +84,7 @@ class History {
   readonly #kept = new Map<string, Buffer>();
   /** What applied changes started from: replaced knowingly, and kept. */
   readonly #replaced: string[] = [];
-  readonly #records: Undoable[][] = [];
+  readonly #records: UndoableChange[][] = [];
   #count = 0;
 
   constructor(trees: Trees, tally: Tally) {
@@ -92,7 +96,7 @@ class History {
     if (this.#records.length > 0 && randomInt(3) === 0) return this.#undo();
     const items = names.flatMap((name) => (randomInt(2) === 0 ? [] : this.#item(name)));
     const results = await this.#apply(items);
-    const record = items.flatMap((item, at): Undoable[] => {
+    const record = items.flatMap((item, at): UndoableChange[] => {
       const result = results[at];
       if (result?.state !== 'applied') return [];
       const { path, base: before, after } = item;

@@ -5,9 +5,9 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { CommitIntent } from '../../src/workspace/commit/item.ts';
-import { recover } from '../../src/workspace/commit/recover.ts';
-import { AtomicRenames } from '../../src/workspace/commit/renames.ts';
+import type { CommitIntent } from '../../src/workspace/commit/commit-item.ts';
+import { recoverCommit } from '../../src/workspace/commit/recover.ts';
+import { AtomicRenames } from '../../src/workspace/commit/atomic-renames.ts';
 import {
   itemsBetween,
   leftovers,
@@ -79,7 +79,7 @@ export async function killOnce(kills: Kills, withinMs: number, isStaged = false)
     assert.ok(isKnown, `"${name}", ${entry.type}, came from nowhere`);
   }
   using renames = new AtomicRenames(undefined, isStaged ? { staging } : {});
-  const results = await recover({ intent, contents: noContents, renames });
+  const results = await recoverCommit({ intent, contents: noContents, renames });
   assert.deepEqual(
     results.filter((result) => result.state !== 'applied'),
     [],

@@ -18,7 +18,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { AtomicRenames, type Rename, type Renamed } from '../../src/workspace/commit/renames.ts';
+import {
+  AtomicRenames,
+  type RenameRequest,
+  type RenameResult,
+} from '../../src/workspace/commit/atomic-renames.ts';
 import { statKey } from '../../src/workspace/stat.ts';
 
 const writer = String.raw`
@@ -34,7 +38,7 @@ open(my $out, ">", $log) or die; print $out map { "$_\n" } @done; close $out or 
 `;
 
 export interface Race {
-  readonly kind: Rename['kind'];
+  readonly kind: RenameRequest['kind'];
   readonly files: number;
   readonly writers: number;
   /** Renames to ask for, at least. */
@@ -42,7 +46,7 @@ export interface Race {
 }
 
 export interface Raced {
-  readonly answers: Readonly<Record<Renamed, number>>;
+  readonly answers: Readonly<Record<RenameResult, number>>;
   readonly writes: number;
   /** Lines that are nowhere: neither in a file nor in what was replaced knowingly. */
   readonly lost: readonly string[];
@@ -83,7 +87,7 @@ class Racing implements Disposable {
   attempts = 0;
   readonly #dir: string;
   readonly #directory: number;
-  readonly #kind: Rename['kind'];
+  readonly #kind: RenameRequest['kind'];
   readonly #answers = { done: 0, changed: 0, open: 0, kept: 0, refused: 0, elsewhere: 0 };
   readonly #replaced: string[] = [];
   readonly #renames = new AtomicRenames(() => {
@@ -92,7 +96,7 @@ class Racing implements Disposable {
   #late = 0;
   #count = 0;
 
-  constructor(dir: string, kind: Rename['kind']) {
+  constructor(dir: string, kind: RenameRequest['kind']) {
     this.#dir = dir;
     this.#kind = kind;
     this.#directory = openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -137,7 +141,7 @@ class Racing implements Disposable {
     closeSync(this.#directory);
   }
 
-  #ask(name: string): { readonly rename: Rename; readonly text: string } | null {
+  #ask(name: string): { readonly rename: RenameRequest; readonly text: string } | null {
     const key = this.#key(name);
     if (key === null) {
       writeFileSync(this.#at(name), '', { flag: 'wx' });
@@ -148,7 +152,7 @@ class Racing implements Disposable {
     this.#count += 1;
     const [temporary, kept] = [`temporary-${this.#count}`, `kept-${this.#count}`];
     if (this.#kind === 'exchange') writeFileSync(this.#at(temporary), '');
-    const names = { name, temporary, kept };
+    const names = { name, temporary, fallbackName: kept };
     const kind = this.#kind;
     return { rename: { kind, directory: this.#directory, staging: null, ...names, key }, text };
   }

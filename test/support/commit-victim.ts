@@ -1,8 +1,8 @@
 // Applies the intent in a file, to be killed meanwhile: `node commit-victim.ts FILE [STAGING]`.
 import { readFileSync } from 'node:fs';
 import { applyChanges } from '../../src/workspace/commit/apply.ts';
-import type { CommitIntent } from '../../src/workspace/commit/item.ts';
-import { AtomicRenames } from '../../src/workspace/commit/renames.ts';
+import type { CommitIntent } from '../../src/workspace/commit/commit-item.ts';
+import { AtomicRenames } from '../../src/workspace/commit/atomic-renames.ts';
 
 const file = process.argv[2] ?? '';
 // The file is written by the test that starts this.
@@ -11,7 +11,15 @@ const [staging] = process.argv.slice(3);
 const renames = new AtomicRenames(undefined, staging === undefined ? {} : { staging });
 // Its program runs before the work begins, as in a daemon that has been at it for a while.
 await renames.run([
-  { kind: 'away', directory: 0, staging: null, name: 'x', temporary: 'y', kept: 'z', key: 'none' },
+  {
+    kind: 'away',
+    directory: 0,
+    staging: null,
+    name: 'x',
+    temporary: 'y',
+    fallbackName: 'z',
+    key: 'none',
+  },
 ]);
 process.stdout.write('ready');
 const { id, tree, items } = intent;

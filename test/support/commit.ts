@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { BytePath, Entry, StatKey } from '../../src/change.ts';
 import type { IssuedTags } from '../../src/redacted.ts';
-import type { HeldReason } from '../../src/workspace/commit/held.ts';
+import type { HeldReason } from '../../src/workspace/commit/commit-filter.ts';
 import { applyChanges } from '../../src/workspace/commit/apply.ts';
-import type { CommitItem, ItemResult } from '../../src/workspace/commit/item.ts';
-import { AtomicRenames } from '../../src/workspace/commit/renames.ts';
-import { openFilter } from '../../src/workspace/commit/filter.ts';
-import { filterInput } from '../../src/workspace/commit/input.ts';
-import { TreeLook } from '../../src/workspace/commit/look.ts';
-import { walk } from '../../src/workspace/walk.ts';
+import type { CommitItem, ItemResult } from '../../src/workspace/commit/commit-item.ts';
+import { AtomicRenames } from '../../src/workspace/commit/atomic-renames.ts';
+import { openCommitFilter } from '../../src/workspace/commit/filter.ts';
+import { buildFilterInput } from '../../src/workspace/commit/filter-input.ts';
+import { TreeLookup } from '../../src/workspace/commit/tree-lookup.ts';
+import { walkTree } from '../../src/workspace/walk.ts';
 
 export interface Standing {
   readonly entry: Entry;
@@ -150,7 +150,7 @@ export async function judge(
   items: readonly CommitItem[],
   policy: Policy = {},
 ): Promise<Map<BytePath, HeldReason>> {
-  const walked = await walk(trees.real, { matches: null, entriesMax: 1e5 });
+  const walked = await walkTree(trees.real, { matches: null, entriesMax: 1e5 });
   const { gitDirectories, links } = walked;
   return judgeWith(trees, items, { ...policy, gitDirectories, links });
 }
@@ -163,8 +163,8 @@ export async function judgeWith(
     readonly links?: readonly string[];
   },
 ): Promise<Map<BytePath, HeldReason>> {
-  const filter = openFilter(
-    filterInput({
+  const filter = openCommitFilter(
+    buildFilterInput({
       root: trees.real,
       home: policy.home ?? '/nonexistent',
       write: { allow: policy.allow ?? [], deny: policy.deny ?? [] },
@@ -179,7 +179,7 @@ export async function judgeWith(
     }),
   );
   const byPath = new Map(items.map((item) => [item.path, item]));
-  using look = new TreeLook({
+  using look = new TreeLookup({
     root: trees.real,
     written: (name) => {
       const { source = null, after = null } = byPath.get(name) ?? {};

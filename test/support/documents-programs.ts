@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type * as z from 'zod/mini';
-import { shapes } from '../../src/api/shapes.ts';
+import { documentSchemas } from '../../src/api/document-schemas.ts';
 import { newSession, raw } from './daemon.ts';
 import type { Json } from './daemon.ts';
 import { blocksIn, read, root } from './documents.ts';
@@ -214,7 +214,7 @@ export const programs: readonly Program[] = [
         );
         // Nothing is lost here: what would tell of it is held against its schema.
         const isOfLoss = shown.stream === 'gap' || shown.lost === true;
-        if (isOfLoss) isOfWire(shown, shapes.StreamEvent, line);
+        if (isOfLoss) isOfWire(shown, documentSchemas.StreamEvent, line);
         else assert.deepEqual(missing(shown, same), [], line);
       }
     },
@@ -222,7 +222,9 @@ export const programs: readonly Program[] = [
   {
     block: 'docs/protocol.md: {"stream_id":"f-…"',
     run: async (block) => {
-      for (const line of linesOf(block)) isOfWire(messageOf(line), shapes.FeedMessage, line);
+      for (const line of linesOf(block)) {
+        isOfWire(messageOf(line), documentSchemas.FeedMessage, line);
+      }
     },
   },
   {

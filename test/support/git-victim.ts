@@ -21,6 +21,6 @@ const transaction = new GitTransaction(plan, {
     if (left === 0) process.kill(process.pid, 'SIGKILL');
   },
 });
-transaction.removeLeft();
+transaction.removeLeftovers();
 if (await transaction.prepare()) await transaction.settle();
 transaction.close();

@@ -1,7 +1,7 @@
 /** Attacks in a copy of a project, and which of their changes the commit filter must hold. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HeldReason } from '../../src/workspace/commit/held.ts';
+import type { HeldReason } from '../../src/workspace/commit/commit-filter.ts';
 import { itemsBetween, judge, makeTrees, shell } from './commit.ts';
 
 /** Shell that makes a file with something in it, or adds to one. */

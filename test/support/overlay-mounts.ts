@@ -2,7 +2,7 @@
 // in a workspace. Prints one line of JSON.
 import { mkdirSync, readdirSync, symlinkSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { openHolder } from '../../src/runner/holder.ts';
+import { openNamespace } from '../../src/runner/namespace.ts';
 import { onHost, runIn } from './box.ts';
 import { layered } from './overlay.ts';
 
@@ -14,7 +14,7 @@ onHost('mount -t tmpfs none vol && echo in > vol/in && chmod 777 vol && chmod 66
 onHost('mount -t tmpfs none in/deep && echo deep > in/deep/in && chmod 777 in/deep', ws.tree);
 onHost('mount -t tmpfs none hidden/v && echo SECRET > hidden/v/in', ws.tree);
 const look = async (): Promise<string> => {
-  const holder = await openHolder(ws.box.holder);
+  const holder = await openNamespace(ws.box.holder);
   await holder.bounded;
   const script = 'cat vol/in in/deep/in hidden/v/in; echo w > vol/w; ls . vol in/deep';
   const { stdout } = await runIn(holder, ws.box, script, { cwd: ws.tree });

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Overlay } from '../../src/command.ts';
-import { openHolder, type OpenHolder } from '../../src/runner/holder.ts';
-import { Refresher } from '../../src/runner/refresher.ts';
-import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/facts.ts';
+import { openNamespace, type OpenNamespace } from '../../src/runner/namespace.ts';
+import { OverlayRefresher } from '../../src/runner/overlay-refresher.ts';
+import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/host-facts.ts';
 import { planBox, type BoxWorkspace } from '../../src/sandbox/plan.ts';
-import { surveyWorkspace } from '../../src/workspace/protect.ts';
+import { surveyWorkspace } from '../../src/workspace/workspace-survey.ts';
 import { onHost, runIn, temporary, type BubblewrapBox } from './box.ts';
 
 export interface LayeredOptions {
@@ -35,7 +35,7 @@ export interface Layered extends Disposable {
 }
 
 export interface OpenLayered extends Layered {
-  readonly holder: OpenHolder;
+  readonly holder: OpenNamespace;
   /** What a command printed, both streams, with `exit N` behind where it failed. */
   run(command: string): Promise<string>;
   refresh(): Promise<void>;
@@ -101,9 +101,9 @@ export async function openLayered(
   options: LayeredOptions = {},
 ): Promise<OpenLayered & AsyncDisposable> {
   const made = await layered(options);
-  const holder = await openHolder(made.box.holder);
+  const holder = await openNamespace(made.box.holder);
   await holder.bounded;
-  const refresher = new Refresher();
+  const refresher = new OverlayRefresher();
   const dispose = (): void => {
     holder.close();
     refresher.close();

@@ -5,7 +5,7 @@ import type { Verdict } from '../../src/command.ts';
 import type { JudgedShell } from '../../src/command.ts';
 import { explainText } from '../../src/policy/explain.ts';
 import { knowledgeVersion } from '../../src/policy/knowledge.ts';
-import { joinLayers, type CommandRule, type Policy } from '../../src/policy/policy.ts';
+import { joinPolicyLayers, type CommandRule, type Policy } from '../../src/policy/policy.ts';
 import { shapes, type Shape } from './policy-hostile.ts';
 
 /** A text that is to be decided on. */
@@ -36,7 +36,7 @@ const rule = (id: string, decision: CommandRule['decision'], match: CommandRule[
 };
 
 /** The shipped list with rules of people: every command is held against both. */
-export const ruled: Policy = joinLayers(
+export const ruled: Policy = joinPolicyLayers(
   'ruled',
   [
     {

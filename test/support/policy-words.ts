@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import './seed.ts';
-import { openBudget } from '../../src/policy/syntax/budget.ts';
-import { readScript } from '../../src/policy/syntax/read.ts';
-import type { Script } from '../../src/policy/syntax/script.ts';
+import { createAnalysisBudget } from '../../src/policy/syntax/budget.ts';
+import { readShellScript } from '../../src/policy/syntax/read.ts';
+import type { ShellScript } from '../../src/policy/syntax/script.ts';
 
 const batch = 500;
 const odd = ['\u0001', '\u0007', '\b', '\v', '\f', '\r', '\u001B', '\u007F', '\u0085', '\u00A0'];
@@ -162,6 +162,6 @@ export function codes(text: string): readonly string[] {
 }
 
 /** Reads a script without a deadline. */
-export function read(text: string): Script {
-  return readScript(text, { ...openBudget(), deadline: Infinity });
+export function read(text: string): ShellScript {
+  return readShellScript(text, { ...createAnalysisBudget(), deadline: Infinity });
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from '../../src/local/index.ts';
+import { connectLocal } from '../../src/local/index.ts';
 import { startRuntime, type Daemon } from './daemon.ts';
 import { descendantsOf, eventually, processesNamed, runnerPid } from './processes.ts';
 
@@ -52,7 +52,7 @@ export async function outage(plan: Outage): Promise<Outcome> {
     plan.journalsBytes === undefined ? {} : { TRL_JOURNALS_BYTES: String(plan.journalsBytes) };
   const first = await patientRuntime(env);
   let second: Daemon | null = null;
-  const client = await connect({ socketPath: first.socketPath });
+  const client = await connectLocal({ socketPath: first.socketPath });
   const begun = performance.now();
   let back = 0;
   let killed = 0;

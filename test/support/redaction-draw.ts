@@ -1,5 +1,9 @@
 // Draws tokens from the notation of the rules, so that no file of the repository holds a key.
-import { classOf, parseParts, type Part } from '../../src/redaction/rules/shape.ts';
+import {
+  characterClassOf,
+  parseShapeParts,
+  type ShapePart,
+} from '../../src/redaction/rules/key-shape.ts';
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function seeded(seed: number): () => number {
@@ -21,7 +25,7 @@ export interface Drawn {
 
 export function draw(notation: string, random: () => number): Drawn {
   let [text, start, end] = ['', 0, -1];
-  for (const part of parseParts(notation)) {
+  for (const part of parseShapeParts(notation)) {
     if (part.kind === 'open') start = text.length;
     else if (part.kind === 'close') end = text.length;
     else text += drawPart(part, random);
@@ -29,7 +33,7 @@ export function draw(notation: string, random: () => number): Drawn {
   return { text, start, end: end < 0 ? text.length : end };
 }
 
-function drawPart(part: Part, random: () => number): string {
+function drawPart(part: ShapePart, random: () => number): string {
   const pick = (from: string): string => from.charAt(Math.floor(random() * from.length));
   if (part.kind === 'text') return part.options[Math.floor(random() * part.options.length)] ?? '';
   if (part.kind !== 'run') return '';
@@ -44,7 +48,7 @@ function drawPart(part: Part, random: () => number): string {
 
 /** The letters, digits and signs of a class; only letters and digits where it has them. */
 function members(letter: string): string {
-  const allowed = new RegExp(`[${classOf(letter)}]`);
+  const allowed = new RegExp(`[${characterClassOf(letter)}]`);
   const all = Array.from({ length: 96 }, (_, at) => String.fromCharCode(32 + at));
   const found = all.filter((char) => allowed.test(char));
   const plain = found.filter((char) => /[A-Za-z0-9]/.test(char));

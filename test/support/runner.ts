@@ -2,15 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { approve } from '../../src/approval/approve.ts';
+import { approveByPolicy } from '../../src/approval/approve.ts';
 import type { Box, ExecId, Exit, OutputProgress, Plan, SessionId } from '../../src/command.ts';
 import type { KnownSecret } from '../../src/redacted.ts';
-import { permit } from '../../src/policy/verdict.ts';
-import { openRunner } from '../../src/process/start.ts';
+import { allowVerdict } from '../../src/policy/verdict.ts';
+import { openRunner } from '../../src/process/runner.ts';
 import type { Sealing } from '../../src/redactor/wire.ts';
-import type { LinkEvents, RunnerLink } from '../../src/process/link.ts';
-import type { Refreshed } from '../../src/runner/wire.ts';
-import { boundsOf } from '../../src/session/bounds.ts';
+import type { RunnerLinkEvents, RunnerLink } from '../../src/process/runner-link.ts';
+import type { RefreshResult } from '../../src/runner/wire.ts';
+import { resolveBounds } from '../../src/session/bounds.ts';
 import { newExecId, newSessionId } from '../../src/session/record.ts';
 import type { Json } from './daemon.ts';
 
@@ -31,7 +31,7 @@ export interface LoneRunner extends AsyncDisposable {
     box: Box,
     options?: Started,
   ): Promise<{ readonly id: ExecId; readonly ended: Promise<Exit> }>;
-  refresh(paths?: readonly string[]): Promise<Refreshed>;
+  refresh(paths?: readonly string[]): Promise<RefreshResult>;
 }
 
 const redaction = {
@@ -60,11 +60,11 @@ export async function openLoneRunner(
     redaction,
     sealing,
   };
-  const events: LinkEvents = {
+  const events: RunnerLinkEvents = {
     exit: (exit) => exits.get(exit.exec_id)?.(exit),
     progress: (one) => progress.push(one),
     waiting: () => {},
-    called: () => {},
+    toolCall: () => {},
     lost: () => {},
   };
   const { link } = await openRunner(options, events);
@@ -85,12 +85,12 @@ export async function openLoneRunner(
       mode: 'foreground',
       stdin: { kind: 'closed' },
       pty: null,
-      bounds: boundsOf({}, 'foreground'),
+      bounds: resolveBounds({}, 'foreground'),
       box,
       ...options,
     };
     const ended = new Promise<Exit>((resolve) => exits.set(plan.exec_id, resolve));
-    const sealed = link.seal(approve(plan, permit('test', 'is its own')));
+    const sealed = link.seal(approveByPolicy(plan, allowVerdict('test', 'is its own')));
     await link.request({ op: 'launch', ...sealed, known });
     return { id: plan.exec_id, ended };
   };

@@ -26,15 +26,20 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import './seed.ts';
 import type { ExecId, SessionId } from '../../src/command.ts';
-import { Merging } from '../../src/host/merging.ts';
-import { isRecord, recordKinds, stepsOf, type ChangeRecord } from '../../src/host/record.ts';
+import { FileMerger } from '../../src/host/file-merger.ts';
+import {
+  isChangeRecord,
+  recordKinds,
+  appliedStepsOf,
+  type ChangeRecord,
+} from '../../src/host/change-record.ts';
 import { SessionWorkspace } from '../../src/host/session-workspace.ts';
-import { Trees } from '../../src/host/tree.ts';
+import { WorkspaceTrees } from '../../src/host/workspace-tree.ts';
 import { SnapshotStore } from '../../src/snapshot/store.ts';
 import { LayerAttributes } from '../../src/workspace/changes/layer-attributes.ts';
-import { UpperCapture } from '../../src/workspace/changes/upper.ts';
+import { OverlayCapture } from '../../src/workspace/changes/overlay-diff.ts';
 import { applyChanges } from '../../src/workspace/commit/apply.ts';
-import { AtomicRenames } from '../../src/workspace/commit/renames.ts';
+import { AtomicRenames } from '../../src/workspace/commit/atomic-renames.ts';
 import { planUndo } from '../../src/workspace/commit/undo.ts';
 import { save } from './second-writer.ts';
 
@@ -80,7 +85,7 @@ class Writer {
   readonly held = new Map<string, number>();
   readonly session: SessionId;
 
-  constructor(name: string, dir: string, trees: Trees, parts: Parts) {
+  constructor(name: string, dir: string, trees: WorkspaceTrees, parts: Parts) {
     const root = path.join(dir, 'tree');
     this.name = name;
     this.upper = path.join(dir, `upper-${name}`);
@@ -89,7 +94,7 @@ class Writer {
     const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     const seen = { idShift: { uid: 0, gid: 0 }, isMasked: (): boolean => false };
     const places = { root, upper: this.upper, ...seen, contents: store, attributes };
-    const layer = new UpperCapture(places);
+    const layer = new OverlayCapture(places);
     const session = (this.session = `s-${name}`);
     this.workspace = new SessionWorkspace({
       view: session,
@@ -100,7 +105,7 @@ class Writer {
       capture: layer,
       layer,
       store,
-      kept: { placeFor: () => null },
+      removedDirectories: { findSlot: () => null },
       scratch: path.join(dir, 'git'),
       renames,
       remask: () => Promise.resolve(true),
@@ -112,15 +117,15 @@ class Writer {
     });
     this.workspace.committing.filter = {
       judge: () => Promise.resolve(new Map()),
-      hasParts: () => false,
-      plainPart: () => null,
-      withValues: () => null,
+      hasHarmlessPart: () => false,
+      harmlessPart: () => null,
+      restoreTagValues: () => null,
     };
   }
 
   async begin(): Promise<ExecId> {
     if (this.exec !== null) return this.exec;
-    await this.workspace.fresh(this.session);
+    await this.workspace.refresh(this.session);
     const exec = `x-${randomBytes(16).toString('hex')}` as const;
     await this.workspace.begin({ exec, session: this.session, command: this.name, mode: 'direct' });
     this.exec = exec;
@@ -155,7 +160,7 @@ class History {
   readonly dir = mkdtempSync(path.join(tmpdir(), 'trl-writers-'));
   readonly root = path.join(this.dir, 'tree');
   readonly #parts: Parts;
-  readonly #trees: Trees;
+  readonly #trees: WorkspaceTrees;
   readonly #writers = new Map<string, Writer>();
   /** Lines by who wrote them: a command's id, or `person`. */
   readonly #written = new Map<string, string>();
@@ -172,7 +177,7 @@ class History {
       const start = name === 'binary' ? '\0\n' : '';
       writeFileSync(this.#at(name), `${start}${beginning(name)}`);
     }
-    const trees = (this.#trees = new Trees(path.join(this.dir, 'cookies')));
+    const trees = (this.#trees = new WorkspaceTrees(path.join(this.dir, 'cookies')));
     for (const one of ['a', 'b']) this.#writers.set(one, new Writer(one, this.dir, trees, parts));
   }
 
@@ -220,7 +225,7 @@ class History {
     if (what === 'end') return this.#end(writer);
     if (what === 'undo') return this.#undo(writer, place);
     const who = await writer.begin();
-    if (what === 'look') await writer.workspace.fresh(writer.session);
+    if (what === 'look') await writer.workspace.refresh(writer.session);
     if (what === 'read') writer.memory.set(name, writer.sees(name, this.root));
     if (what === 'append') appendFileSync(writer.own(name, this.root), this.#line(who));
     if (what === 'hold') {
@@ -279,7 +284,7 @@ class History {
     const { store, renames } = this.#parts;
     const before = new Map(files.map((name) => [name, this.#found(name)]));
     const steps = record.changes.flatMap((change) =>
-      stepsOf(change)
+      appliedStepsOf(change)
         .toReversed()
         .map((one) => ({ path: change.path, ...one })),
     );
@@ -312,7 +317,7 @@ class History {
     const real = new Set(there);
     const kept = new Set<string>();
     const all = [...this.#parts.store.records(recordKinds.changes)];
-    for (const { changes, root } of all.map(({ value }) => value).filter(isRecord)) {
+    for (const { changes, root } of all.map(({ value }) => value).filter(isChangeRecord)) {
       for (const { state, after } of root === this.root ? changes : []) {
         if (state !== 'conflict' || after?.type !== 'file' || after.sha256 === null) continue;
         const bytes = await this.#parts.store.read(after.sha256);
@@ -363,8 +368,8 @@ export async function provenWriters({
   using renames = new AtomicRenames();
   using attributes = new LayerAttributes();
   const tally = { histories: 0, lines: 0, merged: 0, conflicts: 0, undone: 0, kept: 0 };
-  const decides = Object.getOwnPropertyDescriptor(Merging.prototype, 'put') ?? {};
-  if (isBlind) Object.defineProperty(Merging.prototype, 'put', { ...decides, value: blind });
+  const decides = Object.getOwnPropertyDescriptor(FileMerger.prototype, 'put') ?? {};
+  if (isBlind) Object.defineProperty(FileMerger.prototype, 'put', { ...decides, value: blind });
   try {
     const property = fc.asyncProperty(steps, async (all) => {
       const history = new History({ store, renames, attributes, tally });
@@ -379,14 +384,14 @@ export async function provenWriters({
     await fc.assert(property, { numRuns: runs, examples, endOnFailure: isBlind });
     return tally;
   } finally {
-    Object.defineProperty(Merging.prototype, 'put', decides);
+    Object.defineProperty(FileMerger.prototype, 'put', decides);
     await store.close();
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
 /** The decision is left out: what stands there is what the change is taken to start from. */
-const blind: Merging['put'] = async (wanted, { apply }) => {
+const blind: FileMerger['put'] = async (wanted, { apply }) => {
   const items = wanted.map(({ item: it, start }) => ({
     ...it,
     baseKey: start?.realKey ?? it.baseKey,

@@ -1,31 +1,31 @@
 /**
  * The answer to a question. It names the digest that was shown, so it binds what was read; and it
- * counts only when {@link Readiness} says that this was in front of the person.
+ * counts only when {@link AnswerReadiness} says that this was in front of the person.
  */
 import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import type { AnswerScope, ApprovalView } from '../../client/index.ts';
 import { scopeMeanings } from '../../protocol/approval.ts';
-import { useKeys } from '../keys.ts';
+import { useKeyBindings } from '../keys.ts';
 import { announce } from '../live/alert.ts';
-import { client } from '../live/connection.ts';
-import { approvals, takeAll } from '../live/store.ts';
-import { Key, Problem, useActing } from '../parts/act.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { readMs } from './readiness.ts';
-import type { Readiness, Waiting } from './readiness.ts';
+import { currentClient } from '../live/connection.ts';
+import { approvals, applyFeedEvents } from '../live/store.ts';
+import { KeyHint, ActionError, useAction } from '../components/action.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { readingTimeMs } from './readiness.ts';
+import type { AnswerReadiness, UnreadyReason } from './readiness.ts';
 
 interface AnswerProps {
   readonly approval: ApprovalView;
   readonly item: string;
-  readonly readiness: Readiness;
+  readonly readiness: AnswerReadiness;
 }
 
 const hints = {
   nothing: 'The page has to be in front of you first.',
   'just-appeared': 'It has only just appeared: read it first.',
   'unseen-end': 'Scroll to the end of the command first.',
-} as const satisfies Record<Waiting, string>;
+} as const satisfies Record<UnreadyReason, string>;
 
 const labels = {
   once: 'Approve once',
@@ -33,7 +33,7 @@ const labels = {
   project: 'Approve for the project',
 } as const satisfies Record<AnswerScope, string>;
 
-export function Answer({ approval, item, readiness }: AnswerProps) {
+export function ApprovalAnswerForm({ approval, item, readiness }: AnswerProps) {
   const scope = useSignal<AnswerScope>('once');
   const { scopes = ['once'] } = approval;
   const words = useRef<HTMLTextAreaElement>(null);
@@ -42,7 +42,7 @@ export function Answer({ approval, item, readiness }: AnswerProps) {
     scope: scope.value,
     words: words.current?.value.trim() ?? '',
   }));
-  useKeys({
+  useKeyBindings({
     a: (at) => decide('approve', at),
     d: (at) => decide('deny', at),
     w: () => words.current?.focus(),
@@ -58,7 +58,7 @@ export function Answer({ approval, item, readiness }: AnswerProps) {
       aria-disabled={!ready}
       onClick={(event) => decide(decision, event.timeStamp)}
     >
-      {label} <Key>{key}</Key>
+      {label} <KeyHint>{key}</KeyHint>
     </button>
   );
   return (
@@ -76,34 +76,34 @@ export function Answer({ approval, item, readiness }: AnswerProps) {
                 scope.value = one;
               }}
             />
-            {scopeMeanings[one]} {one === 'session' && <Key>s</Key>}
+            {scopeMeanings[one]} {one === 'session' && <KeyHint>s</KeyHint>}
           </label>
         ))}
       </div>
       {approval.asked.rule !== undefined && (
         <p>
-          The rule: <Text of={approval.asked.rule} />
+          The rule: <VisibleText of={approval.asked.rule} />
         </p>
       )}
       <label class="words">
         <span>
-          Words for the agent <Key>w</Key>
+          Words for the agent <KeyHint>w</KeyHint>
         </span>
         <textarea ref={words} rows={1} maxLength={4_000} placeholder="Optional" />
       </label>
       {hint !== null && <p class="hint">{hint}</p>}
-      <Problem of={acting.problem} />
+      <ActionError of={acting.problem} />
     </div>
   );
 }
 
 /** Whether an answer would count now, for how the buttons look. */
-function useReady(item: string, readiness: Readiness): boolean {
+function useReady(item: string, readiness: AnswerReadiness): boolean {
   const ready = useSignal(false);
   useEffect(() => {
     const timer = setInterval(() => {
-      ready.value = readiness.waiting(item, performance.now()) === null;
-    }, readMs / 6);
+      ready.value = readiness.unreadyReason(item, performance.now()) === null;
+    }, readingTimeMs / 6);
     return () => clearInterval(timer);
   }, [item]);
   return ready.value;
@@ -117,17 +117,17 @@ interface Said {
 /** Sends the answer where it counts, and says why where it does not. */
 function useDecision({ approval, item, readiness }: AnswerProps, said: () => Said) {
   const hint = useSignal<string | null>(null);
-  const acting = useActing();
+  const acting = useAction();
   const decide = (decision: 'approve' | 'deny', at: number): void => {
-    const waiting = readiness.waiting(item, at);
+    const waiting = readiness.unreadyReason(item, at);
     hint.value = waiting === null ? null : hints[waiting];
     if (waiting !== null) {
       announce(hints[waiting]);
       return;
     }
     const { scope, words } = said();
-    void acting.act(async () => {
-      const decided = await client.value?.decide({
+    void acting.perform(async () => {
+      const decided = await currentClient.value?.decide({
         approval_id: approval.approval_id,
         digest: approval.digest,
         decision,
@@ -137,7 +137,7 @@ function useDecision({ approval, item, readiness }: AnswerProps, said: () => Sai
       if (decided === undefined) throw new Error('The runtime is not reached: try again');
       // The feed may have told more already.
       if (approvals.peek().get(decided.approval_id)?.state === 'pending') {
-        takeAll([{ kind: 'approval', approval: decided }]);
+        applyFeedEvents([{ kind: 'approval', approval: decided }]);
       }
       announce(decision === 'approve' ? 'Approved' : 'Denied');
     });

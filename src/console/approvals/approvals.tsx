@@ -1,22 +1,22 @@
 /** Questions that wait for a person, oldest first, and the one that is read. */
 import { useEffect } from 'preact/hooks';
 import type { ApprovalView } from '../../client/index.ts';
-import { useKeys } from '../keys.ts';
-import { sessionName } from '../live/names.ts';
-import { approvals, heldByView, pending } from '../live/store.ts';
-import { Empty } from '../parts/facts.tsx';
-import { ApprovalState } from '../parts/pill.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { Ago } from '../parts/time.tsx';
-import { addressOf, go } from '../router.ts';
-import { oneLine } from '../text/visible.ts';
-import { Question } from './question.tsx';
+import { useKeyBindings } from '../keys.ts';
+import { sessionLabel } from '../live/session-name.ts';
+import { approvals, heldChangesByView, pendingApprovals } from '../live/store.ts';
+import { EmptyState } from '../components/detail-list.tsx';
+import { ApprovalStateBadge } from '../components/state-badge.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { consoleHref, navigateTo } from '../router.ts';
+import { toCommandSummary } from '../text/visible.ts';
+import { PendingApprovalDetail } from './pending-approval.tsx';
 
 /** Answered ones that are listed. */
 const answeredMax = 12;
 
-export function Approvals({ rest }: { readonly rest: string }) {
-  const waiting = pending.value;
+export function ApprovalsPage({ rest }: { readonly rest: string }) {
+  const waiting = pendingApprovals.value;
   const answered = [...approvals.value.values()]
     .filter(({ state }) => state !== 'pending')
     .toSorted((a, b) => (b.decided_at ?? '').localeCompare(a.decided_at ?? ''))
@@ -27,18 +27,18 @@ export function Approvals({ rest }: { readonly rest: string }) {
     // The address names what is read, so that a question which leaves the list puts no other one
     // in its place: the next is the person's own step.
     // Who has gone elsewhere meanwhile, before this is drawn anew, stays there.
-    const isHere = location.hash === addressOf('approvals');
+    const isHere = location.hash === consoleHref('approvals');
     if (rest === '' && isHere && first !== undefined) {
-      location.replace(addressOf('approvals', first.approval_id));
+      location.replace(consoleHref('approvals', first.approval_id));
     }
   }, [rest, first?.approval_id]);
   const step = (by: 1 | -1): void => {
     const at = waiting.findIndex(({ approval_id: id }) => id === rest);
     const next = at === -1 ? 0 : Math.min(waiting.length - 1, Math.max(0, at + by));
     const found = waiting[next];
-    if (found !== undefined) go('approvals', found.approval_id);
+    if (found !== undefined) navigateTo('approvals', found.approval_id);
   };
-  useKeys({ j: () => step(1), k: () => step(-1) });
+  useKeyBindings({ j: () => step(1), k: () => step(-1) });
   return (
     <div class="split">
       <div class="list">
@@ -46,9 +46,9 @@ export function Approvals({ rest }: { readonly rest: string }) {
           <h1>Approvals</h1>
         </header>
         {waiting.length === 0 ? (
-          <Empty title="Nothing waits for you">
+          <EmptyState title="Nothing waits for you">
             A command that policy does not allow on its own is asked about here.
-          </Empty>
+          </EmptyState>
         ) : (
           <ul class="rows asked" aria-label="Waiting">
             {waiting.map((each) => (
@@ -70,9 +70,9 @@ export function Approvals({ rest }: { readonly rest: string }) {
       </div>
       <div class="read">
         {read === undefined ? (
-          rest !== '' && <Empty title="This question is not there any more" />
+          rest !== '' && <EmptyState title="This question is not there any more" />
         ) : (
-          <Question key={`${read.approval_id} ${read.digest}`} approval={read} />
+          <PendingApprovalDetail key={`${read.approval_id} ${read.digest}`} approval={read} />
         )}
       </div>
     </div>
@@ -84,18 +84,18 @@ function Row({ approval, isRead }: { readonly approval: ApprovalView; readonly i
     <li>
       <a
         data-row
-        href={addressOf('approvals', approval.approval_id)}
+        href={consoleHref('approvals', approval.approval_id)}
         aria-current={isRead ? 'true' : undefined}
       >
         <span class="what mono">
-          <Text of={oneLine(approval.asked.command)} mono />
+          <VisibleText of={toCommandSummary(approval.asked.command)} mono />
         </span>
         <span class="quiet meta">
-          {approval.state !== 'pending' && <ApprovalState of={approval.state} />}
+          {approval.state !== 'pending' && <ApprovalStateBadge of={approval.state} />}
           <span>
-            <Text of={sessionName(approval.session_id)} />
+            <VisibleText of={sessionLabel(approval.session_id)} />
           </span>
-          <Ago at={approval.decided_at ?? approval.created_at} />
+          <TimeAgo at={approval.decided_at ?? approval.created_at} />
         </span>
       </a>
     </li>
@@ -103,7 +103,7 @@ function Row({ approval, isRead }: { readonly approval: ApprovalView; readonly i
 }
 
 function HeldChanges() {
-  const all = heldByView.value;
+  const all = heldChangesByView.value;
   if (all.length === 0) return null;
   return (
     <>
@@ -111,10 +111,10 @@ function HeldChanges() {
       <ul class="rows asked" aria-label="Held changes">
         {all.map(([session, { count }]) => (
           <li key={session}>
-            <a data-row href={addressOf('changes', session)}>
+            <a data-row href={consoleHref('changes', session)}>
               <span class="what">{count === 1 ? 'One change' : `${count} changes`} to decide</span>
               <span class="quiet meta">
-                <Text of={sessionName(session)} />
+                <VisibleText of={sessionLabel(session)} />
               </span>
             </a>
           </li>

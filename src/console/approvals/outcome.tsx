@@ -1,8 +1,8 @@
 /** What became of a question. */
 import type { ApprovalView } from '../../client/index.ts';
-import { Text } from '../parts/pieces.tsx';
-import { Ago } from '../parts/time.tsx';
-import { addressOf } from '../router.ts';
+import { VisibleText } from '../components/visible-text.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { consoleHref } from '../router.ts';
 
 const outcomes = {
   pending: '',
@@ -14,7 +14,7 @@ const outcomes = {
   superseded: 'Something changed before it started, so it is asked anew.',
 } as const satisfies Record<ApprovalView['state'], string>;
 
-export function Outcome({ approval }: { readonly approval: ApprovalView }) {
+export function ApprovalOutcome({ approval }: { readonly approval: ApprovalView }) {
   const { state, decided_by: by, decided_at: at, words, superseded_by: next } = approval;
   const kind = state === 'approved' || state === 'used' ? 'allow' : 'block';
   return (
@@ -26,24 +26,24 @@ export function Outcome({ approval }: { readonly approval: ApprovalView }) {
       </p>
       {by !== undefined && (
         <p class="quiet">
-          by <Text of={by} mono />
+          by <VisibleText of={by} mono />
           {approval.same_uid === true && ', proved by the uid only'}
           {at !== undefined && (
             <>
               {', '}
-              <Ago at={at} />
+              <TimeAgo at={at} />
             </>
           )}
         </p>
       )}
       {words !== undefined && (
         <p>
-          “<Text of={words} />”
+          “<VisibleText of={words} />”
         </p>
       )}
       <p class="links">
-        <a href={addressOf('command', approval.exec_id)}>The command and its output</a>
-        {next !== undefined && <a href={addressOf('approvals', next)}>The new question</a>}
+        <a href={consoleHref('command', approval.exec_id)}>The command and its output</a>
+        {next !== undefined && <a href={consoleHref('approvals', next)}>The new question</a>}
       </p>
     </div>
   );

@@ -5,11 +5,11 @@
  */
 
 /** How long an item has to be in front of a person before an answer to it counts, in `ms`. */
-export const readMs = 600;
+export const readingTimeMs = 600;
 
-export type Waiting = 'nothing' | 'unseen-end' | 'just-appeared';
+export type UnreadyReason = 'nothing' | 'unseen-end' | 'just-appeared';
 
-export class Readiness {
+export class AnswerReadiness {
   #item: string | null = null;
   #since: number | null = null;
   #endSeen = false;
@@ -31,9 +31,9 @@ export class Readiness {
   }
 
   /** Why an answer that was made at `at` does not count; `null`: it does. */
-  waiting(item: string, at: number): Waiting | null {
+  unreadyReason(item: string, at: number): UnreadyReason | null {
     if (item !== this.#item || this.#since === null) return 'nothing';
-    if (at - this.#since < readMs) return 'just-appeared';
+    if (at - this.#since < readingTimeMs) return 'just-appeared';
     return this.#endSeen ? null : 'unseen-end';
   }
 }

@@ -4,16 +4,16 @@ import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { AuditEventView, AuditListAnswer, AuditListParams } from '../../client/index.ts';
 import { isExecId } from '../command/exec-id.ts';
-import { client } from '../live/connection.ts';
+import { currentClient } from '../live/connection.ts';
 import { newestExecs, sessions } from '../live/store.ts';
-import { Problem, useActing } from '../parts/act.tsx';
-import { Empty, Section } from '../parts/facts.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { addressOf } from '../router.ts';
-import { visible } from '../text/visible.ts';
+import { ActionError, useAction } from '../components/action.tsx';
+import { EmptyState, DetailSection } from '../components/detail-list.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { consoleHref } from '../router.ts';
+import { toVisibleLine } from '../text/visible.ts';
 import { EventDetail } from './event.tsx';
-import { Provenance } from './provenance.tsx';
-import { Verify } from './verify.tsx';
+import { ProvenanceDiagram } from './provenance.tsx';
+import { LogVerification } from './verify.tsx';
 
 const kindsOffered = [
   ['', 'Everything'],
@@ -35,12 +35,12 @@ interface Filter {
   readonly session: Signal<string>;
 }
 
-export function Audit({ rest }: { readonly rest: string }) {
+export function AuditPage({ rest }: { readonly rest: string }) {
   const filter: Filter = { kind: useSignal(''), actor: useSignal(''), session: useSignal('') };
   const list = useSignal<AuditListAnswer | null>(null);
   const opened = useSignal<AuditEventView | null>(null);
-  const { busy, problem, act } = useActing();
-  const asks = client.value;
+  const { busy, problem, perform: act } = useAction();
+  const asks = currentClient.value;
   const exec = isExecId(rest) ? rest : null;
   const read = (): Promise<void> =>
     act(async () => {
@@ -56,7 +56,7 @@ export function Audit({ rest }: { readonly rest: string }) {
     <>
       <header class="view-head">
         <h1>Audit</h1>
-        <Verify />
+        <LogVerification />
       </header>
       <div class="filters">
         <Filters of={filter} read={read} />
@@ -64,13 +64,13 @@ export function Audit({ rest }: { readonly rest: string }) {
           Read again
         </button>
         {exec !== null && (
-          <a class="button" href={addressOf('audit')}>
+          <a class="button" href={consoleHref('audit')}>
             All commands
           </a>
         )}
       </div>
-      <Problem of={problem} />
-      {exec !== null && <Provenance exec={exec} />}
+      <ActionError of={problem} />
+      {exec !== null && <ProvenanceDiagram exec={exec} />}
       <Timeline list={list.value} opened={opened} />
     </>
   );
@@ -122,7 +122,7 @@ function Filters({ of: { kind, actor, session }, read }: FiltersProps) {
           <option value="">All</option>
           {[...sessions.value.values()].map(({ session_id: id, name }) => (
             <option key={id} value={id}>
-              {visible(name ?? id.slice(0, 10))}
+              {toVisibleLine(name ?? id.slice(0, 10))}
             </option>
           ))}
         </select>
@@ -154,18 +154,18 @@ interface TimelineProps {
 
 function Timeline({ list, opened }: TimelineProps) {
   if (list === null) return <p class="quiet">Reading…</p>;
-  if (list.events.length === 0) return <Empty title="Nothing is recorded that matches" />;
+  if (list.events.length === 0) return <EmptyState title="Nothing is recorded that matches" />;
   const days = Map.groupBy(list.events, ({ at }) => at.slice(0, 10));
   return (
     <>
       {[...days].map(([day, events]) => (
-        <Section key={day} title={day} aside={<span class="quiet">{events.length}</span>}>
+        <DetailSection key={day} title={day} aside={<span class="quiet">{events.length}</span>}>
           <ol class="timeline">
             {events.map((event) => (
               <EventRow key={`${event.log} ${event.seq}`} event={event} opened={opened} />
             ))}
           </ol>
-        </Section>
+        </DetailSection>
       ))}
       {list.truncated && <p class="quiet">Older events are there: narrow the filter.</p>}
     </>
@@ -194,13 +194,13 @@ function EventRow({
           {event.at.slice(11, 19)}
         </time>
         <span class="kind">
-          <Text of={event.kind} mono />
+          <VisibleText of={event.kind} mono />
         </span>
         <span class="what mono">
-          <Text of={summaryOf(event)} mono />
+          <VisibleText of={summaryOf(event)} mono />
         </span>
         <span class="quiet">
-          <Text of={event.actor ?? 'the runtime'} />
+          <VisibleText of={event.actor ?? 'the runtime'} />
         </span>
       </button>
       {isOpen && <EventDetail event={event} />}

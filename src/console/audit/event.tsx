@@ -1,26 +1,26 @@
 /** One event of the log, whole. */
 import type { AuditEventView } from '../../client/index.ts';
 import { isExecId } from '../command/exec-id.ts';
-import { Facts } from '../parts/facts.tsx';
-import { Pieces, Text } from '../parts/pieces.tsx';
-import { addressOf } from '../router.ts';
-import { piecesOf } from '../text/visible.ts';
+import { DetailList } from '../components/detail-list.tsx';
+import { TextFragments, VisibleText } from '../components/visible-text.tsx';
+import { consoleHref } from '../router.ts';
+import { splitTextFragments } from '../text/visible.ts';
 
 export function EventDetail({ event }: { readonly event: AuditEventView }) {
   const { exec_id: exec } = event;
   return (
     <div class="event-detail">
-      <Facts
+      <DetailList
         of={[
-          { name: 'Event', is: <code>{event.seq}</code> },
-          { name: 'At', is: event.at },
-          { name: 'Log', is: <code>{event.log}</code> },
-          { name: 'Leaf', is: <code>{event.leaf}</code> },
+          { name: 'Event', value: <code>{event.seq}</code> },
+          { name: 'At', value: event.at },
+          { name: 'Log', value: <code>{event.log}</code> },
+          { name: 'Leaf', value: <code>{event.leaf}</code> },
           event.session_id === undefined
             ? null
-            : { name: 'Session', is: <Text of={event.session_id} mono /> },
+            : { name: 'Session', value: <VisibleText of={event.session_id} mono /> },
           exec !== undefined && isExecId(exec)
-            ? { name: 'Command', is: <a href={addressOf('command', exec)}>{exec}</a> }
+            ? { name: 'Command', value: <a href={consoleHref('command', exec)}>{exec}</a> }
             : null,
         ]}
       />
@@ -30,7 +30,7 @@ export function EventDetail({ event }: { readonly event: AuditEventView }) {
           .split('\n')
           .map((line, index) => (
             <span key={index}>
-              <Pieces pieces={piecesOf(line)} />
+              <TextFragments pieces={splitTextFragments(line)} />
               {'\n'}
             </span>
           ))}

@@ -2,22 +2,22 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { AuditEventView } from '../../client/index.ts';
-import { client } from '../live/connection.ts';
-import { Problem, useActing } from '../parts/act.tsx';
-import { Empty, Section } from '../parts/facts.tsx';
-import { oneLine, visible } from '../text/visible.ts';
-import { statementOf } from './statement.ts';
-import type { Stated, Statement } from './statement.ts';
+import { currentClient } from '../live/connection.ts';
+import { ActionError, useAction } from '../components/action.tsx';
+import { EmptyState, DetailSection } from '../components/detail-list.tsx';
+import { toCommandSummary, toVisibleLine } from '../text/visible.ts';
+import { readCommandStatement } from './statement.ts';
+import type { StatementFile, CommandStatement } from './statement.ts';
 
 /** Boxes in a column; the rest is counted. */
 const shownMax = 8;
 const box = { width: 232, height: 40, gap: 12 } as const;
 const width = 900;
 
-export function Provenance({ exec }: { readonly exec: `x-${string}` }) {
+export function ProvenanceDiagram({ exec }: { readonly exec: `x-${string}` }) {
   const events = useSignal<readonly AuditEventView[] | null>(null);
-  const { problem, act } = useActing();
-  const asks = client.value;
+  const { problem, perform: act } = useAction();
+  const asks = currentClient.value;
   useEffect(() => {
     if (asks === null) return;
     void act(async () => {
@@ -25,20 +25,20 @@ export function Provenance({ exec }: { readonly exec: `x-${string}` }) {
       events.value = found.events;
     });
   }, [asks, exec]);
-  const statement = events.value?.map(statementOf).find((each) => each !== null);
+  const statement = events.value?.map(readCommandStatement).find((each) => each !== null);
   return (
-    <Section title="Provenance">
+    <DetailSection title="Provenance">
       {statement === undefined ? (
-        events.value !== null && <Empty title="No statement of this command is recorded" />
+        events.value !== null && <EmptyState title="No statement of this command is recorded" />
       ) : (
         <Picture of={statement} />
       )}
-      <Problem of={problem} />
-    </Section>
+      <ActionError of={problem} />
+    </DetailSection>
   );
 }
 
-function Picture({ of }: { readonly of: Statement }) {
+function Picture({ of }: { readonly of: CommandStatement }) {
   const into = of.materials.slice(0, shownMax);
   const out = [...of.products, ...of.gone].slice(0, shownMax);
   const rows = Math.max(into.length, out.length, 1);
@@ -79,7 +79,7 @@ function Picture({ of }: { readonly of: Statement }) {
         <g class="node command">
           <rect x={334} y={middle - 26} width={232} height={52} rx={8} />
           <text class="name" x={450} y={middle - 4} text-anchor="middle">
-            {head(oneLine(of.command), 28)}
+            {head(toCommandSummary(of.command), 28)}
           </text>
           <text class="digest" x={450} y={middle + 14} text-anchor="middle">
             {of.exitCode === null ? '' : `exit ${of.exitCode}`}
@@ -101,7 +101,7 @@ function edge(x1: number, y1: number, x2: number, y2: number): string {
 interface BoxProps {
   readonly x: number;
   readonly y: number;
-  readonly of: Stated;
+  readonly of: StatementFile;
   readonly kind: 'material' | 'product' | 'gone';
 }
 
@@ -110,7 +110,7 @@ function Box({ x, y, of, kind }: BoxProps) {
     <g class={`node ${kind}`}>
       <rect x={x} y={y - box.height / 2} width={box.width} height={box.height} rx={6} />
       <text class="name" x={x + 12} y={y - 2}>
-        {short(visible(of.name), 28)}
+        {short(toVisibleLine(of.name), 28)}
       </text>
       <text class="digest" x={x + 12} y={y + 13}>
         {of.sha256 === null ? (kind === 'gone' ? 'no content left' : '') : of.sha256.slice(0, 24)}

@@ -1,28 +1,28 @@
 /** What a signed statement of a command says of files, for the picture of it. Not verified here. */
-import { fromBase64, textOf } from '../../client/bytes.ts';
+import { fromBase64, decodeUtf8 } from '../../client/bytes.ts';
 import type { AuditEventView } from '../../client/index.ts';
 
-export interface Stated {
+export interface StatementFile {
   readonly name: string;
   /** SHA-256 (hex); `null`: none is told. */
   readonly sha256: string | null;
 }
-export interface Statement {
+export interface CommandStatement {
   readonly command: string;
   readonly exitCode: number | null;
   /** What it could read or ran, and what it left. */
-  readonly materials: readonly Stated[];
-  readonly products: readonly Stated[];
+  readonly materials: readonly StatementFile[];
+  readonly products: readonly StatementFile[];
   /** Deleted or replaced by what has no content. */
-  readonly gone: readonly Stated[];
+  readonly gone: readonly StatementFile[];
 }
 
 /** `null`: the event is no statement, or cannot be read. */
-export function statementOf(event: AuditEventView): Statement | null {
+export function readCommandStatement(event: AuditEventView): CommandStatement | null {
   const payload = textAt(at(event.data, 'envelope'), 'payload');
   if (event.kind !== 'exec.statement' || payload === null) return null;
   try {
-    const statement: unknown = JSON.parse(textOf(fromBase64(payload)));
+    const statement: unknown = JSON.parse(decodeUtf8(fromBase64(payload)));
     const predicate = at(statement, 'predicate');
     const code = at(at(predicate, 'result'), 'exit_code');
     return {
@@ -37,7 +37,7 @@ export function statementOf(event: AuditEventView): Statement | null {
   }
 }
 
-function statedIn(list: unknown): Stated[] {
+function statedIn(list: unknown): StatementFile[] {
   if (!Array.isArray(list)) return [];
   return list.map((each: unknown) => ({
     name: textAt(each, 'name') ?? textAt(each, 'uri') ?? '?',

@@ -1,16 +1,16 @@
 /** Whether everything that was ever recorded is as it was written. */
 import { useSignal } from '@preact/signals';
 import type { AuditVerifyAnswer } from '../../client/index.ts';
-import { client } from '../live/connection.ts';
-import { Problem, useActing } from '../parts/act.tsx';
-import { Text } from '../parts/pieces.tsx';
+import { currentClient } from '../live/connection.ts';
+import { ActionError, useAction } from '../components/action.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
 
-export function Verify() {
+export function LogVerification() {
   const found = useSignal<AuditVerifyAnswer | null>(null);
-  const { busy, problem, act } = useActing();
+  const { busy, problem, perform: act } = useAction();
   const check = (): Promise<void> =>
     act(async () => {
-      found.value = (await client.value?.call('audit.verify', {})) ?? null;
+      found.value = (await currentClient.value?.call('audit.verify', {})) ?? null;
     });
   const answer = found.value;
   return (
@@ -28,20 +28,20 @@ export function Verify() {
           <ul>
             {answer.findings.map(({ text }, index) => (
               <li key={index}>
-                <Text of={text} />
+                <VisibleText of={text} />
               </li>
             ))}
             {answer.logs.flatMap(({ findings, log }) =>
               findings.map(({ text }, index) => (
                 <li key={`${log} ${index}`}>
-                  <Text of={text} />
+                  <VisibleText of={text} />
                 </li>
               )),
             )}
           </ul>
         </div>
       )}
-      <Problem of={problem} />
+      <ActionError of={problem} />
     </div>
   );
 }

@@ -4,19 +4,19 @@ import { useEffect } from 'preact/hooks';
 import type { SessionView, WorkspaceDiff, WorkspaceStatus } from '../../client/index.ts';
 import { isExecId } from '../command/exec-id.ts';
 import { announce } from '../live/alert.ts';
-import { client } from '../live/connection.ts';
-import { sessionName } from '../live/names.ts';
-import { execs, held, sessions } from '../live/store.ts';
-import { Problem, useActing } from '../parts/act.tsx';
-import { ChangeList } from '../parts/change-list.tsx';
-import { Diff } from '../parts/diff.tsx';
-import { Empty, Section } from '../parts/facts.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { addressOf } from '../router.ts';
+import { currentClient } from '../live/connection.ts';
+import { sessionLabel } from '../live/session-name.ts';
+import { execs, heldChanges, sessions } from '../live/store.ts';
+import { ActionError, useAction } from '../components/action.tsx';
+import { ChangeList } from '../components/change-list.tsx';
+import { DiffView } from '../components/diff.tsx';
+import { EmptyState, DetailSection } from '../components/detail-list.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { consoleHref } from '../router.ts';
 
 type SessionId = SessionView['session_id'];
 
-export function Changes({ rest }: { readonly rest: string }) {
+export function ChangesPage({ rest }: { readonly rest: string }) {
   const withTree = [...sessions.value.values()].filter(({ workspace }) => workspace !== null);
   const chosen = withTree.find(({ session_id: id }) => id === rest);
   return (
@@ -26,9 +26,9 @@ export function Changes({ rest }: { readonly rest: string }) {
           <h1>Changes</h1>
         </header>
         {withTree.length === 0 ? (
-          <Empty title="No session has a workspace">
+          <EmptyState title="No session has a workspace">
             A session with a working directory has one.
-          </Empty>
+          </EmptyState>
         ) : (
           <ul class="rows asked" aria-label="Workspaces">
             {withTree.map((session) => (
@@ -41,7 +41,7 @@ export function Changes({ rest }: { readonly rest: string }) {
         {isExecId(rest) ? (
           <OfExec key={rest} id={rest} />
         ) : chosen === undefined ? (
-          <Empty title="Choose a workspace" />
+          <EmptyState title="Choose a workspace" />
         ) : (
           <OfSession key={rest} id={chosen.session_id} />
         )}
@@ -51,20 +51,20 @@ export function Changes({ rest }: { readonly rest: string }) {
 }
 
 function Row({ session, isRead }: { readonly session: SessionView; readonly isRead: boolean }) {
-  const count = held.value.get(session.session_id)?.count ?? 0;
+  const count = heldChanges.value.get(session.session_id)?.count ?? 0;
   return (
     <li>
       <a
         data-row
-        href={addressOf('changes', session.session_id)}
+        href={consoleHref('changes', session.session_id)}
         aria-current={isRead ? 'true' : undefined}
       >
         <span class="what">
-          <Text of={sessionName(session.session_id)} />
+          <VisibleText of={sessionLabel(session.session_id)} />
           {count > 0 && <span class="pill ask">{count} held</span>}
         </span>
         <span class="quiet meta mono">
-          <Text of={session.workspace ?? ''} mono />
+          <VisibleText of={session.workspace ?? ''} mono />
         </span>
       </a>
     </li>
@@ -73,8 +73,8 @@ function Row({ session, isRead }: { readonly session: SessionView; readonly isRe
 
 function OfExec({ id }: { readonly id: `x-${string}` }) {
   const diff = useSignal<WorkspaceDiff | null>(null);
-  const { problem, act } = useActing();
-  const asks = client.value;
+  const { problem, perform: act } = useAction();
+  const asks = currentClient.value;
   useEffect(() => {
     if (asks === null) return;
     void act(async () => {
@@ -86,12 +86,12 @@ function OfExec({ id }: { readonly id: `x-${string}` }) {
     <>
       <header class="view-head">
         <h2>What one command changed</h2>
-        <a href={addressOf('command', id)}>
-          {command === undefined ? id : <Text of={command.slice(0, 200)} mono />}
+        <a href={consoleHref('command', id)}>
+          {command === undefined ? id : <VisibleText of={command.slice(0, 200)} mono />}
         </a>
       </header>
       <Shown diff={diff.value} />
-      <Problem of={problem} />
+      <ActionError of={problem} />
     </>
   );
 }
@@ -99,11 +99,11 @@ function OfExec({ id }: { readonly id: `x-${string}` }) {
 function OfSession({ id }: { readonly id: SessionId }) {
   const status = useSignal<WorkspaceStatus | null>(null);
   const diff = useSignal<WorkspaceDiff | null>(null);
-  const reading = useActing();
-  const asks = client.value;
+  const reading = useAction();
+  const asks = currentClient.value;
   const session = sessions.value.get(id);
   const read = (): Promise<void> =>
-    reading.act(async () => {
+    reading.perform(async () => {
       if (asks === null) return;
       // The digest is of before the diff, and both are shown at once: nobody lets through by it
       // what they were not shown.
@@ -116,27 +116,29 @@ function OfSession({ id }: { readonly id: SessionId }) {
     });
   useEffect(() => {
     void read();
-  }, [asks, id, held.value.get(id)?.count, session?.state, session?.command_count]);
+  }, [asks, id, heldChanges.value.get(id)?.count, session?.state, session?.command_count]);
   return (
     <>
       {status.value !== null && (
         <Waiting status={status.value} again={read} isRead={!reading.busy} />
       )}
-      <Section title="Diff">
+      <DetailSection title="Diff">
         <Shown diff={diff.value} />
-      </Section>
-      <Problem of={reading.problem} />
+      </DetailSection>
+      <ActionError of={reading.problem} />
     </>
   );
 }
 
 function Shown({ diff }: { readonly diff: WorkspaceDiff | null }) {
   if (diff === null) return <p class="quiet">Reading…</p>;
-  if (diff.files.length === 0 && diff.diff === '') return <Empty title="Nothing was changed" />;
+  if (diff.files.length === 0 && diff.diff === '') {
+    return <EmptyState title="Nothing was changed" />;
+  }
   return (
     <>
       {diff.truncated && <p class="hint">There is more than is shown.</p>}
-      <Diff of={diff} />
+      <DiffView of={diff} />
     </>
   );
 }
@@ -152,7 +154,7 @@ function Waiting({ status, again, isRead }: WaitingProps) {
   const { totals } = status;
   if (totals.held + totals.staged + totals.conflicts === 0) return null;
   return (
-    <Section title="What waits">
+    <DetailSection title="What waits">
       {totals.held > 0 && (
         <>
           <h3>Held for a person: {totals.held}</h3>
@@ -172,26 +174,29 @@ function Waiting({ status, again, isRead }: WaitingProps) {
         </>
       )}
       <Decide status={status} again={again} isRead={isRead} />
-    </Section>
+    </DetailSection>
   );
 }
 
 /** Held changes are let through by the digest of what was shown; discarding takes a second yes. */
 function Decide({ status, again, isRead }: WaitingProps) {
-  const { busy: acts, problem, act } = useActing();
+  const { busy: acts, problem, perform: act } = useAction();
   const busy = acts || !isRead;
   const sure = useSignal(false);
   const { session_id: id, held_digest: digest, totals } = status;
   const apply = (): Promise<void> =>
     act(async () => {
       const withHeld = totals.held > 0 && digest !== null ? { held: true, digest } : {};
-      const done = await client.value?.call('workspace.apply', { session_id: id, ...withHeld });
+      const done = await currentClient.value?.call('workspace.apply', {
+        session_id: id,
+        ...withHeld,
+      });
       if (done !== undefined) announce(`${done.totals.applied} changes applied`);
       await again();
     });
   const discard = (): Promise<void> =>
     act(async () => {
-      const done = await client.value?.call('workspace.discard', { session_id: id });
+      const done = await currentClient.value?.call('workspace.discard', { session_id: id });
       if (done !== undefined) announce(`${done.totals.discarded} changes discarded`);
       sure.value = false;
       await again();
@@ -223,7 +228,7 @@ function Decide({ status, again, isRead }: WaitingProps) {
           <span class="quiet">Digest of what is held</span> <code>{digest}</code>
         </p>
       )}
-      <Problem of={problem} />
+      <ActionError of={problem} />
     </>
   );
 }

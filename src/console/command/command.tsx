@@ -2,27 +2,27 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ExecView } from '../../client/index.ts';
-import { client, reasonOf } from '../live/connection.ts';
-import { sessionName } from '../live/names.ts';
+import { currentClient, describeError } from '../live/connection.ts';
+import { sessionLabel } from '../live/session-name.ts';
 import { useReceipt } from '../live/receipts.ts';
 import { execs } from '../live/store.ts';
-import { Problem, useActing } from '../parts/act.tsx';
-import { CommandText } from '../parts/command-text.tsx';
-import { Empty } from '../parts/facts.tsx';
-import { ExecState } from '../parts/pill.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { Ago } from '../parts/time.tsx';
-import { addressOf } from '../router.ts';
+import { ActionError, useAction } from '../components/action.tsx';
+import { CommandText } from '../components/command-text.tsx';
+import { EmptyState } from '../components/detail-list.tsx';
+import { ExecStateBadge } from '../components/state-badge.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { consoleHref } from '../router.ts';
 import { isExecId } from './exec-id.ts';
-import { Output } from './output.tsx';
-import { ReceiptView } from './receipt.tsx';
+import { OutputPane } from './output.tsx';
+import { ReceiptPane } from './receipt.tsx';
 import { TerminalPane } from './terminal-pane.tsx';
 
-export function Command({ rest }: { readonly rest: string }) {
+export function CommandPage({ rest }: { readonly rest: string }) {
   const problem = useSignal<string | null>(null);
   const older = useSignal<ExecView | null>(null);
   const found = execs.value.get(rest) ?? (older.value?.exec_id === rest ? older.value : null);
-  const asks = client.value;
+  const asks = currentClient.value;
   const id = isExecId(rest) ? rest : null;
   useEffect(() => {
     if (found !== null || asks === null || id === null) return;
@@ -30,12 +30,12 @@ export function Command({ rest }: { readonly rest: string }) {
       older.value = await asks.exec(id);
     };
     read().catch((error: unknown) => {
-      problem.value = reasonOf(error);
+      problem.value = describeError(error);
     });
   }, [rest, asks, found === null]);
-  if (id === null) return <Empty title="This address names no command" />;
+  if (id === null) return <EmptyState title="This address names no command" />;
   if (found === null) {
-    return problem.value === null ? <Empty title="…" /> : <Problem of={problem.value} />;
+    return problem.value === null ? <EmptyState title="…" /> : <ActionError of={problem.value} />;
   }
   return <Known key={rest} told={found} />;
 }
@@ -52,25 +52,25 @@ function Known({ told }: { readonly told: ExecView }) {
         <Printed exec={exec} />
       </div>
       <aside aria-label="Receipt">
-        <ReceiptView exec={exec} />
+        <ReceiptPane exec={exec} />
       </aside>
     </div>
   );
 }
 
 function Head({ exec }: { readonly exec: ExecView }) {
-  const { busy, problem, act } = useActing();
+  const { busy, problem, perform: act } = useAction();
   const stop = (): Promise<void> =>
     act(async () => {
-      await client.value?.cancel({ exec_id: exec.exec_id });
+      await currentClient.value?.cancel({ exec_id: exec.exec_id });
     });
   return (
     <header class="view-head">
       <h1>
-        Command <ExecState exec={exec} />
+        Command <ExecStateBadge exec={exec} />
       </h1>
       <p class="quiet">
-        in <Text of={sessionName(exec.session_id)} />, <Ago at={exec.started_at} />
+        in <VisibleText of={sessionLabel(exec.session_id)} />, <TimeAgo at={exec.started_at} />
         {exec.mode === 'detached' && ', in the background'}
       </p>
       {exec.state === 'running' && (
@@ -79,11 +79,11 @@ function Head({ exec }: { readonly exec: ExecView }) {
         </button>
       )}
       {exec.approval_id !== undefined && exec.state === 'waiting' && (
-        <a class="button" href={addressOf('approvals', exec.approval_id)}>
+        <a class="button" href={consoleHref('approvals', exec.approval_id)}>
           Read and decide
         </a>
       )}
-      <Problem of={problem} />
+      <ActionError of={problem} />
     </header>
   );
 }
@@ -91,7 +91,9 @@ function Head({ exec }: { readonly exec: ExecView }) {
 function Printed({ exec }: { readonly exec: ExecView }) {
   if (exec.state === 'waiting' || exec.state === 'refused') {
     const never = exec.state === 'refused' ? 'It was refused and never ran.' : '';
-    return <Empty title="No output">{never || 'It starts when somebody says yes.'}</Empty>;
+    return (
+      <EmptyState title="No output">{never || 'It starts when somebody says yes.'}</EmptyState>
+    );
   }
-  return exec.pty === true ? <TerminalPane exec={exec} /> : <Output exec={exec} />;
+  return exec.pty === true ? <TerminalPane exec={exec} /> : <OutputPane exec={exec} />;
 }

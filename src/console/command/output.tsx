@@ -7,11 +7,11 @@ import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { Client, ExecView } from '../../client/index.ts';
-import { client, reasonOf } from '../live/connection.ts';
-import { Problem } from '../parts/act.tsx';
-import { bytesOf } from '../parts/time.tsx';
-import { AnsiText } from '../text/ansi.ts';
-import { Page } from './page.ts';
+import { currentClient, describeError } from '../live/connection.ts';
+import { ActionError } from '../components/action.tsx';
+import { formatByteCount } from '../components/time.tsx';
+import { AnsiParser } from '../text/ansi.ts';
+import { OutputLog } from './output-log.ts';
 
 interface Told {
   /** Bytes that are missing: no longer held, or gone from the page. */
@@ -20,14 +20,14 @@ interface Told {
   readonly waits: Signal<string | null>;
 }
 
-export function Output({ exec }: { readonly exec: ExecView }) {
+export function OutputPane({ exec }: { readonly exec: ExecView }) {
   const box = useRef<HTMLPreElement>(null);
   const told: Told = {
     missing: useSignal(0),
     problem: useSignal<string | null>(null),
     waits: useSignal<string | null>(null),
   };
-  const asks = client.value;
+  const asks = currentClient.value;
   const id = exec.exec_id;
   useEffect(() => {
     const page = box.current;
@@ -35,20 +35,22 @@ export function Output({ exec }: { readonly exec: ExecView }) {
     const stop = new AbortController();
     page.replaceChildren();
     told.missing.value = 0;
-    pour(asks, id, new Page(page, told.missing), { signal: stop.signal, told }).catch(() => {});
+    pour(asks, id, new OutputLog(page, told.missing), { signal: stop.signal, told }).catch(
+      () => {},
+    );
     return () => stop.abort(new DOMException('The view was left', 'AbortError'));
   }, [id, asks]);
   return (
     <section class="output" aria-label="Output">
       {told.missing.value > 0 && (
-        <p class="quiet">{bytesOf(told.missing.value)} before this are not shown.</p>
+        <p class="quiet">{formatByteCount(told.missing.value)} before this are not shown.</p>
       )}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls by keyboard */}
       <pre ref={box} class="printed" tabIndex={0} role="log" aria-label="What it printed" />
       {told.waits.value !== null && exec.state === 'running' && (
         <p class="quiet">It waits for input ({told.waits.value}).</p>
       )}
-      <Problem of={told.problem.value} />
+      <ActionError of={told.problem.value} />
     </section>
   );
 }
@@ -57,14 +59,14 @@ export function Output({ exec }: { readonly exec: ExecView }) {
 async function pour(
   asks: Client,
   id: ExecView['exec_id'],
-  page: Page,
+  page: OutputLog,
   { signal, told }: { readonly signal: AbortSignal; readonly told: Told },
 ): Promise<void> {
   try {
     const stream = asks.attach(id, { signal, cancelOnAbort: false });
     const texts = {
-      stdout: { decoder: new TextDecoder(), ansi: new AnsiText() },
-      stderr: { decoder: new TextDecoder(), ansi: new AnsiText() },
+      stdout: { decoder: new TextDecoder(), ansi: new AnsiParser() },
+      stderr: { decoder: new TextDecoder(), ansi: new AnsiParser() },
     };
     for await (const event of stream) {
       if (event.type === 'output') {
@@ -82,6 +84,6 @@ async function pour(
       page.append(stream, [...ansi.push(decoder.decode()), ...ansi.end()]);
     }
   } catch (error) {
-    if (!signal.aborted) told.problem.value = reasonOf(error);
+    if (!signal.aborted) told.problem.value = describeError(error);
   }
 }

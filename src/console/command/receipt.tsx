@@ -1,36 +1,36 @@
 /** What is certain of a command that ended: how, in what, what it changed, where it is recorded. */
 import { useSignal } from '@preact/signals';
-import type { ExecView, Restored } from '../../client/index.ts';
+import type { ExecView, RestoreAnswer } from '../../client/index.ts';
 import { announce } from '../live/alert.ts';
-import { client } from '../live/connection.ts';
-import { Problem, useActing } from '../parts/act.tsx';
-import { ChangeList } from '../parts/change-list.tsx';
-import { HowLetRun, Reasons } from '../parts/command-text.tsx';
-import { Facts, Section } from '../parts/facts.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { bytesOf, tookOf } from '../parts/time.tsx';
-import { addressOf } from '../router.ts';
+import { currentClient } from '../live/connection.ts';
+import { ActionError, useAction } from '../components/action.tsx';
+import { ChangeList } from '../components/change-list.tsx';
+import { RunAuthorizationNote, VerdictReasons } from '../components/command-text.tsx';
+import { DetailList, DetailSection } from '../components/detail-list.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { formatByteCount, formatElapsedTime } from '../components/time.tsx';
+import { consoleHref } from '../router.ts';
 
 type Receipt = NonNullable<ExecView['receipt']>;
 
-export function ReceiptView({ exec }: { readonly exec: ExecView }) {
+export function ReceiptPane({ exec }: { readonly exec: ExecView }) {
   const { receipt } = exec;
   if (receipt === undefined) {
     return <p class="quiet">The receipt comes when the command has ended.</p>;
   }
   return (
     <>
-      <Section title="Receipt" aside={<HowLetRun verdict={receipt.verdict} />}>
-        <Facts of={factsOf(receipt)} />
+      <DetailSection title="Receipt" aside={<RunAuthorizationNote verdict={receipt.verdict} />}>
+        <DetailList of={factsOf(receipt)} />
         {[...receipt.warnings, ...receipt.hints].map((each, index) => (
           <p class="hint" key={index}>
-            <Text of={each} />
+            <VisibleText of={each} />
           </p>
         ))}
-      </Section>
-      <Section title="Verdict">
-        <Reasons verdict={receipt.verdict} command={exec.command} />
-      </Section>
+      </DetailSection>
+      <DetailSection title="Verdict">
+        <VerdictReasons verdict={receipt.verdict} command={exec.command} />
+      </DetailSection>
       <Changes exec={exec} receipt={receipt} />
       <Hidden receipt={receipt} />
       <Recorded exec={exec} receipt={receipt} />
@@ -44,24 +44,32 @@ function factsOf(receipt: Receipt) {
   return [
     {
       name: 'Exit',
-      is: `${receipt.exit_code}${receipt.signal === null ? '' : `, ${receipt.signal}`}`,
-      loud: receipt.exit_code !== 0,
+      value: `${receipt.exit_code}${receipt.signal === null ? '' : `, ${receipt.signal}`}`,
+      isProminent: receipt.exit_code !== 0,
     },
-    receipt.stopped === null ? null : { name: 'Ended by', is: receipt.stopped, loud: true },
-    { name: 'Took', is: tookOf(receipt.duration_ms) },
-    { name: 'Printed', is: bytesOf(receipt.stdout_bytes + receipt.stderr_bytes) },
-    receipt.cwd === null ? null : { name: 'Ended in', is: <Text of={receipt.cwd} mono /> },
+    receipt.stopped === null
+      ? null
+      : { name: 'Ended by', value: receipt.stopped, isProminent: true },
+    { name: 'Took', value: formatElapsedTime(receipt.duration_ms) },
+    { name: 'Printed', value: formatByteCount(receipt.stdout_bytes + receipt.stderr_bytes) },
+    receipt.cwd === null
+      ? null
+      : { name: 'Ended in', value: <VisibleText of={receipt.cwd} mono /> },
     {
       name: 'Sandbox',
-      is: sandbox.kind === 'none' ? 'NONE' : `${sandbox.level}, network ${sandbox.network}`,
-      loud: sandbox.kind === 'none' || sandbox.level !== 'full',
+      value: sandbox.kind === 'none' ? 'NONE' : `${sandbox.level}, network ${sandbox.network}`,
+      isProminent: sandbox.kind === 'none' || sandbox.level !== 'full',
     },
     hit.length === 0
       ? null
-      : { name: 'Limits hit', is: hit.map(({ name }) => name).join(', '), loud: true },
+      : { name: 'Limits hit', value: hit.map(({ name }) => name).join(', '), isProminent: true },
     receipt.reverted.length === 0
       ? null
-      : { name: 'Put back', is: <Text of={receipt.reverted.join(', ')} mono />, loud: true },
+      : {
+          name: 'Put back',
+          value: <VisibleText of={receipt.reverted.join(', ')} mono />,
+          isProminent: true,
+        },
   ];
 }
 
@@ -69,26 +77,26 @@ function Changes({ exec, receipt }: { readonly exec: ExecView; readonly receipt:
   if (receipt.snapshot === null || receipt.changes.length === 0) return null;
   const all = receipt.changes.length + receipt.changes_omitted;
   return (
-    <Section title="Changes" aside={<span class="quiet">{all}</span>}>
+    <DetailSection title="Changes" aside={<span class="quiet">{all}</span>}>
       <ChangeList of={receipt.changes} />
       {receipt.changes_omitted > 0 && (
         <p class="quiet">{receipt.changes_omitted} more are not listed.</p>
       )}
       <p class="links">
-        <a href={addressOf('changes', exec.exec_id)}>As a diff</a>
+        <a href={consoleHref('changes', exec.exec_id)}>As a diff</a>
       </p>
       <Undo exec={exec} />
-    </Section>
+    </DetailSection>
   );
 }
 
 /** In two steps: what would be put back, then the deed. */
 function Undo({ exec }: { readonly exec: ExecView }) {
-  const plan = useSignal<Restored | null>(null);
-  const { busy, problem, act } = useActing();
+  const plan = useSignal<RestoreAnswer | null>(null);
+  const { busy, problem, perform: act } = useAction();
   const ask = (dry_run: boolean): Promise<void> =>
     act(async () => {
-      const told = await client.value?.call('exec.undo', { exec_id: exec.exec_id, dry_run });
+      const told = await currentClient.value?.call('exec.undo', { exec_id: exec.exec_id, dry_run });
       plan.value = told ?? null;
       if (!dry_run && told !== undefined) announce(`${told.totals.restored} changes undone`);
     });
@@ -125,7 +133,7 @@ function Undo({ exec }: { readonly exec: ExecView }) {
           )}
         </>
       )}
-      <Problem of={problem} />
+      <ActionError of={problem} />
     </div>
   );
 }
@@ -137,16 +145,19 @@ function Hidden({ receipt }: { readonly receipt: Receipt }) {
   }
   if (redactions.count === 0) return null;
   return (
-    <Section title="Hidden in the output" aside={<span class="quiet">{redactions.count}</span>}>
+    <DetailSection
+      title="Hidden in the output"
+      aside={<span class="quiet">{redactions.count}</span>}
+    >
       <ul class="change-list">
         {redactions.entries.map(({ tag, rule, key, count }) => (
           <li key={tag}>
-            <code>{tag}</code> <Text of={key === null ? rule : `${rule} ${key}`} />
+            <code>{tag}</code> <VisibleText of={key === null ? rule : `${rule} ${key}`} />
             <span class="quiet">{count}×</span>
           </li>
         ))}
       </ul>
-    </Section>
+    </DetailSection>
   );
 }
 
@@ -154,13 +165,13 @@ function Recorded({ exec, receipt }: { readonly exec: ExecView; readonly receipt
   const { audit } = receipt;
   if (audit === null) return null;
   return (
-    <Section title="In the audit log">
-      <Facts
+    <DetailSection title="In the audit log">
+      <DetailList
         of={[
-          { name: 'Event', is: <code>{audit.seq}</code> },
-          { name: 'Log', is: <code>{audit.log}</code> },
-          { name: 'Leaf', is: <code>{audit.leaf}</code> },
-          { name: 'Plan', is: <code>{receipt.plan_digest}</code> },
+          { name: 'Event', value: <code>{audit.seq}</code> },
+          { name: 'Log', value: <code>{audit.log}</code> },
+          { name: 'Leaf', value: <code>{audit.leaf}</code> },
+          { name: 'Plan', value: <code>{receipt.plan_digest}</code> },
         ]}
       />
       <details>
@@ -168,8 +179,8 @@ function Recorded({ exec, receipt }: { readonly exec: ExecView; readonly receipt
         <pre class="head">{audit.head}</pre>
       </details>
       <p class="links">
-        <a href={addressOf('audit', exec.exec_id)}>What the log tells of it</a>
+        <a href={consoleHref('audit', exec.exec_id)}>What the log tells of it</a>
       </p>
-    </Section>
+    </DetailSection>
   );
 }

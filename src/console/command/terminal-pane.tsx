@@ -3,10 +3,10 @@ import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Client, ExecView } from '../../client/index.ts';
-import type { Screen } from '../terminal/screen.ts';
+import type { TerminalScreen } from '../terminal/screen.ts';
 import { announce } from '../live/alert.ts';
-import { client, reasonOf } from '../live/connection.ts';
-import { Problem, useActing } from '../parts/act.tsx';
+import { currentClient, describeError } from '../live/connection.ts';
+import { ActionError, useAction } from '../components/action.tsx';
 
 type ExecId = ExecView['exec_id'];
 
@@ -22,17 +22,17 @@ const renewMs = 10_000;
 
 export function TerminalPane({ exec }: { readonly exec: ExecView }) {
   const box = useRef<HTMLDivElement>(null);
-  const screen = useRef<Screen | null>(null);
+  const screen = useRef<TerminalScreen | null>(null);
   const lease = useSignal<Lease | null>(null);
   const problem = useSignal<string | null>(null);
-  const asks = client.value;
+  const asks = currentClient.value;
   const id = exec.exec_id;
   useEffect(() => {
     if (asks === null || box.current === null) return undefined;
     const stop = new AbortController();
     watch(asks, id, { box: box.current, screen, lease, signal: stop.signal }).catch(
       (error: unknown) => {
-        if (!stop.signal.aborted) problem.value = reasonOf(error);
+        if (!stop.signal.aborted) problem.value = describeError(error);
       },
     );
     return () => {
@@ -52,7 +52,7 @@ export function TerminalPane({ exec }: { readonly exec: ExecView }) {
       <div class="screen">
         <div ref={box} />
       </div>
-      <Problem of={problem.value} />
+      <ActionError of={problem.value} />
     </section>
   );
 }
@@ -69,8 +69,8 @@ interface TakeOverProps {
 }
 
 function TakeOver({ id, lease, focus }: TakeOverProps) {
-  const { busy, problem, act } = useActing();
-  const asks = client.value;
+  const { busy, problem, perform: act } = useAction();
+  const asks = currentClient.value;
   const take = (): Promise<void> =>
     act(async () => {
       if (asks === null) return;
@@ -112,7 +112,7 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
           Hand back
         </button>
       )}
-      <Problem of={problem} />
+      <ActionError of={problem} />
     </>
   );
 }
@@ -138,7 +138,7 @@ function release(asks: Client, id: ExecId, lease: Signal<Lease | null>): void {
 
 interface Watching {
   readonly box: HTMLElement;
-  readonly screen: { current: Screen | null };
+  readonly screen: { current: TerminalScreen | null };
   readonly lease: Signal<Lease | null>;
   readonly signal: AbortSignal;
 }
@@ -148,17 +148,17 @@ async function watch(
   id: ExecId,
   { box, screen, lease, signal }: Watching,
 ): Promise<void> {
-  const { openScreen } = await import('../terminal/screen.ts');
+  const { openTerminalScreen } = await import('../terminal/screen.ts');
   signal.throwIfAborted();
-  const opened = openScreen(box, {
-    typed: (data) => {
+  const opened = openTerminalScreen(box, {
+    onInput: (data) => {
       const held = heldBy(lease);
       if (held === null) return;
       asks.call('exec.write', { exec_id: id, data, lease_id: held }).catch(() => {
         lease.value = null;
       });
     },
-    resized: (columns, rows) => {
+    onResize: (columns, rows) => {
       const held = heldBy(lease);
       if (held === null) return;
       const params = { exec_id: id, columns, rows, lease_id: held };

@@ -1,42 +1,42 @@
 /** Tells a person who looks elsewhere that a question waits: title, icon, sound, live region. */
 import { effect, signal } from '@preact/signals';
-import { oneLine } from '../text/visible.ts';
-import { sound } from './settings.ts';
-import { pending, secretRequests } from './store.ts';
+import { toCommandSummary } from '../text/visible.ts';
+import { soundSetting } from './settings.ts';
+import { pendingApprovals, secretRequests } from './store.ts';
 
 /** What screen readers are told next; a live region shows it. */
-export const announced = signal('');
+export const announcement = signal('');
 
 export function announce(text: string): void {
   // The same words twice are read once only: the space makes them others.
-  announced.value = announced.peek() === text ? `${text} ` : text;
+  announcement.value = announcement.peek() === text ? `${text} ` : text;
 }
 
 /** Follows the store until the page ends. */
-export function alertPeople(): void {
+export function startAlerts(): void {
   let known = new Set<string>();
   effect(() => {
-    const now = pending.value;
+    const now = pendingApprovals.value;
     const fresh = now.filter(({ approval_id: id }) => !known.has(id));
     known = new Set(now.map(({ approval_id: id }) => id));
     const [newest] = fresh;
     if (newest === undefined) return;
     announce(
       fresh.length === 1
-        ? `New question: ${oneLine(newest.asked.command, 200)}`
+        ? `New question: ${toCommandSummary(newest.asked.command, 200)}`
         : `${fresh.length} new questions`,
     );
-    if (sound.peek() === 'on') beep();
+    if (soundSetting.peek() === 'on') beep();
   });
   effect(() => {
-    const count = pending.value.length + secretRequests.value.length;
-    badge.value = count;
+    const count = pendingApprovals.value.length + secretRequests.value.length;
+    waitingCount.value = count;
     showOnIcon(count);
   });
 }
 
 /** Questions and requests that wait. */
-export const badge = signal(0);
+export const waitingCount = signal(0);
 
 let audio: AudioContext | null = null;
 

@@ -1,21 +1,21 @@
 /** The connection to the runtime: one client, and the feed that fills the store. */
 import { batch, signal } from '@preact/signals';
-import { connect, isTrlError } from '../../client/index.ts';
-import { pause } from '../../client/wait.ts';
+import { connectByUrl, isTrlError } from '../../client/index.ts';
+import { sleep } from '../../client/wait.ts';
 import type { Client } from '../../client/index.ts';
 import { signOut } from './login.ts';
-import type { Login } from './login.ts';
+import type { ConsoleLogin } from './login.ts';
 import type { FeedEvent } from '../../protocol/feed.ts';
-import { approvals, forgetAll, takeAll } from './store.ts';
+import { approvals, resetStore, applyFeedEvents } from './store.ts';
 
-export type Link =
+export type FeedState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
   | { readonly kind: 'lost'; readonly why: string };
 
-export const link = signal<Link>({ kind: 'connecting' });
+export const feedState = signal<FeedState>({ kind: 'connecting' });
 /** Whom views ask; `null`: nobody is signed in, or the runtime was not reached yet. */
-export const client = signal<Client | null>(null);
+export const currentClient = signal<Client | null>(null);
 
 const firstRetryMs = 500;
 const lastRetryMs = 10_000;
@@ -23,15 +23,19 @@ const lastRetryMs = 10_000;
 const groupMs = 30;
 
 /** Keeps the store filled until `signal` aborts. Never rejects. */
-export async function follow(login: Login, signal: AbortSignal): Promise<void> {
+export async function followFeed(login: ConsoleLogin, signal: AbortSignal): Promise<void> {
   // Whoever was signed in before may have seen more.
-  forgetAll();
+  resetStore();
   approvals.value = new Map();
   let retryMs = firstRetryMs;
   while (!signal.aborted) {
     try {
-      await using connected = await connect({ url: location.origin, token: login.token, signal });
-      client.value = connected;
+      await using connected = await connectByUrl({
+        url: location.origin,
+        token: login.token,
+        signal,
+      });
+      currentClient.value = connected;
       const taker = new Taker();
       for await (const event of connected.watch(signal)) {
         retryMs = firstRetryMs;
@@ -43,11 +47,11 @@ export async function follow(login: Login, signal: AbortSignal): Promise<void> {
         signOut('You are signed out: the login ended or was taken back.');
         return;
       }
-      link.value = { kind: 'lost', why: reasonOf(error) };
+      feedState.value = { kind: 'lost', why: describeError(error) };
     } finally {
-      client.value = null;
+      currentClient.value = null;
     }
-    await pause(retryMs, signal).catch(() => {});
+    await sleep(retryMs, signal).catch(() => {});
     retryMs = Math.min(retryMs * 2, lastRetryMs);
   }
 }
@@ -66,16 +70,16 @@ class Taker {
     const events = this.#events;
     this.#events = [];
     batch(() => {
-      if (this.#isFirst) forgetAll();
+      if (this.#isFirst) resetStore();
       this.#isFirst = false;
-      link.value = { kind: 'live' };
-      takeAll(events);
+      feedState.value = { kind: 'live' };
+      applyFeedEvents(events);
     });
   }
 }
 
 /** One sentence for a person. */
-export function reasonOf(error: unknown): string {
+export function describeError(error: unknown): string {
   if (isTrlError(error)) return `${error.message} (${error.code})`;
   return error instanceof Error ? error.message : 'It failed';
 }

@@ -5,20 +5,20 @@
  */
 import { signal } from '@preact/signals';
 
-export interface Login {
+export interface ConsoleLogin {
   readonly token: string;
   /** ISO 8601. */
   readonly expires_at: string;
   readonly roles: readonly string[];
   readonly actor: string;
 }
-export type Standing =
-  | { readonly kind: 'in'; readonly login: Login }
+export type LoginState =
+  | { readonly kind: 'in'; readonly login: ConsoleLogin }
   | { readonly kind: 'asking' }
   /** `reason`: why not, a sentence; `null`: nobody tried. */
   | { readonly kind: 'out'; readonly reason: string | null };
 
-export const standing = signal<Standing>({ kind: 'asking' });
+export const loginState = signal<LoginState>({ kind: 'asking' });
 
 const storedAs = 'trl.login';
 
@@ -28,20 +28,20 @@ export async function signIn(): Promise<void> {
   if (code !== null) {
     // A new link replaces who was signed in here: it says whom the person means to be.
     sessionStorage.removeItem(storedAs);
-    standing.value = { kind: 'asking' };
-    standing.value = await redeem(code);
+    loginState.value = { kind: 'asking' };
+    loginState.value = await redeem(code);
     return;
   }
   const login = stored();
-  standing.value = login === null ? { kind: 'out', reason: null } : { kind: 'in', login };
+  loginState.value = login === null ? { kind: 'out', reason: null } : { kind: 'in', login };
 }
 
 /** The token is forgotten here, and no more taken there: a copy of it is of no use. */
 export function signOut(reason: string | null): void {
-  const who = standing.peek();
+  const who = loginState.peek();
   if (who.kind === 'in') void endLogin(who.login.token);
   sessionStorage.removeItem(storedAs);
-  standing.value = { kind: 'out', reason };
+  loginState.value = { kind: 'out', reason };
 }
 
 async function endLogin(token: string): Promise<void> {
@@ -60,7 +60,7 @@ function takeCode(): string | null {
   return code;
 }
 
-async function redeem(code: string): Promise<Standing> {
+async function redeem(code: string): Promise<LoginState> {
   try {
     const answer = await fetch('/v1/login', {
       method: 'POST',
@@ -85,7 +85,7 @@ async function redeem(code: string): Promise<Standing> {
   }
 }
 
-function stored(): Login | null {
+function stored(): ConsoleLogin | null {
   try {
     const login = loginOf(JSON.parse(sessionStorage.getItem(storedAs) ?? 'null'));
     return login !== null && Date.parse(login.expires_at) > Date.now() ? login : null;
@@ -94,7 +94,7 @@ function stored(): Login | null {
   }
 }
 
-function loginOf(value: unknown): Login | null {
+function loginOf(value: unknown): ConsoleLogin | null {
   if (typeof value !== 'object' || value === null) return null;
   const field = (name: string): unknown => Reflect.get(value, name);
   const [token, expires, actor, roles] = ['token', 'expires_at', 'actor', 'roles'].map(field);

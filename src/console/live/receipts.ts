@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Client, ExecView } from '../../client/index.ts';
-import { client } from './connection.ts';
+import { currentClient } from './connection.ts';
 
 /** Receipts that are kept; the oldest asked for leave. */
 const receiptsMax = 500;
@@ -12,7 +12,7 @@ const asked = new Set<string>();
 
 /** The same execution with its receipt, once that is there. `wanted: false` asks for nothing. */
 export function useReceipt(exec: ExecView, wanted = true): ExecView {
-  const asks = client.value;
+  const asks = currentClient.value;
   const id = exec.exec_id;
   const isOver = exec.state === 'exited';
   useEffect(() => {

@@ -14,9 +14,9 @@ function kept<T extends string>(name: string, choices: readonly T[], usual: T) {
 
 const theme = kept<Theme>('theme', ['system', 'light', 'dark'], 'system');
 /** Whether a new question makes a sound. */
-export const sound = kept<'on' | 'off'>('sound', ['on', 'off'], 'on');
+export const soundSetting = kept<'on' | 'off'>('sound', ['on', 'off'], 'on');
 /** Whether single letters are commands (WCAG 2.1.4 asks for a way to switch them off). */
-export const shortcuts = kept<'on' | 'off'>('shortcuts', ['on', 'off'], 'on');
+export const shortcutsSetting = kept<'on' | 'off'>('shortcuts', ['on', 'off'], 'on');
 
 export function nextTheme(): void {
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
@@ -25,7 +25,7 @@ export function nextTheme(): void {
 }
 
 /** Puts the theme where the style sheet looks for it. */
-export function followTheme(): void {
+export function applyTheme(): void {
   effect(() => {
     if (theme.value === 'system') delete document.documentElement.dataset['theme'];
     else document.documentElement.dataset['theme'] = theme.value;

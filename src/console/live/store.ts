@@ -12,7 +12,7 @@ export const execs = signal<ReadonlyMap<string, ExecView>>(new Map());
 export const approvals = signal<ReadonlyMap<string, ApprovalView>>(new Map());
 export const secretRequests = signal<readonly SecretRequestView[]>([]);
 /** How many changes wait for a person, by session. */
-export const held = signal<ReadonlyMap<string, HeldIn>>(new Map());
+export const heldChanges = signal<ReadonlyMap<string, HeldIn>>(new Map());
 
 interface HeldIn {
   readonly count: number;
@@ -21,7 +21,7 @@ interface HeldIn {
 }
 
 /** Oldest first: who waits longest is answered first. */
-export const pending = computed(() =>
+export const pendingApprovals = computed(() =>
   [...approvals.value.values()]
     .filter(({ state }) => state === 'pending')
     .toSorted((a, b) => a.created_at.localeCompare(b.created_at)),
@@ -31,20 +31,20 @@ export const newestExecs = computed(() =>
   [...execs.value.values()].toSorted((a, b) => b.started_at.localeCompare(a.started_at)),
 );
 /** Each change once: by the first session of each view. */
-export const heldByView = computed(() => {
+export const heldChangesByView = computed(() => {
   const views = new Set<string>();
-  return [...held.value].filter(([, { view }]) => !views.has(view) && views.add(view));
+  return [...heldChanges.value].filter(([, { view }]) => !views.has(view) && views.add(view));
 });
-export const heldCount = computed(() =>
-  heldByView.value.reduce((sum, [, { count }]) => sum + count, 0),
+export const heldChangeCount = computed(() =>
+  heldChangesByView.value.reduce((sum, [, { count }]) => sum + count, 0),
 );
 
 /** The runtime tells everything anew: what it does not tell is gone. */
-export function forgetAll(): void {
+export function resetStore(): void {
   sessions.value = new Map();
   execs.value = new Map();
   secretRequests.value = [];
-  held.value = new Map();
+  heldChanges.value = new Map();
   // Answered ones stay: the runtime tells the pending ones only.
   const known = [...approvals.value].filter(([, { state }]) => state !== 'pending');
   approvals.value = new Map(known);
@@ -54,12 +54,12 @@ export function forgetAll(): void {
  * Takes what came since the last time, in its order. Copies what changes once, as thousands of
  * events may come in a burst.
  */
-export function takeAll(events: readonly FeedEvent[]): void {
+export function applyFeedEvents(events: readonly FeedEvent[]): void {
   const next = {
     sessions: new Map(sessions.peek()),
     execs: new Map(execs.peek()),
     approvals: new Map(approvals.peek()),
-    held: new Map(held.peek()),
+    held: new Map(heldChanges.peek()),
   };
   let requests = secretRequests.peek();
   for (const event of events) {
@@ -89,7 +89,7 @@ export function takeAll(events: readonly FeedEvent[]): void {
     sessions.value = next.sessions;
     execs.value = bounded(next.execs, execsMax);
     approvals.value = bounded(next.approvals, approvalsMax);
-    held.value = next.held;
+    heldChanges.value = next.held;
     secretRequests.value = requests;
   });
 }

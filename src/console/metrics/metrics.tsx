@@ -1,12 +1,12 @@
 /** Numbers of the runtime over the time that this page looks. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { client, reasonOf } from '../live/connection.ts';
-import { Problem } from '../parts/act.tsx';
-import { Section } from '../parts/facts.tsx';
-import { bytesOf } from '../parts/time.tsx';
-import { levelOf, numbersIn, rateOf } from './series.ts';
-import type { Sample } from './series.ts';
+import { currentClient, describeError } from '../live/connection.ts';
+import { ActionError } from '../components/action.tsx';
+import { DetailSection } from '../components/detail-list.tsx';
+import { formatByteCount } from '../components/time.tsx';
+import { metricLevel, flattenNumbers, metricRates } from './series.ts';
+import type { MetricSample } from './series.ts';
 
 const everyMs = 2_000;
 /** Samples that are kept: ten minutes. */
@@ -30,12 +30,12 @@ const plots: readonly Plotted[] = [
   { title: 'Waiting for a person', of: ['approvals_pending'], show: count },
   { title: 'Sessions', of: ['active_sessions'], show: count },
   { title: 'Commands ended', of: ['commands_*'], total: true, show: aSecond },
-  { title: 'Printed', of: ['output_bytes'], total: true, show: (n) => `${bytesOf(n)} / s` },
+  { title: 'Printed', of: ['output_bytes'], total: true, show: (n) => `${formatByteCount(n)} / s` },
   { title: 'Secrets hidden', of: ['redactions'], total: true, show: aSecond },
   { title: 'Calls refused', of: ['refusals*'], total: true, show: aSecond },
   { title: 'Connections', of: ['http_connections', 'http_web_sockets'], show: count },
   { title: 'Event loop delay', of: ['event_loop_lag_ms'], show: (n) => `${n.toFixed(1)} ms` },
-  { title: 'Memory', of: ['memory_rss_bytes'], show: bytesOf },
+  { title: 'Memory', of: ['memory_rss_bytes'], show: formatByteCount },
   { title: 'Open descriptors', of: ['open_fds'], show: count },
   {
     title: 'Processor',
@@ -45,19 +45,22 @@ const plots: readonly Plotted[] = [
   },
 ];
 
-export function Metrics() {
-  const samples = useSignal<readonly Sample[]>([]);
+export function MetricsPage() {
+  const samples = useSignal<readonly MetricSample[]>([]);
   const problem = useSignal<string | null>(null);
-  const asks = client.value;
+  const asks = currentClient.value;
   useEffect(() => {
     if (asks === null) return undefined;
     const look = async (): Promise<void> => {
       try {
-        const sample = { at: Date.now(), values: numbersIn(await asks.call('system.metrics', {})) };
+        const sample = {
+          at: Date.now(),
+          values: flattenNumbers(await asks.call('system.metrics', {})),
+        };
         samples.value = [...samples.value, sample].slice(-samplesMax);
         problem.value = null;
       } catch (error) {
-        problem.value = reasonOf(error);
+        problem.value = describeError(error);
       }
     };
     void look();
@@ -74,14 +77,14 @@ export function Metrics() {
           <code>/metrics</code>
         </p>
       </header>
-      <Problem of={problem.value} />
+      <ActionError of={problem.value} />
       <ul class="plots">
         {plots.map((plot) => (
           <Plot key={plot.title} plot={plot} samples={samples.value} />
         ))}
       </ul>
       {last !== undefined && (
-        <Section title="Every number">
+        <DetailSection title="Every number">
           <dl class="numbers">
             {[...last].map(([name, value]) => (
               <div key={name}>
@@ -90,7 +93,7 @@ export function Metrics() {
               </div>
             ))}
           </dl>
-        </Section>
+        </DetailSection>
       )}
     </>
   );
@@ -100,11 +103,12 @@ const size = { width: 240, height: 56 } as const;
 
 interface PlotProps {
   readonly plot: Plotted;
-  readonly samples: readonly Sample[];
+  readonly samples: readonly MetricSample[];
 }
 
 function Plot({ plot: { title, of, total, show }, samples }: PlotProps) {
-  const values = total === true ? rateOf(samples, of) : samples.map((one) => levelOf(one, of));
+  const values =
+    total === true ? metricRates(samples, of) : samples.map((one) => metricLevel(one, of));
   const last = values.at(-1) ?? 0;
   const most = Math.max(...values, 0);
   const scale = most === 0 ? 1 : most;

@@ -1,6 +1,6 @@
 /** Numbers over time. */
 
-export interface Sample {
+export interface MetricSample {
   /** Unix ms. */
   readonly at: number;
   readonly values: ReadonlyMap<string, number>;
@@ -10,7 +10,7 @@ export interface Sample {
 const namesMax = 200;
 
 /** Every number in `told` by its path: `{a:{b:1}}` → `a_b`. Lists are left out. */
-export function numbersIn(told: unknown): ReadonlyMap<string, number> {
+export function flattenNumbers(told: unknown): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   const walk = (value: unknown, path: string): void => {
     if (found.size >= namesMax) return;
@@ -25,7 +25,7 @@ export function numbersIn(told: unknown): ReadonlyMap<string, number> {
 }
 
 /** The numbers under `names`, added up; `commands_*` stands for all that begin so. */
-export function levelOf({ values }: Sample, names: readonly string[]): number {
+export function metricLevel({ values }: MetricSample, names: readonly string[]): number {
   let sum = 0;
   for (const [path, value] of values) {
     const isMeant = names.some((name) =>
@@ -38,11 +38,11 @@ export function levelOf({ values }: Sample, names: readonly string[]): number {
 }
 
 /** How much that rose a second between samples; a fall is a start anew. */
-export function rateOf(samples: readonly Sample[], names: readonly string[]): number[] {
+export function metricRates(samples: readonly MetricSample[], names: readonly string[]): number[] {
   return samples.slice(1).flatMap((sample, index) => {
     const before = samples[index];
     if (before === undefined) return [];
-    const rise = levelOf(sample, names) - levelOf(before, names);
+    const rise = metricLevel(sample, names) - metricLevel(before, names);
     const seconds = (sample.at - before.at) / 1_000;
     return [seconds > 0 && rise > 0 ? rise / seconds : 0];
   });

@@ -1,16 +1,16 @@
 /** What goes on: sessions, and their commands as they come, the newest first. */
 import { useComputed, useSignal } from '@preact/signals';
 import type { ExecView, SessionView } from '../../client/index.ts';
-import { sessionName } from '../live/names.ts';
+import { sessionLabel } from '../live/session-name.ts';
 import { useReceipt } from '../live/receipts.ts';
-import { held, newestExecs, pending, sessions } from '../live/store.ts';
-import { Empty, Section } from '../parts/facts.tsx';
-import { HowLetRun } from '../parts/command-text.tsx';
-import { ExecState } from '../parts/pill.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { Ago, now, spanOf, tookOf } from '../parts/time.tsx';
-import { addressOf } from '../router.ts';
-import { oneLine } from '../text/visible.ts';
+import { heldChanges, newestExecs, pendingApprovals, sessions } from '../live/store.ts';
+import { EmptyState, DetailSection } from '../components/detail-list.tsx';
+import { RunAuthorizationNote } from '../components/command-text.tsx';
+import { ExecStateBadge } from '../components/state-badge.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { TimeAgo, currentTimeMs, formatTimeSpan, formatElapsedTime } from '../components/time.tsx';
+import { consoleHref } from '../router.ts';
+import { toCommandSummary } from '../text/visible.ts';
 
 /** Rows on the page at once; the filter reaches the others. */
 const rowsMax = 200;
@@ -19,13 +19,13 @@ const sessionsMax = 200;
 /** Rows whose receipt is asked for. */
 const receiptsShown = 40;
 
-export function Overview() {
+export function OverviewPage() {
   const filter = useSignal('');
   const found = useComputed(() => {
     const words = filter.value.toLowerCase().split(/\s+/);
     return newestExecs.value.filter((exec) => {
       const { command, state, session_id: session } = exec;
-      const text = `${command} ${state} ${sessionName(session)} ${session}`.toLowerCase();
+      const text = `${command} ${state} ${sessionLabel(session)} ${session}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
   });
@@ -48,13 +48,13 @@ export function Overview() {
         </label>
       </header>
       <Waiting />
-      <Section title="Commands" aside={<span class="quiet">{found.value.length}</span>}>
+      <DetailSection title="Commands" aside={<span class="quiet">{found.value.length}</span>}>
         {shown.length === 0 ? (
-          <Empty title={filter.value === '' ? 'No command yet' : 'No command matches'}>
+          <EmptyState title={filter.value === '' ? 'No command yet' : 'No command matches'}>
             {filter.value === ''
               ? 'What agents run shows here as it starts.'
               : 'Every word of the filter must be in it.'}
-          </Empty>
+          </EmptyState>
         ) : (
           <ul class="rows commands">
             {shown.map((exec, index) => (
@@ -62,19 +62,19 @@ export function Overview() {
             ))}
           </ul>
         )}
-      </Section>
-      <Section title="Sessions" aside={<span class="quiet">{sessions.value.size}</span>}>
+      </DetailSection>
+      <DetailSection title="Sessions" aside={<span class="quiet">{sessions.value.size}</span>}>
         <SessionList />
-      </Section>
+      </DetailSection>
     </>
   );
 }
 
 function Waiting() {
-  const count = pending.value.length;
+  const count = pendingApprovals.value.length;
   if (count === 0) return null;
   return (
-    <a class="banner" href={addressOf('approvals')}>
+    <a class="banner" href={consoleHref('approvals')}>
       <strong>
         {count === 1 ? 'One command waits' : `${count} commands wait`} for your answer
       </strong>
@@ -88,26 +88,26 @@ function Row({ told, isNear }: { readonly told: ExecView; readonly isNear: boole
   const { receipt } = exec;
   return (
     <li>
-      <a data-row href={addressOf('command', exec.exec_id)}>
-        <ExecState exec={exec} />
+      <a data-row href={consoleHref('command', exec.exec_id)}>
+        <ExecStateBadge exec={exec} />
         <span class="what mono">
-          <Text of={oneLine(exec.command)} mono />
+          <VisibleText of={toCommandSummary(exec.command)} mono />
         </span>
         <span class="verdict">
-          {receipt !== undefined && <HowLetRun verdict={receipt.verdict} />}
+          {receipt !== undefined && <RunAuthorizationNote verdict={receipt.verdict} />}
         </span>
         <span class="quiet session">
-          <Text of={sessionName(exec.session_id)} />
+          <VisibleText of={sessionLabel(exec.session_id)} />
         </span>
         <span class="quiet took">
           {receipt !== undefined
-            ? tookOf(receipt.duration_ms)
+            ? formatElapsedTime(receipt.duration_ms)
             : exec.state === 'running'
-              ? spanOf(now.value - Date.parse(exec.started_at))
+              ? formatTimeSpan(currentTimeMs.value - Date.parse(exec.started_at))
               : ''}
         </span>
         <span class="quiet age">
-          <Ago at={exec.started_at} />
+          <TimeAgo at={exec.started_at} />
         </span>
       </a>
     </li>
@@ -119,7 +119,7 @@ function SessionList() {
     b.last_activity.localeCompare(a.last_activity),
   );
   if (all.length === 0) {
-    return <Empty title="No session">An agent makes one with its first command.</Empty>;
+    return <EmptyState title="No session">An agent makes one with its first command.</EmptyState>;
   }
   const others = all.length - sessionsMax;
   return (
@@ -135,23 +135,23 @@ function SessionList() {
 }
 
 function SessionCard({ session }: { readonly session: SessionView }) {
-  const waiting = held.value.get(session.session_id)?.count ?? 0;
+  const waiting = heldChanges.value.get(session.session_id)?.count ?? 0;
   return (
     <li class="card">
       <p class="title">
         <span class={`dot ${session.state}`} aria-hidden="true" />
-        <Text of={session.name ?? session.session_id.slice(0, 10)} />
+        <VisibleText of={session.name ?? session.session_id.slice(0, 10)} />
         <span class="quiet">{session.state}</span>
       </p>
       <p class="mono path">
-        <Text of={session.workspace ?? 'private /tmp only'} mono />
+        <VisibleText of={session.workspace ?? 'private /tmp only'} mono />
       </p>
       <p class="quiet">
         {session.command_count} commands · network {session.network} · {heldBy(session)} ·{' '}
-        <Ago at={session.last_activity} />
+        <TimeAgo at={session.last_activity} />
       </p>
       {waiting > 0 && (
-        <a href={addressOf('changes', session.session_id)}>
+        <a href={consoleHref('changes', session.session_id)}>
           {waiting === 1 ? 'One change is held' : `${waiting} changes are held`}
         </a>
       )}

@@ -3,13 +3,13 @@ import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Verdict } from '../../command.ts';
-import { client, reasonOf } from '../live/connection.ts';
+import { currentClient, describeError } from '../live/connection.ts';
 import { sessions } from '../live/store.ts';
-import { Problem } from '../parts/act.tsx';
-import { CommandText, Decision, Reasons } from '../parts/command-text.tsx';
-import { Section } from '../parts/facts.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { visible } from '../text/visible.ts';
+import { ActionError } from '../components/action.tsx';
+import { CommandText, DecisionBadge, VerdictReasons } from '../components/command-text.tsx';
+import { DetailSection } from '../components/detail-list.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { toVisibleLine } from '../text/visible.ts';
 
 const shells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
 type Shell = (typeof shells)[number];
@@ -28,7 +28,7 @@ interface Asked {
   readonly session: Signal<string>;
 }
 
-export function PolicyTester() {
+export function PolicyPage() {
   const asked: Asked = {
     command: useSignal(''),
     shell: useSignal<Shell>('bash'),
@@ -60,7 +60,7 @@ export function PolicyTester() {
         <Choices asked={asked} />
       </div>
       {judged !== null && <Shown judged={judged} />}
-      <Problem of={problem} />
+      <ActionError of={problem} />
     </>
   );
 }
@@ -69,7 +69,7 @@ export function PolicyTester() {
 function useVerdict({ command, shell, session }: Asked) {
   const judged = useSignal<Judged | null>(null);
   const problem = useSignal<string | null>(null);
-  const asks = client.value;
+  const asks = currentClient.value;
   useEffect(() => {
     const text = command.value;
     if (asks === null || text.trim() === '') {
@@ -86,7 +86,7 @@ function useVerdict({ command, shell, session }: Asked) {
         judged.value = { command: text, verdict };
         problem.value = null;
       } catch (error) {
-        if (!stop.signal.aborted) problem.value = reasonOf(error);
+        if (!stop.signal.aborted) problem.value = describeError(error);
       }
     };
     const timer = setTimeout(() => void ask(), quietMs);
@@ -112,7 +112,7 @@ function Choices({ asked: { shell, session } }: { readonly asked: Asked }) {
           <option value="">The text alone</option>
           {[...sessions.value.values()].map(({ session_id: id, name }) => (
             <option key={id} value={id}>
-              {visible(name ?? id.slice(0, 10))}
+              {toVisibleLine(name ?? id.slice(0, 10))}
             </option>
           ))}
         </select>
@@ -139,17 +139,17 @@ function Choices({ asked: { shell, session } }: { readonly asked: Asked }) {
 function Shown({ judged: { command, verdict } }: { readonly judged: Judged }) {
   return (
     <div role="status">
-      <Section title="Verdict" aside={<Decision of={verdict.decision} />}>
+      <DetailSection title="Verdict" aside={<DecisionBadge of={verdict.decision} />}>
         <div class="asked-command">
           <CommandText command={command} rules={verdict.rules} />
         </div>
         {verdict.runs !== null && (
           <p class="quiet">
-            Started without a shell: <Text of={verdict.runs.join(' ')} mono />
+            Started without a shell: <VisibleText of={verdict.runs.join(' ')} mono />
           </p>
         )}
-        <Reasons verdict={verdict} command={command} />
-      </Section>
+        <VerdictReasons verdict={verdict} command={command} />
+      </DetailSection>
     </div>
   );
 }

@@ -3,15 +3,15 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { SecretListAnswer, SecretRequestView } from '../../client/index.ts';
 import { announce } from '../live/alert.ts';
-import { client } from '../live/connection.ts';
+import { currentClient } from '../live/connection.ts';
 import { secretRequests } from '../live/store.ts';
-import { Problem, useActing } from '../parts/act.tsx';
-import { Empty, Section } from '../parts/facts.tsx';
-import { Text } from '../parts/pieces.tsx';
-import { Ago, Until } from '../parts/time.tsx';
-import { GiveValue } from './give-value.tsx';
+import { ActionError, useAction } from '../components/action.tsx';
+import { EmptyState, DetailSection } from '../components/detail-list.tsx';
+import { VisibleText } from '../components/visible-text.tsx';
+import { TimeAgo, TimeUntil } from '../components/time.tsx';
+import { SecretValueForm } from './secret-value-form.tsx';
 
-export function Secrets() {
+export function SecretsPage() {
   const requests = secretRequests.value;
   const other = useSignal('');
   return (
@@ -22,9 +22,9 @@ export function Secrets() {
           A value typed here goes to the runtime's memory and nowhere else. It is never shown again.
         </p>
       </header>
-      <Section title="Asked for" aside={<span class="quiet">{requests.length}</span>}>
+      <DetailSection title="Asked for" aside={<span class="quiet">{requests.length}</span>}>
         {requests.length === 0 ? (
-          <Empty title="No agent asks for a secret" />
+          <EmptyState title="No agent asks for a secret" />
         ) : (
           <ul class="cards wide">
             {requests.map((request) => (
@@ -32,8 +32,8 @@ export function Secrets() {
             ))}
           </ul>
         )}
-      </Section>
-      <Section title="Give another one">
+      </DetailSection>
+      <DetailSection title="Give another one">
         <div class="give">
           <label>
             Name
@@ -50,14 +50,14 @@ export function Secrets() {
               }}
             />
           </label>
-          <GiveValue
+          <SecretValueForm
             name={other.value.trim()}
             given={() => {
               other.value = '';
             }}
           />
         </div>
-      </Section>
+      </DetailSection>
       <Names asked={requests.length} />
     </>
   );
@@ -68,26 +68,26 @@ function Request({ request }: { readonly request: SecretRequestView }) {
   return (
     <li class="card request">
       <p class="title">
-        <Text of={name} mono />
+        <VisibleText of={name} mono />
         <span class="quiet">
-          <Ago at={request.requested_at} /> · <Until at={request.expires_at} />
+          <TimeAgo at={request.requested_at} /> · <TimeUntil at={request.expires_at} />
         </span>
       </p>
       <blockquote>
-        <Text of={reason} />
+        <VisibleText of={reason} />
       </blockquote>
       <p class="quiet">
-        These are the words of <Text of={requester} mono />, not of the runtime.
+        These are the words of <VisibleText of={requester} mono />, not of the runtime.
       </p>
-      <GiveValue name={name} given={() => announce(`${name} was given`)} />
+      <SecretValueForm name={name} given={() => announce(`${name} was given`)} />
     </li>
   );
 }
 
 function Names({ asked }: { readonly asked: number }) {
   const list = useSignal<SecretListAnswer | null>(null);
-  const { problem, act, busy } = useActing();
-  const asks = client.value;
+  const { problem, perform: act, busy } = useAction();
+  const asks = currentClient.value;
   const read = (): Promise<void> =>
     act(async () => {
       list.value = (await asks?.call('secrets.list', {})) ?? null;
@@ -97,7 +97,7 @@ function Names({ asked }: { readonly asked: number }) {
   }, [asks, asked]);
   const known = list.value?.secrets ?? [];
   return (
-    <Section
+    <DetailSection
       title="Names that are there"
       aside={
         <button type="button" class="small" disabled={busy} onClick={() => void read()}>
@@ -106,7 +106,7 @@ function Names({ asked }: { readonly asked: number }) {
       }
     >
       {known.length === 0 ? (
-        <Empty title="No name is known" />
+        <EmptyState title="No name is known" />
       ) : (
         <table class="plain">
           <thead>
@@ -120,12 +120,12 @@ function Names({ asked }: { readonly asked: number }) {
             {known.map(({ name, source, origin, last_used: used }) => (
               <tr key={name}>
                 <td>
-                  <Text of={name} mono />
+                  <VisibleText of={name} mono />
                 </td>
                 <td>
-                  {source} {origin !== null && <Text of={origin} mono />}
+                  {source} {origin !== null && <VisibleText of={origin} mono />}
                 </td>
-                <td>{used === null ? 'not yet' : <Ago at={used} />}</td>
+                <td>{used === null ? 'not yet' : <TimeAgo at={used} />}</td>
               </tr>
             ))}
           </tbody>
@@ -133,10 +133,10 @@ function Names({ asked }: { readonly asked: number }) {
       )}
       {list.value?.problems.map(({ source, problem: told }, index) => (
         <p class="hint" key={index}>
-          {source}: <Text of={told} />
+          {source}: <VisibleText of={told} />
         </p>
       ))}
-      <Problem of={problem} />
-    </Section>
+      <ActionError of={problem} />
+    </DetailSection>
   );
 }

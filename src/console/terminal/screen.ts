@@ -4,26 +4,29 @@
  */
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
-import { strictDocument } from './strict-document.ts';
+import { createStrictDocument } from './strict-document.ts';
 
-export interface Screen {
+export interface TerminalScreen {
   /** Settles when the bytes are drawn, so that a fast command is held back. */
   write(bytes: Uint8Array): Promise<void>;
   focus(): void;
   close(): void;
 }
-export interface ScreenOptions {
+export interface TerminalScreenOptions {
   /** Keys and pastes of the person. */
-  readonly typed: (data: string) => void;
-  readonly resized: (columns: number, rows: number) => void;
+  readonly onInput: (data: string) => void;
+  readonly onResize: (columns: number, rows: number) => void;
 }
 
 const scrollbackLines = 5_000;
 const repeatedMax = 9_999;
 
-export function openScreen(box: HTMLElement, { typed, resized }: ScreenOptions): Screen {
+export function openTerminalScreen(
+  box: HTMLElement,
+  { onInput: typed, onResize: resized }: TerminalScreenOptions,
+): TerminalScreen {
   loadStyle();
-  const page = strictDocument(document);
+  const page = createStrictDocument(document);
   const terminal = new Terminal({
     documentOverride: page.document,
     scrollback: scrollbackLines,

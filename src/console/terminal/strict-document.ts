@@ -13,7 +13,7 @@ export interface StrictDocument {
   release(): void;
 }
 
-export function strictDocument(real: Document): StrictDocument {
+export function createStrictDocument(real: Document): StrictDocument {
   const sheets = new Set<CSSStyleSheet>();
   const drop = (sheet: CSSStyleSheet): void => {
     sheets.delete(sheet);

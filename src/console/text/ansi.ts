@@ -6,26 +6,26 @@
  * All colours become one of 16, which the style sheet gives a readable shade on its ground: a
  * command cannot print in the colour of the background.
  */
-import { piecesOf } from './visible.ts';
+import { splitTextFragments } from './visible.ts';
 
-export interface RunStyle {
+export interface AnsiTextStyle {
   /** 0–15: black red green yellow blue magenta cyan white, then their bright forms. */
   readonly colour: number | null;
-  readonly ground: number | null;
+  readonly background: number | null;
   readonly bold: boolean;
   readonly italic: boolean;
   readonly underline: boolean;
   readonly inverse: boolean;
 }
-export interface Run extends RunStyle {
+export interface StyledText extends AnsiTextStyle {
   readonly text: string;
   /** A control that is shown, not obeyed. */
-  readonly escape: boolean;
+  readonly isEscape: boolean;
 }
 
-const plainStyle: RunStyle = {
+const plainStyle: AnsiTextStyle = {
   colour: null,
-  ground: null,
+  background: null,
   bold: false,
   italic: false,
   underline: false,
@@ -37,16 +37,16 @@ const introducer = '\u001B[';
 /** Most of what is printed: nothing in it needs a look. */
 const ordinary = /^[\x20-\x7E\n\t]*$/;
 
-export class AnsiText {
+export class AnsiParser {
   #style = plainStyle;
   /** A beginning of a sequence, or CR, that the next text decides about. */
   #held = '';
 
   /** The runs of `text`, which goes on where the text before ended. */
-  push(text: string): Run[] {
+  push(text: string): StyledText[] {
     const all = this.#held + text;
     this.#held = '';
-    const runs: Run[] = [];
+    const runs: StyledText[] = [];
     let at = 0;
     while (at < all.length) {
       const next = nextControl(all, at);
@@ -63,15 +63,15 @@ export class AnsiText {
   }
 
   /** What is held back, as what it is. */
-  end(): Run[] {
-    const runs: Run[] = [];
+  end(): StyledText[] {
+    const runs: StyledText[] = [];
     this.#plain(runs, this.#held);
     this.#held = '';
     return runs;
   }
 
   /** How many characters were taken at `at`; 0: the rest has to come first. */
-  #control(runs: Run[], all: string, at: number): number {
+  #control(runs: StyledText[], all: string, at: number): number {
     if (all[at] === '\r') {
       if (at + 1 === all.length) return 0;
       if (all[at + 1] === '\n') return 1;
@@ -93,12 +93,12 @@ export class AnsiText {
     return 1;
   }
 
-  #plain(runs: Run[], text: string): void {
+  #plain(runs: StyledText[], text: string): void {
     if (ordinary.test(text)) {
       this.#add(runs, text, false);
       return;
     }
-    for (const { kind, text: shown } of piecesOf(text)) {
+    for (const { kind, text: shown } of splitTextFragments(text)) {
       const line = kind === 'escape' && shown === '\\n';
       const tab = kind === 'escape' && shown === '\\t';
       const drawn = line ? '\n' : tab ? '\t' : shown;
@@ -106,13 +106,13 @@ export class AnsiText {
     }
   }
 
-  #add(runs: Run[], text: string, escape: boolean): void {
+  #add(runs: StyledText[], text: string, escape: boolean): void {
     if (text === '') return;
     const last = runs.at(-1);
-    if (last !== undefined && last.escape === escape && sameStyle(last, this.#style)) {
+    if (last !== undefined && last.isEscape === escape && sameStyle(last, this.#style)) {
       runs[runs.length - 1] = { ...last, text: last.text + text };
     } else {
-      runs.push({ ...this.#style, text, escape });
+      runs.push({ ...this.#style, text, isEscape: escape });
     }
   }
 }
@@ -125,15 +125,15 @@ function nextControl(text: string, from: number): number {
   return text.length;
 }
 
-const sameStyle = (a: RunStyle, b: RunStyle): boolean =>
+const sameStyle = (a: AnsiTextStyle, b: AnsiTextStyle): boolean =>
   a.colour === b.colour &&
-  a.ground === b.ground &&
+  a.background === b.background &&
   a.bold === b.bold &&
   a.italic === b.italic &&
   a.underline === b.underline &&
   a.inverse === b.inverse;
 
-function styleAfter(before: RunStyle, parameters: string): RunStyle {
+function styleAfter(before: AnsiTextStyle, parameters: string): AnsiTextStyle {
   // A colon separates parts of one parameter (`38:2::r:g:b`), a semicolon parameters.
   const codes = parameters
     .replaceAll(/(?<kind>[34]8):2:\d*:(?=\d+:\d+:\d+)/g, '$<kind>:2:')
@@ -144,7 +144,7 @@ function styleAfter(before: RunStyle, parameters: string): RunStyle {
     const code = codes[at] ?? 0;
     if (code === 38 || code === 48) {
       const [colour, taken] = extended(codes.slice(at + 1));
-      style = code === 38 ? { ...style, colour } : { ...style, ground: colour };
+      style = code === 38 ? { ...style, colour } : { ...style, background: colour };
       at += taken;
     } else {
       style = styleOf(style, code);
@@ -153,7 +153,7 @@ function styleAfter(before: RunStyle, parameters: string): RunStyle {
   return style;
 }
 
-function styleOf(style: RunStyle, code: number): RunStyle {
+function styleOf(style: AnsiTextStyle, code: number): AnsiTextStyle {
   if (code === 0) return plainStyle;
   if (code === 1) return { ...style, bold: true };
   if (code === 3) return { ...style, italic: true };
@@ -165,10 +165,10 @@ function styleOf(style: RunStyle, code: number): RunStyle {
   if (code === 27) return { ...style, inverse: false };
   if (code >= 30 && code <= 37) return { ...style, colour: code - 30 };
   if (code === 39) return { ...style, colour: null };
-  if (code >= 40 && code <= 47) return { ...style, ground: code - 40 };
-  if (code === 49) return { ...style, ground: null };
+  if (code >= 40 && code <= 47) return { ...style, background: code - 40 };
+  if (code === 49) return { ...style, background: null };
   if (code >= 90 && code <= 97) return { ...style, colour: code - 82 };
-  if (code >= 100 && code <= 107) return { ...style, ground: code - 92 };
+  if (code >= 100 && code <= 107) return { ...style, background: code - 92 };
   return style;
 }
 

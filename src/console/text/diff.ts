@@ -31,7 +31,7 @@ const linesAlone = 5_000;
 const rowLines = 200;
 
 /** The lines as rows that a page can hold; a row of more lines has the numbers of its first. */
-export function rowsOf(lines: readonly DiffLine[], all: number): readonly DiffLine[] {
+export function groupDiffRows(lines: readonly DiffLine[], all: number): readonly DiffLine[] {
   if (all <= linesAlone) return lines;
   const rows: DiffLine[] = [];
   for (let from = 0; from < lines.length;) {
@@ -52,7 +52,7 @@ const hunkHead = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
  * Reads by the counts in the hunks' heads, so that a removed line `-- a/x` is no header. What does
  * not read as a diff is kept as notes: nothing is left out.
  */
-export function parseDiff(text: string): FileDiff[] {
+export function parseUnifiedDiff(text: string): FileDiff[] {
   if (text === '') return [];
   const files: Open[] = [];
   const lines = text.endsWith('\n') ? text.slice(0, -1).split('\n') : text.split('\n');

@@ -2,13 +2,13 @@
  * Text of others, cut so that it can be shown as what it is. Nothing here makes markup: who shows
  * the pieces makes text nodes of them.
  */
-import { escapeOf, isHidden } from '../../hidden.ts';
+import { unicodeEscape, isHiddenCharacter } from '../../hidden-characters.ts';
 
 /**
  * `escape`: stands for a character that is drawn as nothing, moves others, or looks like a space;
  * `foreign`: printable, but outside ASCII, where it may pass for another letter.
  */
-export interface Piece {
+export interface TextFragment {
   readonly kind: 'plain' | 'escape' | 'foreign';
   /** What is drawn. */
   readonly text: string;
@@ -28,11 +28,11 @@ const named: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** `\u{202E}`; `\t` and its like by the names that shells give them. */
-const shortOf = (character: string): string => named.get(character) ?? escapeOf(character);
+const shortOf = (character: string): string => named.get(character) ?? unicodeEscape(character);
 
 /** The pieces of `text` in order. A line end is a piece of its own: `\n`. */
-export function piecesOf(text: string): Piece[] {
-  const pieces: Piece[] = [];
+export function splitTextFragments(text: string): TextFragment[] {
+  const pieces: TextFragment[] = [];
   let plainFrom = 0;
   let at = 0;
   const flush = (): void => {
@@ -50,7 +50,7 @@ export function piecesOf(text: string): Piece[] {
     flush();
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
     const { length } = character;
-    if (isHidden(character)) {
+    if (isHiddenCharacter(character)) {
       pieces.push({ kind: 'escape', text: shortOf(character), at, length });
       at += length;
     } else {
@@ -69,23 +69,23 @@ function foreignAt(text: string, from: number): string {
   let at = from;
   while (at < text.length && text.charCodeAt(at) >= 0x80) {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    if (isHidden(character)) break;
+    if (isHiddenCharacter(character)) break;
     at += character.length;
   }
   return text.slice(from, at);
 }
 
 /** One line of text in which nothing is hidden, for titles and announcements. */
-export function visible(text: string): string {
-  return piecesOf(text)
+export function toVisibleLine(text: string): string {
+  return splitTextFragments(text)
     .map(({ text: shown }) => shown)
     .join('');
 }
 
 /** A command in one line, for rows of lists: its lines with `↵` between, cut at `most` letters. */
-export function oneLine(text: string, most = 300): string {
+export function toCommandSummary(text: string, most = 300): string {
   const lines = text.slice(0, most * 4).split('\n');
-  const shown = lines.flatMap((line) => (line.trim() === '' ? [] : [visible(line.trim())]));
+  const shown = lines.flatMap((line) => (line.trim() === '' ? [] : [toVisibleLine(line.trim())]));
   const joined = shown.join(' ↵ ');
   const isCut = joined.length > most || text.length > most * 4;
   return isCut ? `${joined.slice(0, most)}…` : joined;

@@ -2,35 +2,35 @@
  * Stands between the doors and what the daemon can do: whether a caller may call a method at all,
  * and what of the runtime it may see and touch by it. Callers of the socket and the pipes pass.
  */
-import type { Approvals } from '../../approval/approvals.ts';
+import type { ApprovalRegistry } from '../../approval/registry.ts';
 import type { ApprovalId, Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { MethodName } from '../../api/methods.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
-import type { Executions } from '../execs/executions.ts';
+import type { Executions } from '../executions/executions.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
 import type { ChangeHistory } from '../../host/port.ts';
 import type { Identities } from './identities.ts';
-import { ownParams, type Owners } from './ownership.ts';
-import { isByToken, scopeOf } from './permits.ts';
-import { ownView } from './views.ts';
+import { restrictParams, type OwnerLookup } from './ownership.ts';
+import { isTokenAuthenticated, accessScopeOf } from './access-scope.ts';
+import { restrictAnswer } from './restrict-answer.ts';
 
-export interface GateParts {
+export interface AccessGateParts {
   readonly sessions: Pick<Sessions, 'ownerOf'>;
   readonly execs: Pick<Executions, 'find'>;
-  readonly approvals: Pick<Approvals, 'list'>;
-  readonly opened: Pick<OpenWorkspaces, 'ownerOf'>;
+  readonly approvals: Pick<ApprovalRegistry, 'list'>;
+  readonly openWorkspaces: Pick<OpenWorkspaces, 'ownerOf'>;
   readonly history: Pick<ChangeHistory, 'record'>;
   /** Whether a token that was presented once still counts. */
-  readonly identities: Pick<Identities, 'stands'>;
+  readonly identities: Pick<Identities, 'isCredentialValid'>;
 }
 
-export class Gate {
-  readonly #owners: Owners;
-  readonly #identities: GateParts['identities'];
+export class AccessGate {
+  readonly #owners: OwnerLookup;
+  readonly #identities: AccessGateParts['identities'];
 
-  constructor(parts: GateParts) {
+  constructor(parts: AccessGateParts) {
     this.#identities = parts.identities;
     this.#owners = ownersOf(parts);
   }
@@ -40,12 +40,12 @@ export class Gate {
    *
    * @throws TrlError `AUTH_FAILED` when its token counts no more; `PERMISSION_DENIED`
    */
-  permit(method: MethodName, params: object, caller: Caller): void {
-    if (!this.#identities.stands(caller)) {
+  requireRole(method: MethodName, params: object, caller: Caller): void {
+    if (!this.#identities.isCredentialValid(caller)) {
       const why = 'the token was revoked, has expired, or proves too little';
       throw new TrlError('AUTH_FAILED', `Cannot run ${method}: ${why}`);
     }
-    scopeOf(caller, method, params);
+    accessScopeOf(caller, method, params);
   }
 
   /**
@@ -54,38 +54,42 @@ export class Gate {
    * @throws TrlError `PERMISSION_DENIED` where the caller's roles do not permit the method; as for
    *   what is not there, where they name what is another's
    */
-  async admit<Params extends object>(
+  async authorizeParams<Params extends object>(
     method: MethodName,
     params: Params,
     caller: Caller,
   ): Promise<Params> {
-    if (!isByToken(caller)) return params;
-    this.permit(method, params, caller);
-    const scope = scopeOf(caller, method, params);
+    if (!isTokenAuthenticated(caller)) return params;
+    this.requireRole(method, params, caller);
+    const scope = accessScopeOf(caller, method, params);
     refusePassphrase(method, params);
     const { actor } = caller;
-    return scope === 'all' ? params : ownParams(method, params, { actor, owners: this.#owners });
+    return scope === 'all'
+      ? params
+      : restrictParams(method, params, { actor, owners: this.#owners });
   }
 
   /** What of the answer the caller sees. */
-  async shown<M extends MethodName>(
+  async filterAnswer<M extends MethodName>(
     method: M,
     answer: MethodAnswers[M],
     { caller, params }: { readonly caller: Caller; readonly params: object },
   ): Promise<MethodAnswers[M]> {
-    if (!isByToken(caller) || scopeOf(caller, method, params) === 'all') return answer;
-    return ownView(method, answer, { actor: caller.actor, owners: this.#owners });
+    if (!isTokenAuthenticated(caller) || accessScopeOf(caller, method, params) === 'all') {
+      return answer;
+    }
+    return restrictAnswer(method, answer, { actor: caller.actor, owners: this.#owners });
   }
 
   /** Whether a caller hears of a session by a method that tells of several. */
-  sees(caller: Caller, method: MethodName, session: SessionId): boolean {
-    if (scopeOf(caller, method, {}) === 'all') return true;
+  canSeeSession(caller: Caller, method: MethodName, session: SessionId): boolean {
+    if (accessScopeOf(caller, method, {}) === 'all') return true;
     return this.#owners.ofSession(session) === caller.actor;
   }
 
   /** Whether a caller hears of what `actor` did by a method that tells of several. */
-  seesActor(caller: Caller, method: MethodName, actor: string): boolean {
-    return scopeOf(caller, method, {}) === 'all' || actor === caller.actor;
+  canSeeActor(caller: Caller, method: MethodName, actor: string): boolean {
+    return accessScopeOf(caller, method, {}) === 'all' || actor === caller.actor;
   }
 }
 
@@ -96,7 +100,13 @@ function refusePassphrase(method: MethodName, params: object): void {
   throw new TrlError('PERMISSION_DENIED', message);
 }
 
-function ownersOf({ sessions, execs, approvals, opened, history }: GateParts): Owners {
+function ownersOf({
+  sessions,
+  execs,
+  approvals,
+  openWorkspaces: opened,
+  history,
+}: AccessGateParts): OwnerLookup {
   const ofSession = (id: SessionId): string | null => sessions.ownerOf(id);
   const ofExec = (id: ExecId): string | null => {
     const found = execs.find(id);

@@ -7,11 +7,16 @@ import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { Enrolment } from '../../approval/enrolment.ts';
 import type { Caller } from '../../command.ts';
-import { Logins, type Login } from '../../identity/logins.ts';
-import { needsPerson, type Proof, type TokenRecord } from '../../identity/record.ts';
-import { areEqual, checkMainToken, hashOf, tokenCharactersMax } from '../../identity/token.ts';
+import { Logins, type IssuedLogin } from '../../identity/logins.ts';
+import { needsPerson, type PersonProof, type TokenRecord } from '../../identity/token-record.ts';
+import {
+  timingSafeEquals,
+  checkMainToken,
+  hashToken,
+  tokenCharactersMax,
+} from '../../identity/token.ts';
 import { Tokens } from '../../identity/tokens.ts';
-import type { Told } from '../auditing/auditing.ts';
+import type { AuditRecord } from '../auditing/auditing.ts';
 
 export interface IdentitiesOptions {
   /** Where `tokens.json` lies. */
@@ -22,7 +27,7 @@ export interface IdentitiesOptions {
   /** Whether policy takes what only the uid proves. Default: always. */
   readonly isSameUidAllowed?: () => boolean;
   /** Tells the audit log of tokens that came and went. Default: nobody. Must not throw. */
-  readonly note?: (told: Told) => void;
+  readonly note?: (told: AuditRecord) => void;
   /** Says once why the file of tokens cannot be used. Must not throw. */
   readonly log?: (text: string) => void;
   /** Unix ms. Default `Date.now`. */
@@ -33,7 +38,7 @@ export interface IdentitiesOptions {
  * Why a token is nobody's, for the record. `unproved`: only the uid proved the person who made it,
  * which is no longer enough. `unreadable`: the file of tokens cannot be trusted.
  */
-export type RefusalReason =
+export type TokenRefusalReason =
   | 'missing'
   | 'unknown'
   | 'revoked'
@@ -69,7 +74,7 @@ export class Identities implements Disposable {
   /** What the file looked like when it was read; `null`: it must be read. */
   #mark: string | null = null;
   #problem: string | null = null;
-  readonly #loggedIn = new WeakMap<Login, Credential>();
+  readonly #loggedIn = new WeakMap<IssuedLogin, Credential>();
   /** Hashes (hex) by what callers carry of them. */
   readonly #hashes = new Map<string, string>();
   /** Whom a door knows by now. */
@@ -105,11 +110,11 @@ export class Identities implements Disposable {
    */
   callerOf(token: string): Caller | null {
     if (token === '' || token.length > tokenCharactersMax) return null;
-    const hash = hashOf(token);
+    const hash = hashToken(token);
     const key = hash.toString('hex');
     this.#look();
     const found = this.#credential(key);
-    if (found === null || !areEqual(found.hash, hash)) return null;
+    if (found === null || !timingSafeEquals(found.hash, hash)) return null;
     if (this.#fault(found) !== null) return null;
     const before = this.#presented.get(key);
     // The file was no good in between: what the earlier one has open is told to end.
@@ -123,7 +128,7 @@ export class Identities implements Disposable {
    * Whether what a caller presented once still counts. Asked at each call: a connection that is
    * open, or a script that runs, may do no more than a new one.
    */
-  stands({ credential }: Pick<Caller, 'credential'>): boolean {
+  isCredentialValid({ credential }: Pick<Caller, 'credential'>): boolean {
     if (credential === undefined) return true;
     this.#look();
     const known = this.#credential(this.#hashes.get(credential) ?? '');
@@ -131,7 +136,7 @@ export class Identities implements Disposable {
   }
 
   /** Whether the token of this actor was revoked or has expired; a file that is no good says no. */
-  isOver(actor: string): boolean {
+  hasEnded(actor: string): boolean {
     this.#look();
     if (this.#problem !== null) return false;
     const record = this.#records.find((one) => actorOf(one) === actor);
@@ -141,10 +146,10 @@ export class Identities implements Disposable {
   }
 
   /** Why {@link callerOf} answered `null`; says nothing of the token. */
-  refusalReason(token: string | null): RefusalReason {
+  refusalReason(token: string | null): TokenRefusalReason {
     if (token === null || token === '') return 'missing';
     if (token.length > tokenCharactersMax) return 'unknown';
-    const key = hashOf(token).toString('hex');
+    const key = hashToken(token).toString('hex');
     const found = this.#credential(key);
     if (found !== null) return this.#fault(found) ?? 'unknown';
     const record = this.#records.find(({ sha256 }) => sha256 === key);
@@ -168,7 +173,7 @@ export class Identities implements Disposable {
   }
 
   /** A code for the person's own browser: good once, for five minutes. */
-  newLogin(proof: Proof): { readonly code: string; readonly expiresAt: number } {
+  newLogin(proof: PersonProof): { readonly code: string; readonly expiresAt: number } {
     const name = this.#approver() ?? process.getuid?.() ?? 'unknown';
     return this.#logins.issue({ actor: `person:${name}`, proof });
   }
@@ -190,7 +195,7 @@ export class Identities implements Disposable {
 
   /** A person leaves the console: from now on their login is nobody's. */
   endLogin(token: string): void {
-    const key = hashOf(token).toString('hex');
+    const key = hashToken(token).toString('hex');
     this.#logins.end(key);
     this.#tellEnded();
   }
@@ -202,7 +207,7 @@ export class Identities implements Disposable {
 
   #credential(key: string): Credential | null {
     const { hash } = this.#main ?? {};
-    if (hash !== undefined && areEqual(hash, Buffer.from(key, 'hex'))) return this.#main;
+    if (hash !== undefined && timingSafeEquals(hash, Buffer.from(key, 'hex'))) return this.#main;
     const kept = this.#kept.get(key);
     if (kept !== undefined) return kept;
     const login = this.#logins.find(key);
@@ -291,7 +296,7 @@ export class Identities implements Disposable {
 }
 
 /** What of a token may be said. */
-function toldOf({ id, name, roles, proof, expiresAt }: TokenRecord): Told['data'] {
+function toldOf({ id, name, roles, proof, expiresAt }: TokenRecord): AuditRecord['data'] {
   return { token_id: id, name, roles, proof, expires_at: expiresAt };
 }
 
@@ -314,7 +319,7 @@ function mainCredential(token: string): Credential {
     roles: ['agent'],
     credential: 'main',
   };
-  return { caller, hash: hashOf(token), expiresAt: null, mark: 'main' };
+  return { caller, hash: hashToken(token), expiresAt: null, mark: 'main' };
 }
 
 const actorOf = ({ id, name }: TokenRecord): string =>
@@ -336,7 +341,7 @@ function tokenCredential(record: TokenRecord): Credential {
   return { caller, hash, expiresAt, mark: JSON.stringify(record) };
 }
 
-function loginCredential({ person, hash, expiresAt }: Login): Credential {
+function loginCredential({ person, hash, expiresAt }: IssuedLogin): Credential {
   const caller: Caller = {
     actor: person.actor,
     kind: 'person',

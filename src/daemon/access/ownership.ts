@@ -6,11 +6,11 @@
  */
 import type { ApprovalId, ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { TargetName } from '../../api/define.ts';
+import type { TargetName } from '../../api/define-method.ts';
 import { definitionOf, type MethodName } from '../../api/methods.ts';
 
 /** Who made what. `null`: nobody that is known, which no token is. */
-export interface Owners {
+export interface OwnerLookup {
   ofSession(id: SessionId): string | null;
   ofExec(id: ExecId): string | null;
   /** Also of a command that is known by its changes alone. */
@@ -27,10 +27,10 @@ const nobodys = `s-${'0'.repeat(32)}`;
  *
  * @throws TrlError as for what is not there, where a parameter names what is another's
  */
-export async function ownParams<Params extends object>(
+export async function restrictParams<Params extends object>(
   method: MethodName,
   params: Params,
-  by: { readonly actor: string; readonly owners: Owners },
+  by: { readonly actor: string; readonly owners: OwnerLookup },
 ): Promise<Params> {
   const row = definitionOf(method).owns;
   const { own = [] } = row;
@@ -55,7 +55,7 @@ export async function ownParams<Params extends object>(
 function ownerOf(
   name: TargetName,
   id: string,
-  { owners, isRecorded }: { readonly owners: Owners; readonly isRecorded: boolean },
+  { owners, isRecorded }: { readonly owners: OwnerLookup; readonly isRecorded: boolean },
 ): string | null | Promise<string | null> {
   switch (name) {
     case 'session_id':

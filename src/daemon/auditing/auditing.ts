@@ -8,14 +8,14 @@ import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { AuditMark } from '../../run.ts';
 import type { Masking } from '../secrets/masking.ts';
-import { countWithin, fitted, sizeOf, type Fitted } from './fitting.ts';
-import { masked } from './masked.ts';
-import type { Shown } from './basis.ts';
-import type { ToldEnd } from './told-ends.ts';
-import type { Unended } from './unended.ts';
+import { countFitting, fitEvent, fittedBytes, type FittedEvent } from './event-size.ts';
+import { maskValues } from './mask-values.ts';
+import type { MaskText } from './exec-basis.ts';
+import type { RecordedEnd } from './recorded-ends.ts';
+import type { UnendedExecution } from './unended.ts';
 
 /** An event as the rest of the daemon tells it. */
-export interface Told {
+export interface AuditRecord {
   readonly kind: EventKind;
   /** Default: the runtime itself. */
   readonly actor?: string;
@@ -31,16 +31,16 @@ export interface AuditingOptions {
   readonly required: boolean;
   readonly masking: Pick<Masking, 'deep'>;
   /** Hides also what is likely: messages quote what callers wrote. Default: the known alone. */
-  readonly shown?: Shown;
+  readonly maskText?: MaskText;
   /** Must not throw. */
   readonly log: (text: string) => void;
   /** Commands of earlier runtimes whose end the log does not tell. Default: none. */
-  readonly unended?: () => Promise<readonly Unended[]>;
+  readonly unended?: () => Promise<readonly UnendedExecution[]>;
   /** How commands ended, as the log says. Default: it says nothing. */
   readonly ends?: (
     execs: ReadonlySet<string>,
     since: number,
-  ) => Promise<ReadonlyMap<ExecId, ToldEnd>>;
+  ) => Promise<ReadonlyMap<ExecId, RecordedEnd>>;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -58,11 +58,11 @@ export class Auditing {
   /** Called when the log cannot be written any more, and nothing may go on unrecorded. */
   onFailing: () => void = () => {};
   /** Called with each event as it is told, masked. Must not throw. */
-  onTold: (event: AuditEvent) => void = () => {};
+  onRecord: (event: AuditEvent) => void = () => {};
   readonly required: boolean;
   readonly #options: AuditingOptions;
   readonly #clock: () => number;
-  #late: Fitted[] = [];
+  #late: FittedEvent[] = [];
   #dropped = 0;
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
   #isFailing = false;
@@ -79,26 +79,26 @@ export class Auditing {
    * @returns where the last of them lies; `null`: it could not be written, and need not be
    * @throws TrlError `AUDIT_UNAVAILABLE`: what they permit must not happen
    */
-  record(...told: readonly Told[]): Promise<AuditMark | null> {
+  record(...told: readonly AuditRecord[]): Promise<AuditMark | null> {
     return this.#record(told, false);
   }
 
   /** The same for the end of what runs already: a full disk has room put by for it. */
-  recordEnd(...told: readonly Told[]): Promise<AuditMark | null> {
+  recordEnd(...told: readonly AuditRecord[]): Promise<AuditMark | null> {
     return this.#record(told, true);
   }
 
-  async #record(told: readonly Told[], urgent: boolean): Promise<AuditMark | null> {
+  async #record(told: readonly AuditRecord[], urgent: boolean): Promise<AuditMark | null> {
     const own = told.map((one) => this.#event(one));
     let late = this.#takeLate();
-    if (urgent && own.length > 0 && sizeOf(late) > withEndBytesMax) {
+    if (urgent && own.length > 0 && fittedBytes(late) > withEndBytesMax) {
       this.#putBack(late);
       late = [];
     }
     const { sink, log } = this.#options;
     try {
-      while (sizeOf(late) > groupBytesMax) {
-        const count = countWithin(late, groupBytesMax);
+      while (fittedBytes(late) > groupBytesMax) {
+        const count = countFitting(late, groupBytesMax);
         await sink.append(eventsOf(late.slice(0, count)), { urgent });
         late = late.slice(count);
       }
@@ -121,12 +121,12 @@ export class Auditing {
   }
 
   /** An event that nobody waits for. It is kept until it is on disk. */
-  note(told: Told): void {
+  note(told: AuditRecord): void {
     this.#timer ??= setImmediate(() => this.#flush());
     this.#keep([this.#event(told)]);
   }
 
-  noteAll(told: readonly Told[]): void {
+  noteAll(told: readonly AuditRecord[]): void {
     for (const one of told) this.note(one);
   }
 
@@ -134,7 +134,7 @@ export class Auditing {
    * Answers when the events are on disk; where they cannot be written they are kept until they can
    * be. For what permits nothing.
    */
-  async tell(told: readonly Told[]): Promise<void> {
+  async append(told: readonly AuditRecord[]): Promise<void> {
     try {
       await this.record(...told);
     } catch (error) {
@@ -144,12 +144,12 @@ export class Auditing {
   }
 
   /** Commands of earlier runtimes whose end the log does not tell. */
-  async unended(): Promise<readonly Unended[]> {
+  async unended(): Promise<readonly UnendedExecution[]> {
     return (await this.#options.unended?.()) ?? [];
   }
 
   /** How those of `execs` ended, none before `since` (Unix ms), as the log says. */
-  async ends(execs: ReadonlySet<string>, since: number): Promise<ReadonlyMap<ExecId, ToldEnd>> {
+  async ends(execs: ReadonlySet<string>, since: number): Promise<ReadonlyMap<ExecId, RecordedEnd>> {
     return (await this.#options.ends?.(execs, since)) ?? new Map();
   }
 
@@ -160,22 +160,22 @@ export class Auditing {
     if (this.#late.length > 0) await this.recordEnd().catch(() => null);
   }
 
-  #event({ kind, actor, session, exec, data }: Told): Fitted {
+  #event({ kind, actor, session, exec, data }: AuditRecord): FittedEvent {
     const at = this.#clock();
-    const made = fitted({
+    const made = fitEvent({
       kind,
       at,
       actor: actor ?? null,
       session,
       exec,
-      data: masked(this.#quoting(data), this.#options.masking),
+      data: maskValues(this.#quoting(data), this.#options.masking),
     });
-    this.onTold(made.event);
+    this.onRecord(made.event);
     return made;
   }
 
-  #quoting(data: Told['data']): Told['data'] {
-    const { shown } = this.#options;
+  #quoting(data: AuditRecord['data']): AuditRecord['data'] {
+    const { maskText: shown } = this.#options;
     const { message, why } = data;
     if (shown === undefined) return data;
     return {
@@ -185,7 +185,7 @@ export class Auditing {
     };
   }
 
-  #takeLate(): readonly Fitted[] {
+  #takeLate(): readonly FittedEvent[] {
     const late = this.#late;
     this.#late = [];
     if (this.#dropped === 0) return late;
@@ -194,8 +194,8 @@ export class Auditing {
     return [...late, this.#event({ kind: 'log.interrupted', data: { dropped } })];
   }
 
-  #keep(events: readonly Fitted[]): void {
-    let bytes = sizeOf(this.#late);
+  #keep(events: readonly FittedEvent[]): void {
+    let bytes = fittedBytes(this.#late);
     for (const one of events) {
       bytes += one.bytes;
       if (this.#late.length < lateMax && bytes <= lateBytesMax) this.#late.push(one);
@@ -205,7 +205,7 @@ export class Auditing {
   }
 
   /** Before what came meanwhile. */
-  #putBack(late: readonly Fitted[]): void {
+  #putBack(late: readonly FittedEvent[]): void {
     if (late.length === 0) return;
     this.#late = [...late, ...this.#late];
     this.#later();
@@ -221,7 +221,7 @@ export class Auditing {
   }
 }
 
-const eventsOf = (all: readonly Fitted[]): AuditEvent[] => all.map(({ event }) => event);
+const eventsOf = (all: readonly FittedEvent[]): AuditEvent[] => all.map(({ event }) => event);
 
 function clearTimer(timer: NodeJS.Timeout | NodeJS.Immediate | null): void {
   if (timer === null) return;

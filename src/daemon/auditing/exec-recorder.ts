@@ -2,20 +2,27 @@
 import type { Json } from '../../audit/event.ts';
 import type { ExecId, Exit, OutputProgress, SessionId } from '../../command.ts';
 import type { RecordedChanges } from '../../change.ts';
-import { Refused as Verdicted } from '../../approval/approve.ts';
-import type { Asking, AuditMark, Decided, Outcome, Question, Recorder } from '../../run.ts';
-import { changesDigest } from '../../workspace/changes/digest.ts';
-import { changeView, stateCounts } from '../workspaces/wire.ts';
-import { failureOf, type Auditing, type Told } from './auditing.ts';
-import type { ToldEnd } from './told-ends.ts';
-import { commandData, verdictData, type ExecBasis, type Shown } from './basis.ts';
+import { PolicyRefusal as Verdicted } from '../../approval/approve.ts';
+import type {
+  ExecutionRequest,
+  AuditMark,
+  AuthorizedExecution,
+  ExecutionOutcome,
+  PendingApproval,
+  Recorder,
+} from '../../run.ts';
+import { changesDigest } from '../../workspace/changes/changes-digest.ts';
+import { changeView, stateCounts } from '../workspaces/change-views.ts';
+import { failureOf, type Auditing, type AuditRecord } from './auditing.ts';
+import type { RecordedEnd } from './recorded-ends.ts';
+import { commandData, verdictData, type ExecBasis, type MaskText } from './exec-basis.ts';
 
 /** Changes that one event names, and their bytes: names and links can be long. */
 const changesMax = 1_000;
 const changesBytesMax = 512 * 1024;
 
 /** Makes the signed statement of a command. */
-export interface Stating {
+export interface StatementSigner {
   /** Looks up, while the command runs, what takes a moment. Must not throw. */
   prepare(basis: ExecBasis): void;
   /**
@@ -23,31 +30,31 @@ export interface Stating {
    *
    * @param beside commands that ran in the workspace or the session meanwhile
    */
-  state(
+  sign(
     id: ExecId,
     basis: ExecBasis,
-    outcome: Omit<Outcome, 'audit'>,
+    outcome: Omit<ExecutionOutcome, 'audit'>,
     beside: readonly ExecId[],
   ): Promise<Json>;
 }
 
 export class ExecRecorder implements Recorder {
   readonly #auditing: Auditing;
-  readonly #stating: Stating;
+  readonly #stating: StatementSigner;
   /** Of commands that run. */
   readonly #bases = new Map<ExecId, ExecBasis>();
   /** Commands that ran in the same workspace or session meanwhile: what they wrote can be read. */
   readonly #beside = new Map<ExecId, Set<ExecId>>();
   /** What an earlier daemon told of the ends of commands that this one takes over. */
-  readonly #ends = new Map<ExecId, ToldEnd>();
+  readonly #ends = new Map<ExecId, RecordedEnd>();
 
-  constructor(auditing: Auditing, stating: Stating) {
+  constructor(auditing: Auditing, stating: StatementSigner) {
     this.#auditing = auditing;
     this.#stating = stating;
   }
 
   /** What the log says by now of commands that are taken over: it is not told again. */
-  takeOver(ends: ReadonlyMap<ExecId, ToldEnd>): void {
+  takeOver(ends: ReadonlyMap<ExecId, RecordedEnd>): void {
     for (const [id, end] of ends) this.#ends.set(id, end);
   }
 
@@ -64,7 +71,7 @@ export class ExecRecorder implements Recorder {
     this.#bases.set(id, basis);
   }
 
-  async starting({ approved, approval }: Decided): Promise<void> {
+  async starting({ approved, approval }: AuthorizedExecution): Promise<void> {
     const { exec_id: id } = approved.plan;
     const basis = this.#bases.get(id);
     if (basis === undefined) throw new Error(`Cannot record ${id}: nobody said what it is`);
@@ -93,23 +100,23 @@ export class ExecRecorder implements Recorder {
     this.#auditing.note({ kind: 'exec.output', ...of, data: digests });
   }
 
-  async ended(id: ExecId, outcome: Omit<Outcome, 'audit'>): Promise<AuditMark | null> {
+  async ended(id: ExecId, outcome: Omit<ExecutionOutcome, 'audit'>): Promise<AuditMark | null> {
     const { basis, beside } = this.#forget(id);
     const before = this.#ends.get(id);
     if (before?.failure) throw before.failure;
     const { exit, reverted, recorded } = outcome;
     const of = basis === undefined ? { exec: id, session: exit.session_id } : whose(id, basis);
-    const told: Told[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
+    const told: AuditRecord[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
     // What is found later is in the next record of its session: the statement is signed.
-    const isSigned = before?.told.has('exec.statement') === true;
+    const isSigned = before?.kinds.has('exec.statement') === true;
     if (recorded !== null && recorded.changes.length > 0 && !isSigned) {
       told.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
     }
     if (basis !== undefined && !isSigned) {
-      const data = { envelope: await this.#stating.state(id, basis, outcome, beside) };
+      const data = { envelope: await this.#stating.sign(id, basis, outcome, beside) };
       told.push({ kind: 'exec.statement', ...of, data });
     }
-    const isNew = ({ kind }: Told): boolean => before?.told.has(kind) !== true;
+    const isNew = ({ kind }: AuditRecord): boolean => before?.kinds.has(kind) !== true;
     const news = told.filter(isNew);
     return before !== undefined && news.length === 0
       ? before.mark
@@ -132,8 +139,12 @@ const whose = (exec: ExecId, { session, requester }: ExecBasis) => ({
 });
 
 /** What was asked for and is parked, until a person says yes or no. */
-export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[] {
-  const { asked, verdict, plan, parent, tool } = question;
+export function pendingApprovalEvents(
+  id: ExecId,
+  question: PendingApproval,
+  shown: MaskText,
+): AuditRecord[] {
+  const { subject: asked, verdict, plan, parent, tool } = question;
   const of = { exec: id, session: asked.session, actor: asked.requester };
   return [
     {
@@ -161,15 +172,15 @@ interface Refused {
   readonly parent: ExecId | null;
   readonly session: SessionId;
   readonly actor: string;
-  readonly request: Asking;
+  readonly request: ExecutionRequest;
 }
 
 /** What was asked for and does not run: policy says no, it is not right, or nothing can hold it. */
 export function refusalEvents(
   { id, parent, session, actor, request }: Refused,
   error: unknown,
-  shown: Shown,
-): Told[] {
+  shown: MaskText,
+): AuditRecord[] {
   const of = { exec: id, session, actor };
   const { command, cwd, mode, env, stdin, pty } = request;
   const requested = {
@@ -187,16 +198,16 @@ export function refusalEvents(
   const rules = verdict?.rules ?? [];
   const { code, message } = failureOf(error);
   const isRefusal = verdict !== null || code === 'INVALID_PARAMS' || code === 'WORKSPACE_ESCAPE';
-  const told: Told[] = [{ kind: 'exec.requested', ...of, data: requested }];
+  const told: AuditRecord[] = [{ kind: 'exec.requested', ...of, data: requested }];
   if (verdict !== null) told.push({ kind: 'exec.decided', ...of, data: verdict });
   const kind = isRefusal ? 'exec.refused' : 'exec.failed';
   return [...told, { kind, ...of, data: { code, message, rules } }];
 }
 
-type Untold = Pick<Told, 'kind' | 'data'>;
+type Untold = Pick<AuditRecord, 'kind' | 'data'>;
 
 /** What was asked for, as the first event of a command tells it. */
-function requestData(basis: ExecBasis): Told['data'] {
+function requestData(basis: ExecBasis): AuditRecord['data'] {
   const { command, command_bytes, shell, cwd, mode, command_env, stdin, pty } = basis;
   const { language, parent, reveal, tool } = basis;
   return {
@@ -240,7 +251,7 @@ function filesData({ read, write }: ExecBasis['sandbox']['files']): Json {
   return { read: { ...read }, write: { ...write } };
 }
 
-function endData(exit: Exit, reverted: readonly string[]): Told['data'] {
+function endData(exit: Exit, reverted: readonly string[]): AuditRecord['data'] {
   const { redactions, limits } = exit;
   return {
     exit_code: exit.exit_code,
@@ -264,7 +275,7 @@ function endData(exit: Exit, reverted: readonly string[]): Told['data'] {
   };
 }
 
-function changeData({ snapshot, mode, changes, complete }: RecordedChanges): Told['data'] {
+function changeData({ snapshot, mode, changes, complete }: RecordedChanges): AuditRecord['data'] {
   const { before, after, method } = snapshot;
   let bytes = 0;
   const named = changes

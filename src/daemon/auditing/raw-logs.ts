@@ -1,7 +1,7 @@
 /** Keeps raw logs within their bound: the oldest go, and each that goes is recorded first. */
 import type { ExecId, RawLog } from '../../command.ts';
 import { limits } from '../../limits.ts';
-import { keptLogs, retain } from '../../sealing/shred.ts';
+import { listRawLogs, applyRawLogRetention } from '../../sealing/retention.ts';
 import type { Auditing } from './auditing.ts';
 
 export interface RawLogsOptions {
@@ -43,7 +43,7 @@ export class RawLogs {
   async #trim(): Promise<void> {
     const { directory, auditing, isRunning, log } = this.#options;
     try {
-      await retain(directory, {
+      await applyRawLogRetention(directory, {
         bytesMax: this.#bytesMax,
         isRunning,
         record: async ({ exec, bytes }) => {
@@ -53,7 +53,7 @@ export class RawLogs {
           if (mark === null) throw new Error('that it goes cannot be recorded');
         },
       });
-      const left = await keptLogs(directory);
+      const left = await listRawLogs(directory);
       this.#held = left.reduce((sum, { bytes }) => sum + bytes, 0);
     } catch (error) {
       const why = error instanceof Error ? error.message : 'it failed';

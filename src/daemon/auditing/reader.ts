@@ -1,20 +1,20 @@
 /** The thread that reads and checks logs: answers once what `reading.ts` asks, and ends. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { readPublicKey } from '../../audit/key.ts';
-import { directoryOfLog, eventAt, readEvents } from '../../audit/read.ts';
+import { readPublicKey } from '../../audit/audit-key.ts';
+import { findLogDirectory, readEventAt, readEvents } from '../../audit/read-events.ts';
 import { verifyLogs } from '../../audit/verify.ts';
 import { TrlError } from '../../errors.ts';
-import type { Asked } from './reading.ts';
+import type { LogQueries } from './log-queries.ts';
 
-type Given = { readonly directory: string } & Partial<Asked>;
+type Given = { readonly directory: string } & Partial<LogQueries>;
 
 async function answer({ directory, newest, event, verify }: Given): Promise<unknown> {
   if (newest !== undefined) {
     return [...readEvents(directory, newest.filter, 'newest').take(newest.limit)];
   }
   if (event !== undefined) {
-    const log = directoryOfLog(directory, event.log);
-    return log === null ? null : eventAt(log, event.seq);
+    const log = findLogDirectory(directory, event.log);
+    return log === null ? null : readEventAt(log, event.seq);
   }
   if (verify === undefined) return null;
   const publicKey = readPublicKey(verify.publicKeyFile);

@@ -2,16 +2,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BytePath } from '../../change.ts';
 import type { WorkspaceDiff } from '../../protocol/workspace.ts';
-import { priorOf } from '../../redaction/detect/prior.ts';
+import { secretPriorOf } from '../../redaction/detect/secret-prior.ts';
 import type { KnownIndex } from '../../redaction/known/known-index.ts';
-import { openRedactor, type RedactionOptions } from '../../redaction/open.ts';
-import type { Tags } from '../../redaction/tag.ts';
+import { openRedactor, type RedactionOptions } from '../../redaction/open-redactor.ts';
+import type { RedactionTags } from '../../redaction/redaction-tags.ts';
 import type { DiffSection, UnifiedDiff } from './unified-diff.ts';
-import { pathView } from '../workspaces/wire.ts';
+import { pathView } from '../workspaces/change-views.ts';
 
 export interface DiffRedaction {
   readonly options: RedactionOptions;
-  readonly tags: Tags;
+  readonly tags: RedactionTags;
   /** The values that are known; `null`: none. */
   readonly index: KnownIndex | null;
 }
@@ -20,7 +20,7 @@ export interface DiffRedaction {
 const stepBytes = 64 * 1024;
 
 /** Each file by itself: its name says what is likely to be in it. Others go on meanwhile. */
-export async function redactedDiff(
+export async function redactDiff(
   { sections, truncated }: UnifiedDiff,
   redaction: DiffRedaction,
 ): Promise<WorkspaceDiff> {
@@ -39,13 +39,13 @@ export async function redactedDiff(
 
 async function redacted({ change, text }: DiffSection, redaction: DiffRedaction): Promise<string> {
   if (text.length === 0) return '';
-  const shown = (await redactedContent(change.path, text, redaction)).toString('utf8');
+  const shown = (await redactContent(change.path, text, redaction)).toString('utf8');
   // A line that was hidden whole took its end with it.
   return shown.endsWith('\n') ? shown : `${shown}\n`;
 }
 
 /** What a file has, as it is given out. Others go on meanwhile. */
-export async function redactedContent(
+export async function redactContent(
   path: BytePath,
   text: Buffer,
   { options, tags, index }: DiffRedaction,
@@ -54,8 +54,8 @@ export async function redactedContent(
   const name = Buffer.from(path, 'latin1')
     .toString('utf8')
     .replaceAll(/[^\w./-]/gu, '_');
-  const prior = priorOf(`cat -- ./${name}`);
-  const stream = openRedactor({ options, prior, index, tags, told: () => {} });
+  const prior = secretPriorOf(`cat -- ./${name}`);
+  const stream = openRedactor({ options, prior, index, tags, onRedaction: () => {} });
   const out: Uint8Array[] = [];
   for (let at = 0; at < text.length; at += stepBytes) {
     out.push(stream.push(text.subarray(at, at + stepBytes)));

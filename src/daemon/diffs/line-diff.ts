@@ -6,14 +6,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { diffArrays } from 'diff';
 
 /** `lines[i]` begins at `starts[i]` and ends at `starts[i + 1]`, its line feed included. */
-export interface Lines {
+export interface TextLines {
   readonly bytes: Buffer;
   readonly starts: readonly number[];
 }
-export const lineCount = ({ starts }: Lines): number => starts.length - 1;
+export const lineCount = ({ starts }: TextLines): number => starts.length - 1;
 
 /** Old lines `[oldFrom, oldTo)` became new lines `[newFrom, newTo)`; one side may be empty. */
-export interface Edit {
+export interface LineEdit {
   readonly oldFrom: number;
   readonly oldTo: number;
   readonly newFrom: number;
@@ -26,21 +26,21 @@ const turnMs = 5;
 const compareBytes = 64 * 1024;
 
 /** Lets others go on where the caller computed for a while. */
-export class Breath {
+export class PeriodicYield {
   #since = performance.now();
-  async take(): Promise<void> {
+  async yieldIfDue(): Promise<void> {
     if (performance.now() - this.#since < turnMs) return;
     await nextTurn();
     this.#since = performance.now();
   }
 }
 
-export async function linesOf(bytes: Buffer): Promise<Lines> {
-  const breath = new Breath();
+export async function splitTextLines(bytes: Buffer): Promise<TextLines> {
+  const breath = new PeriodicYield();
   const starts = [0];
   for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) {
     starts.push(at + 1);
-    if (starts.length % 4_096 === 0) await breath.take();
+    if (starts.length % 4_096 === 0) await breath.yieldIfDue();
   }
   if (starts.at(-1) !== bytes.length) starts.push(bytes.length);
   return { bytes, starts };
@@ -51,18 +51,22 @@ export async function linesOf(bytes: Buffer): Promise<Lines> {
  *
  * @param until of `performance.now()`: from then on nothing short is looked for
  */
-export async function editsBetween(before: Lines, after: Lines, until: number): Promise<Edit[]> {
-  const breath = new Breath();
+export async function editsBetween(
+  before: TextLines,
+  after: TextLines,
+  until: number,
+): Promise<LineEdit[]> {
+  const breath = new PeriodicYield();
   const whole = await differing(before, after, breath);
   const ids = new Map<string, number>();
-  const numbered = async ({ bytes, starts }: Lines, from: number, to: number) => {
+  const numbered = async ({ bytes, starts }: TextLines, from: number, to: number) => {
     const out: number[] = [];
     for (let line = from; line < to; line += 1) {
       const text = bytes.toString('latin1', starts[line], starts[line + 1]);
       const id = ids.get(text) ?? ids.size;
       ids.set(text, id);
       out.push(id);
-      if (out.length % 1_024 === 0) await breath.take();
+      if (out.length % 1_024 === 0) await breath.yieldIfDue();
     }
     return out;
   };
@@ -70,7 +74,7 @@ export async function editsBetween(before: Lines, after: Lines, until: number): 
     old: await numbered(before, whole.oldFrom, whole.oldTo),
     new: await numbered(after, whole.newFrom, whole.newTo),
   };
-  await breath.take();
+  await breath.yieldIfDue();
   const all = { oldFrom: 0, oldTo: sides.old.length, newFrom: 0, newTo: sides.new.length };
   const edits = searched(sides, all, until) ?? (await anchored(sides, breath, until));
   return joined(edits).map((edit) => ({
@@ -87,7 +91,11 @@ interface Sides {
 }
 
 /** What is left between the lines that both begin with and those that both end with. */
-async function differing(before: Lines, after: Lines, breath: Breath): Promise<Edit> {
+async function differing(
+  before: TextLines,
+  after: TextLines,
+  breath: PeriodicYield,
+): Promise<LineEdit> {
   const [a, b] = [before.bytes, after.bytes];
   const most = Math.min(a.length, b.length);
   const head = await equalBytes(breath, most, (from, to) =>
@@ -110,12 +118,12 @@ async function differing(before: Lines, after: Lines, breath: Breath): Promise<E
 }
 
 /** Whether the line before `line` lies within the last `tail` bytes. */
-const isWithin = ({ bytes, starts }: Lines, line: number, tail: number): boolean =>
+const isWithin = ({ bytes, starts }: TextLines, line: number, tail: number): boolean =>
   bytes.length - (starts[line - 1] ?? 0) <= tail;
 
 /** How many bytes are equal, at most `most`: by halves of the first piece that is not. */
 async function equalBytes(
-  breath: Breath,
+  breath: PeriodicYield,
   most: number,
   same: (from: number, to: number) => boolean,
 ): Promise<number> {
@@ -126,13 +134,13 @@ async function equalBytes(
     if (same(from, to)) from = to;
     else if (to - from === 1) return from;
     else step = Math.max(1, (to - from) >> 1);
-    await breath.take();
+    await breath.yieldIfDue();
   }
   return from;
 }
 
 /** How many whole lines end within the first `bytes` bytes. */
-function lineAt({ starts }: Lines, bytes: number): number {
+function lineAt({ starts }: TextLines, bytes: number): number {
   let [low, high] = [0, starts.length - 1];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
@@ -143,7 +151,7 @@ function lineAt({ starts }: Lines, bytes: number): number {
 }
 
 /** The shortest edits by Myers' algorithm; `null`: it took too long, or it is too late for it. */
-function searched({ old, new: now }: Sides, within: Edit, until: number): Edit[] | null {
+function searched({ old, new: now }: Sides, within: LineEdit, until: number): LineEdit[] | null {
   const { oldFrom, oldTo, newFrom, newTo } = within;
   if (oldFrom === oldTo || newFrom === newTo) return [within];
   if (performance.now() > until) return null;
@@ -153,7 +161,7 @@ function searched({ old, new: now }: Sides, within: Edit, until: number): Edit[]
   // The types promise a value, the time-out takes it back.
   const parts: typeof found | undefined = found;
   if (parts === undefined) return null;
-  const edits: Edit[] = [];
+  const edits: LineEdit[] = [];
   let [atOld, atNew] = [oldFrom, newFrom];
   for (const { added, removed, count } of parts) {
     const [toOld, toNew] = [added ? atOld : atOld + count, removed ? atNew : atNew + count];
@@ -166,27 +174,27 @@ function searched({ old, new: now }: Sides, within: Edit, until: number): Edit[]
 }
 
 /** Between lines that stand once on each side and in the same order on both. */
-async function anchored(sides: Sides, breath: Breath, until: number): Promise<Edit[]> {
+async function anchored(sides: Sides, breath: PeriodicYield, until: number): Promise<LineEdit[]> {
   const anchors = await longestRise(await commonOnce(sides, breath), breath);
-  const edits: Edit[] = [];
+  const edits: LineEdit[] = [];
   let [atOld, atNew] = [0, 0];
   const ends: readonly [number, number][] = [...anchors, [sides.old.length, sides.new.length]];
   for (const [oldTo, newTo] of ends) {
     const gap = { oldFrom: atOld, oldTo, newFrom: atNew, newTo };
     if (oldTo > atOld || newTo > atNew) edits.push(...(searched(sides, gap, until) ?? [gap]));
     [atOld, atNew] = [oldTo + 1, newTo + 1];
-    await breath.take();
+    await breath.yieldIfDue();
   }
   return edits;
 }
 
 /** Where lines stand that each side has exactly once, in the order of the old side. */
-async function commonOnce(sides: Sides, breath: Breath): Promise<[number, number][]> {
+async function commonOnce(sides: Sides, breath: PeriodicYield): Promise<[number, number][]> {
   const places = async (ids: readonly number[]) => {
     const once = new Map<number, number>();
     for (const [place, id] of ids.entries()) {
       once.set(id, once.has(id) ? -1 : place);
-      if (place % 4_096 === 0) await breath.take();
+      if (place % 4_096 === 0) await breath.yieldIfDue();
     }
     return once;
   };
@@ -195,7 +203,7 @@ async function commonOnce(sides: Sides, breath: Breath): Promise<[number, number
   for (const [id, place] of old) {
     const other = now.get(id) ?? -1;
     if (place !== -1 && other !== -1) pairs.push([place, other]);
-    if (place % 1_024 === 0) await breath.take();
+    if (place % 1_024 === 0) await breath.yieldIfDue();
   }
   return pairs;
 }
@@ -203,7 +211,7 @@ async function commonOnce(sides: Sides, breath: Breath): Promise<[number, number
 /** The longest run of pairs whose second parts rise, by patience sorting. */
 async function longestRise(
   pairs: readonly [number, number][],
-  breath: Breath,
+  breath: PeriodicYield,
 ): Promise<[number, number][]> {
   interface Card {
     readonly pair: [number, number];
@@ -211,7 +219,7 @@ async function longestRise(
   }
   const piles: Card[] = [];
   for (const [at, pair] of pairs.entries()) {
-    if (at % 1_024 === 0) await breath.take();
+    if (at % 1_024 === 0) await breath.yieldIfDue();
     let [low, high] = [0, piles.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -226,8 +234,8 @@ async function longestRise(
 }
 
 /** Edits that touch each other as one. */
-function joined(edits: readonly Edit[]): Edit[] {
-  const out: Edit[] = [];
+function joined(edits: readonly LineEdit[]): LineEdit[] {
+  const out: LineEdit[] = [];
   for (const edit of edits) {
     const last = out.at(-1);
     if (last !== undefined && last.oldTo === edit.oldFrom && last.newTo === edit.newFrom) {

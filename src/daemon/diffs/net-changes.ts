@@ -1,7 +1,7 @@
 /** What several commands changed in all. */
 import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change } from '../../change.ts';
-import { netKindOf } from '../../workspace/changes/compare.ts';
+import { netChangeKindOf } from '../../workspace/changes/change-kind.ts';
 
 /**
  * One change a path: from what stood there before the first to what stands there after the last.
@@ -27,5 +27,5 @@ function both(first: Change, last: Change): Change {
   const { after } = last;
   const marks = [...new Set([...first.marks, ...last.marks])];
   const concurrentWith = [...new Set([...first.concurrentWith, ...last.concurrentWith])];
-  return { ...last, before, after, kind: netKindOf(before, after), marks, concurrentWith };
+  return { ...last, before, after, kind: netChangeKindOf(before, after), marks, concurrentWith };
 }

@@ -4,10 +4,17 @@
  * is redacted here.
  */
 import type { BytePath, Change, Entry } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
+import type { ContentStore } from '../../content-store.ts';
 import { limits } from '../../limits.ts';
 import { gitFileLine, gitMode, gitName, octalMode } from './git-text.ts';
-import { Breath, editsBetween, lineCount, linesOf, type Edit, type Lines } from './line-diff.ts';
+import {
+  PeriodicYield,
+  editsBetween,
+  lineCount,
+  splitTextLines,
+  type LineEdit,
+  type TextLines,
+} from './line-diff.ts';
 
 /** Git takes what has a NUL within so many bytes for binary. */
 const textBytes = 8_000;
@@ -53,9 +60,9 @@ type Body = Omit<DiffSection, 'change' | 'text'> & { readonly text: string };
  * @param context lines around each change; default 3
  * @throws TrlError `INTERNAL_ERROR` where a kept content is damaged
  */
-export async function unifiedDiff(
+export async function createUnifiedDiff(
   changes: readonly Change[],
-  contents: Pick<Contents, 'read'>,
+  contents: Pick<ContentStore, 'read'>,
   { context = contextDefault }: { readonly context?: number } = {},
 ): Promise<UnifiedDiff> {
   const sections: DiffSection[] = [];
@@ -76,7 +83,11 @@ export async function unifiedDiff(
   return { sections, truncated };
 }
 
-async function bodyOf(change: Change, contents: Pick<Contents, 'read'>, how: How): Promise<Body> {
+async function bodyOf(
+  change: Change,
+  contents: Pick<ContentStore, 'read'>,
+  how: How,
+): Promise<Body> {
   const { path, before, after } = change;
   const from = gitMode(before);
   const to = gitMode(after);
@@ -136,7 +147,7 @@ function oddly({ path, kind, before, after }: Change): string {
 const modeOf = (entry: Entry | null): string | null =>
   entry === null || entry.type === 'symlink' ? null : octalMode(entry.mode);
 
-async function sideOf(entry: Entry | null, contents: Pick<Contents, 'read'>): Promise<Side> {
+async function sideOf(entry: Entry | null, contents: Pick<ContentStore, 'read'>): Promise<Side> {
   if (entry?.type === 'symlink') {
     return { kind: 'bytes', bytes: Buffer.from(entry.target, 'latin1') };
   }
@@ -210,12 +221,12 @@ async function hunks(
   readonly added: number;
   readonly removed: number;
 } | null> {
-  const [old, now] = [await linesOf(pair.old), await linesOf(pair.new)];
+  const [old, now] = [await splitTextLines(pair.old), await splitTextLines(pair.new)];
   if (lineCount(old) > linesMax || lineCount(now) > linesMax) return null;
   const edits = await editsBetween(old, now, until);
   const out: string[] = [];
-  const breath = new Breath();
-  const sizeOf = (edit: Edit): number =>
+  const breath = new PeriodicYield();
+  const sizeOf = (edit: LineEdit): number =>
     bytesIn(old, edit.oldFrom, edit.oldTo) + bytesIn(now, edit.newFrom, edit.newTo);
   const size = edits.reduce((total, edit) => total + sizeOf(edit), 0);
   // Nobody is shown more: what it would be is not put together either.
@@ -231,7 +242,7 @@ async function hunks(
     await hunk(out, { old, now, breath }, edits.slice(first, last + 1), context);
     first = last + 1;
   }
-  const count = (side: (edit: Edit) => number): number =>
+  const count = (side: (edit: LineEdit) => number): number =>
     edits.reduce((total, edit) => total + side(edit), 0);
   return {
     text: isShown ? out.join('') : null,
@@ -240,13 +251,17 @@ async function hunks(
   };
 }
 
-const bytesIn = ({ starts }: Lines, from: number, to: number): number =>
+const bytesIn = ({ starts }: TextLines, from: number, to: number): number =>
   (starts[to] ?? 0) - (starts[from] ?? 0);
 
 async function hunk(
   out: string[],
-  { old, now, breath }: { readonly old: Lines; readonly now: Lines; readonly breath: Breath },
-  edits: readonly Edit[],
+  {
+    old,
+    now,
+    breath,
+  }: { readonly old: TextLines; readonly now: TextLines; readonly breath: PeriodicYield },
+  edits: readonly LineEdit[],
   context: number,
 ): Promise<void> {
   const [first, last] = [edits[0], edits.at(-1)];
@@ -257,14 +272,14 @@ async function hunk(
   const [newFrom, newTo] = [first.newFrom - before, last.newTo + after];
   const put = async (
     mark: ' ' | '-' | '+',
-    { bytes, starts }: Lines,
+    { bytes, starts }: TextLines,
     [from, to]: readonly [number, number],
   ): Promise<void> => {
     for (let line = from; line < to; line += 1) {
       const text = bytes.toString('latin1', starts[line], starts[line + 1]);
       out.push(mark, text);
       if (!text.endsWith('\n')) out.push('\n\\ No newline at end of file\n');
-      if (out.length % 1_024 < 3) await breath.take();
+      if (out.length % 1_024 < 3) await breath.yieldIfDue();
     }
   };
   out.push(`@@ -${rangeOf(oldFrom, oldTo)} +${rangeOf(newFrom, newTo)} @@\n`);

@@ -54,7 +54,7 @@ export function readHttpFlags(flags: HttpFlags, token: string | undefined): Http
 }
 
 /** An address in the form of a URL. */
-export const shownHost = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host);
+export const urlHost = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host);
 
 function readAddress(text: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain, digits = ''] =

@@ -1,9 +1,9 @@
 /** Request bodies: strict JSON within bounds, of one caller and of all together. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { limits } from '../../limits.ts';
-import { parseObject } from '../../protocol/json.ts';
+import { parseJsonObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
-import { Refusal } from './problem.ts';
+import { HttpRefusal } from './problem.ts';
 
 const usualBytesMax = limits.frameBytes.max;
 
@@ -28,7 +28,7 @@ export class BodyBudget {
     return true;
   }
 
-  giveBack(caller: string, bytes: number): void {
+  release(caller: string, bytes: number): void {
     const left = (this.#held.get(caller) ?? 0) - bytes;
     if (left > 0) this.#held.set(caller, left);
     else this.#held.delete(caller);
@@ -39,7 +39,7 @@ export class BodyBudget {
 /** @throws Refusal when there is a body */
 export function refuseBody(request: IncomingMessage): void {
   if (!hasBody(request)) return;
-  throw new Refusal('INVALID_PARAMS', `Cannot take the request: ${request.method} has no body`);
+  throw new HttpRefusal('INVALID_PARAMS', `Cannot take the request: ${request.method} has no body`);
 }
 
 export function hasBody({ headers }: IncomingMessage): boolean {
@@ -47,7 +47,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return coding !== undefined || (length !== undefined && Number(length) > 0);
 }
 
-export interface BodyReading {
+export interface BodyReadOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Whose share of the budget it takes. */
@@ -64,13 +64,13 @@ export interface BodyReading {
  *   JSON or is compressed, 429 when its caller sends too much at once
  * @throws TrlError `INVALID_PARAMS` when it is not one JSON object, strictly read
  */
-export async function readJson(reading: BodyReading): Promise<JsonObject> {
-  const bytes = await readBytes(reading);
-  return bytes === null ? {} : parseObject(bytes);
+export async function readJsonBody(reading: BodyReadOptions): Promise<JsonObject> {
+  const bytes = await readBodyBytes(reading);
+  return bytes === null ? {} : parseJsonObject(bytes);
 }
 
-/** The bytes of a JSON body, not parsed; `null`: there is none. Throws as {@link readJson}. */
-export async function readBytes(reading: BodyReading): Promise<Uint8Array | null> {
+/** The bytes of a JSON body, not parsed; `null`: there is none. Throws as {@link readJsonBody}. */
+export async function readBodyBytes(reading: BodyReadOptions): Promise<Uint8Array | null> {
   const { request, response, caller, budget, bytesMax = usualBytesMax } = reading;
   if (!hasBody(request)) return null;
   checkFields(request, bytesMax);
@@ -83,7 +83,7 @@ export async function readBytes(reading: BodyReading): Promise<Uint8Array | null
       if (taken + piece.length > bytesMax) throw tooLong(bytesMax);
       if (!budget.take(caller, piece.length)) {
         const why = 'too much is being sent at once';
-        throw new Refusal('QUOTA_EXCEEDED', `Cannot read the request: ${why}`, {
+        throw new HttpRefusal('QUOTA_EXCEEDED', `Cannot read the request: ${why}`, {
           headers: { 'Retry-After': '1' },
         });
       }
@@ -92,7 +92,7 @@ export async function readBytes(reading: BodyReading): Promise<Uint8Array | null
     }
     return Buffer.concat(pieces);
   } finally {
-    budget.giveBack(caller, taken);
+    budget.release(caller, taken);
   }
 }
 
@@ -112,11 +112,14 @@ function checkFields({ headers }: IncomingMessage, bytesMax: number): void {
   if (Number(length ?? 0) > bytesMax) throw tooLong(bytesMax);
 }
 
-function unsupported(why: string, headers: Readonly<Record<string, string>>): Refusal {
-  return new Refusal('INVALID_PARAMS', `Cannot read the request: ${why}`, { status: 415, headers });
+function unsupported(why: string, headers: Readonly<Record<string, string>>): HttpRefusal {
+  return new HttpRefusal('INVALID_PARAMS', `Cannot read the request: ${why}`, {
+    status: 415,
+    headers,
+  });
 }
 
-function tooLong(bytesMax: number): Refusal {
+function tooLong(bytesMax: number): HttpRefusal {
   const message = `Cannot read the request: it is longer than ${bytesMax} bytes`;
-  return new Refusal('INVALID_PARAMS', message, { status: 413 });
+  return new HttpRefusal('INVALID_PARAMS', message, { status: 413 });
 }

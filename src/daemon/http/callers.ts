@@ -7,15 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { Identities } from '../access/identities.ts';
-import type { Pace } from '../door/connection.ts';
-import { BodyBudget, readJson, refuseBody } from './body.ts';
+import type { RequestPacer } from '../transport/connection.ts';
+import { BodyBudget, readJsonBody, refuseBody } from './body.ts';
 import type { Connections } from './connections.ts';
-import type { DoorParts } from './desk.ts';
-import { tokenOf } from './guard.ts';
-import { Refusal } from './problem.ts';
-import type { RefusalReason } from './problem.ts';
-import { rateHeaders, Rates } from './rates.ts';
-import type { Refusals } from './refusals.ts';
+import type { HttpTransportParts } from './method-calls.ts';
+import { requestToken } from './request-checks.ts';
+import { HttpRefusal } from './problem.ts';
+import type { HttpRefusalReason } from './problem.ts';
+import { rateHeaders, RateLimiter } from './rate-limiter.ts';
+import type { RefusalLog } from './refusal-log.ts';
 import { sendJson } from './respond.ts';
 
 /** Requests of one caller. */
@@ -30,41 +30,45 @@ const loginsMax = 1_024 * 1_024;
 const pauseMs = 20;
 const pausesMax = 100;
 
-export interface CallersOptions {
-  readonly parts: DoorParts;
+export interface CallerIdentificationOptions {
+  readonly parts: HttpTransportParts;
   readonly identities: Identities;
   readonly connections: Connections;
-  readonly refusals: Refusals;
+  readonly refusals: RefusalLog;
   /** Whether only people who logged in are answered. */
   readonly loginsOnly: boolean;
 }
 
-export interface Known {
+export interface IdentifiedCaller {
   readonly caller: Caller;
   /** For what comes within the request once it is a WebSocket. */
-  readonly pace: Pace;
+  readonly pace: RequestPacer;
   /** Ends the request's share. */
   readonly end: () => void;
 }
 
-export class Callers {
-  readonly #options: CallersOptions;
-  readonly #rates = new Rates(callerRate);
-  readonly #failures = new Rates(failureRate);
+export class CallerIdentification {
+  readonly #options: CallerIdentificationOptions;
+  readonly #rates = new RateLimiter(callerRate);
+  readonly #failures = new RateLimiter(failureRate);
   /** Apart: nobody without a token takes room from who has one. */
   readonly #loginBudget = new BodyBudget(loginsOfPeerMax, loginsMax);
 
-  constructor(options: CallersOptions) {
+  constructor(options: CallerIdentificationOptions) {
     this.#options = options;
   }
 
   /** @throws Refusal without a token that stands, and for a caller that asks too much */
-  known(request: IncomingMessage, isUpgrade: boolean, response: ServerResponse | null): Known {
+  identify(
+    request: IncomingMessage,
+    isUpgrade: boolean,
+    response: ServerResponse | null,
+  ): IdentifiedCaller {
     const { identities, connections, loginsOnly } = this.#options;
-    const token = tokenOf(request, isUpgrade);
+    const token = requestToken(request, isUpgrade);
     const caller = token === null ? null : identities.callerOf(token);
     if (caller === null) {
-      this.#slowDown(peerOf(request));
+      this.#slowDown(peerAddress(request));
       throw unauthorized(`token-${identities.refusalReason(token)}`);
     }
     if (loginsOnly && caller.authenticatedBy !== 'login') {
@@ -72,21 +76,23 @@ export class Callers {
     }
     const taken = this.#rates.take(caller.actor);
     const fields = rateHeaders(callerRate, taken);
-    if (!taken.isAllowed) throw tooMany(tooOften, 'rate', fields);
+    if (!taken.isAllowed) throw tooManyRequestsRefusal(tooOften, 'rate', fields);
     for (const [name, value] of Object.entries(fields)) response?.setHeader(name, value);
     const end = connections.begin(request.socket, caller.actor);
     if (end === null) {
-      throw tooMany('this caller has too much open', 'crowded', { 'Retry-After': '1' });
+      throw tooManyRequestsRefusal('this caller has too much open', 'crowded', {
+        'Retry-After': '1',
+      });
     }
-    return { caller, end, pace: this.#paceOf(caller, peerOf(request)) };
+    return { caller, end, pace: this.#paceOf(caller, peerAddress(request)) };
   }
 
   /** A code is a secret as a token is: it comes in the body, and is good once. */
   async logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { identities, parts } = this.#options;
-    const peer = peerOf(request);
+    const peer = peerAddress(request);
     const bounds = { budget: this.#loginBudget, bytesMax: loginBytesMax };
-    const { code } = await readJson({ request, response, caller: peer, ...bounds });
+    const { code } = await readJsonBody({ request, response, caller: peer, ...bounds });
     if (typeof code !== 'string') {
       throw new TrlError('INVALID_PARAMS', 'Cannot log in: "code" must be text');
     }
@@ -94,29 +100,29 @@ export class Callers {
     if (found === null) {
       this.#slowDown(peer);
       const message = 'Cannot log in: the link was used or is too old; make another: trl console';
-      throw new Refusal('AUTH_FAILED', message, { reason: 'login' });
+      throw new HttpRefusal('AUTH_FAILED', message, { reason: 'login' });
     }
     const { token, expiresAt, caller } = found;
     const { actor, roles } = caller;
     const answer = { expires_at: new Date(expiresAt).toISOString(), roles, actor };
     // The one answer that holds a token, which masking would hide.
-    const json = parts.says.masking.output({ token, ...answer });
+    const json = parts.replyContext.masking.output({ token, ...answer });
     sendJson(response, 200, json);
   }
 
   /** A person leaves: what else the login has open ends with it. */
   logOut({ request, response, caller }: Leaving): void {
     refuseBody(request);
-    const token = tokenOf(request, false);
+    const token = requestToken(request, false);
     if (caller.authenticatedBy !== 'login' || token === null) {
       const message = 'Cannot log out: this token is no login; see: trl token revoke';
-      throw new Refusal('PERMISSION_DENIED', message);
+      throw new HttpRefusal('PERMISSION_DENIED', message);
     }
     response.once('close', () => this.#options.identities.endLogin(token));
-    sendJson(response, 200, this.#options.parts.says.masking.json({ status: 'ok' }));
+    sendJson(response, 200, this.#options.parts.replyContext.masking.json({ status: 'ok' }));
   }
 
-  #paceOf({ actor }: Caller, peer: string): Pace {
+  #paceOf({ actor }: Caller, peer: string): RequestPacer {
     return {
       take: () => {
         const taken = this.#rates.take(actor);
@@ -140,7 +146,9 @@ export class Callers {
     const taken = this.#failures.take(peer);
     if (taken.isAllowed) return;
     const retry = String(Math.max(1, taken.waitS));
-    throw tooMany('too many wrong ones came from here', 'rate', { 'Retry-After': retry });
+    throw tooManyRequestsRefusal('too many wrong ones came from here', 'rate', {
+      'Retry-After': retry,
+    });
   }
 }
 
@@ -153,20 +161,24 @@ interface Leaving {
   readonly caller: Caller;
 }
 
-export const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown';
+export const peerAddress = ({ socket }: IncomingMessage): string =>
+  socket.remoteAddress ?? 'unknown';
 
-function unauthorized(reason: RefusalReason): Refusal {
+function unauthorized(reason: HttpRefusalReason): HttpRefusal {
   const message = 'Cannot answer the request: it needs "Authorization: Bearer" and a valid token';
-  return new Refusal('AUTH_FAILED', message, {
+  return new HttpRefusal('AUTH_FAILED', message, {
     reason,
     headers: { 'WWW-Authenticate': 'Bearer realm="trl"' },
   });
 }
 
-export function tooMany(
+export function tooManyRequestsRefusal(
   why: string,
-  reason: RefusalReason,
+  reason: HttpRefusalReason,
   headers: Readonly<Record<string, string>>,
-): Refusal {
-  return new Refusal('QUOTA_EXCEEDED', `Cannot answer the request: ${why}`, { reason, headers });
+): HttpRefusal {
+  return new HttpRefusal('QUOTA_EXCEEDED', `Cannot answer the request: ${why}`, {
+    reason,
+    headers,
+  });
 }

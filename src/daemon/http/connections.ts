@@ -15,7 +15,7 @@ const ofCallerMax = 1_024;
 
 type State = 'new' | 'idle' | 'busy';
 
-export interface Bounds {
+export interface ConnectionBounds {
   readonly connectionsMax: number;
   readonly newMax: number;
   readonly ofCallerMax: number;
@@ -31,7 +31,7 @@ interface Entry {
 }
 
 export class Connections {
-  readonly #bounds: Bounds;
+  readonly #bounds: ConnectionBounds;
   /** By address and port of the other side, oldest first within each state. */
   readonly #all = new Map<string, Entry>();
   readonly #new = new Set<Entry>();
@@ -40,7 +40,7 @@ export class Connections {
   /** Those that were made to leave, since the start. */
   evicted = 0;
 
-  constructor(bounds: Partial<Bounds> = {}) {
+  constructor(bounds: Partial<ConnectionBounds> = {}) {
     this.#bounds = { connectionsMax, newMax, ofCallerMax, ...bounds };
   }
 

@@ -8,8 +8,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { embeddedBytes, embeddedNames } from '../../embedded.ts';
-import { Refusal } from './problem.ts';
-import { setFields, stallMs } from './respond.ts';
+import { HttpRefusal } from './problem.ts';
+import { setHeaderFields, stallMs } from './respond.ts';
 
 type Coding = 'br' | 'gzip' | 'identity';
 
@@ -60,7 +60,7 @@ export class ConsoleFiles {
   }
 
   /** Whether the path is one that pages are asked under. */
-  static isAsked(target: string): boolean {
+  static isConsoleTarget(target: string): boolean {
     return target === '/' || target === '/favicon.ico' || target.startsWith('/assets/');
   }
 
@@ -70,15 +70,15 @@ export class ConsoleFiles {
     if (method !== 'GET' && method !== 'HEAD') {
       const message = `Cannot answer ${method}: the path takes GET, HEAD`;
       const options = { status: 405, headers: { Allow: 'GET, HEAD' } };
-      throw new Refusal('INVALID_PARAMS', message, options);
+      throw new HttpRefusal('INVALID_PARAMS', message, options);
     }
     this.#files ??= filesIn(this.#directory);
     const file = this.#files.get(asked);
     if (file === undefined) {
       const message = 'Cannot answer the request: the console has no such file';
-      throw new Refusal('INVALID_PARAMS', message, { status: 404 });
+      throw new HttpRefusal('INVALID_PARAMS', message, { status: 404 });
     }
-    setFields(response, {
+    setHeaderFields(response, {
       'Content-Type': file.type,
       'Content-Security-Policy': policy,
       'Cross-Origin-Opener-Policy': 'same-origin',

@@ -8,14 +8,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller, ExecId } from '../../command.ts';
 import type { OutputSink } from '../runtime.ts';
-import { Slots } from '../execs/slots.ts';
-import type { DoorParts } from './desk.ts';
-import { wireError } from '../door/answer.ts';
-import { encoderOf, rest } from './encoding.ts';
-import type { Encoder, Form } from './encoding.ts';
-import { Ring } from './ring.ts';
-import type { Cursor, Piece } from './ring.ts';
-import { Windows } from './windows.ts';
+import { Semaphore } from '../executions/semaphore.ts';
+import type { HttpTransportParts } from './method-calls.ts';
+import { toWireError } from '../transport/reply-messages.ts';
+import { createStreamEncoder, encodedChunkAfter } from './stream-encoding.ts';
+import type { StreamEncoder, StreamFormat } from './stream-encoding.ts';
+import { ChunkRing } from './chunk-ring.ts';
+import type { RingCursor, EncodedChunk } from './chunk-ring.ts';
+import { EncodedWindowCache } from './encoded-windows.ts';
 
 /** Of one ring, and of all of them together. */
 const ringBytesMax = 8 * 1_024 * 1_024;
@@ -27,43 +27,43 @@ const ownOfCallerMax = 1;
 const paceMs = 2_000;
 
 /** Where a follower's pieces go. */
-export interface Outlet {
-  readonly form: Form;
+export interface FollowerOutput {
+  readonly form: StreamFormat;
   /** Must not throw; what is sent after its end is dropped. */
-  send(piece: Piece): void;
+  send(piece: EncodedChunk): void;
   /** Settles when more may be sent; `undefined`: at once. */
   ready(): Promise<void> | undefined;
   /** Aborted when the follower has left. */
   readonly signal: AbortSignal;
 }
 
-export interface Following {
+export interface FollowerRequest {
   readonly caller: Caller;
   readonly execId: ExecId;
   readonly from: number;
-  readonly outlet: Outlet;
+  readonly outlet: FollowerOutput;
 }
 
 interface Shared {
-  readonly ring: Ring;
+  readonly ring: ChunkRing;
   readonly stop: AbortController;
 }
 
-export class Followers {
-  readonly #parts: DoorParts;
+export class OutputFollowers {
+  readonly #parts: HttpTransportParts;
   readonly #shared = new Map<string, Shared>();
-  readonly #windows: Windows;
-  readonly #own = new Slots(ownOfCallerMax);
+  readonly #windows: EncodedWindowCache;
+  readonly #own = new Semaphore(ownOfCallerMax);
   /** Who reads for itself just now. */
   ownReaders = 0;
 
-  constructor(parts: DoorParts) {
+  constructor(parts: HttpTransportParts) {
     this.#parts = parts;
-    this.#windows = new Windows(parts);
+    this.#windows = new EncodedWindowCache(parts);
   }
 
   /** Sends output and events until the end, or until the follower has left. Never rejects. */
-  async follow(following: Following): Promise<void> {
+  async follow(following: FollowerRequest): Promise<void> {
     const { outlet } = following;
     let position = following.from;
     while (!outlet.signal.aborted) {
@@ -85,8 +85,12 @@ export class Followers {
   }
 
   /** @returns whether it is over; else the ring has left it behind */
-  async #pump({ execId, outlet }: Following, ring: Ring, cursor: Cursor): Promise<boolean> {
-    const { masking } = this.#parts.says;
+  async #pump(
+    { execId, outlet }: FollowerRequest,
+    ring: ChunkRing,
+    cursor: RingCursor,
+  ): Promise<boolean> {
+    const { masking } = this.#parts.replyContext;
     const { signal, form } = outlet;
     signal.addEventListener('abort', () => cursor.wake?.(), { once: true });
     while (!signal.aborted) {
@@ -99,7 +103,7 @@ export class Followers {
       // Told already: it began within the piece, or before it by its own reading.
       const isKnown = piece.output !== null && piece.to <= cursor.position;
       if (!isKnown) {
-        for (const one of rest(form, piece, cursor.position, { execId, masking })) {
+        for (const one of encodedChunkAfter(form, piece, cursor.position, { execId, masking })) {
           outlet.send(one);
         }
         cursor.position = Math.max(cursor.position, piece.to);
@@ -115,12 +119,16 @@ export class Followers {
    *
    * @returns the offset at which it is within the ring or at the end; `null`: it is over
    */
-  async #readOwn(following: Following, from: number, ring: Ring): Promise<number | null> {
+  async #readOwn(
+    following: FollowerRequest,
+    from: number,
+    ring: ChunkRing,
+  ): Promise<number | null> {
     const { outlet, execId, caller } = following;
     let position = from;
     const step = async (): Promise<number> => {
       if (outlet.signal.aborted) return position;
-      const { pieces, next } = await this.#windows.read(following, position);
+      const { chunks: pieces, next } = await this.#windows.read(following, position);
       for (const piece of pieces) outlet.send(piece);
       // Between two windows everybody else is answered.
       await nextTurn();
@@ -129,7 +137,7 @@ export class Followers {
     this.ownReaders += 1;
     try {
       while (!outlet.signal.aborted && !ring.holds(position)) {
-        const next = await this.#own.within(caller.actor, step);
+        const next = await this.#own.run(caller.actor, step);
         if (next === position) break;
         position = next;
         await outlet.ready();
@@ -137,7 +145,10 @@ export class Followers {
       return outlet.signal.aborted ? null : position;
     } catch {
       // The journal is gone: what can still be told of it comes with the end.
-      const encoder = encoderOf(outlet.form, { execId, masking: this.#parts.says.masking });
+      const encoder = createStreamEncoder(outlet.form, {
+        execId,
+        masking: this.#parts.replyContext.masking,
+      });
       const sink = new PieceSink(encoder, position, (piece) => outlet.send(piece));
       const options = { from: position, sink: forward(sink), signal: outlet.signal };
       await this.#read(following, options, sink);
@@ -148,10 +159,10 @@ export class Followers {
   }
 
   /** Reads to the end without a ring, each piece when the one before was taken. */
-  async #readAlone(following: Following, from: number): Promise<void> {
+  async #readAlone(following: FollowerRequest, from: number): Promise<void> {
     const { outlet, execId } = following;
-    const { masking } = this.#parts.says;
-    const encoder = encoderOf(outlet.form, { execId, masking });
+    const { masking } = this.#parts.replyContext;
+    const encoder = createStreamEncoder(outlet.form, { execId, masking });
     const sink = new PieceSink(encoder, from, (piece) => outlet.send(piece));
     const paced: OutputSink = {
       ...forward(sink),
@@ -165,17 +176,17 @@ export class Followers {
     this.ownReaders -= 1;
   }
 
-  #sharedOf(following: Following, from: number): Shared {
+  #sharedOf(following: FollowerRequest, from: number): Shared {
     const { execId, outlet } = following;
     const key = `${outlet.form} ${execId}`;
     const found = this.#shared.get(key);
     if (found !== undefined) return found;
-    const ring = new Ring(from);
+    const ring = new ChunkRing(from);
     const stop = new AbortController();
     const shared = { ring, stop };
     this.#shared.set(key, shared);
-    const { masking } = this.#parts.says;
-    const encoder = encoderOf(outlet.form, { execId, masking });
+    const { masking } = this.#parts.replyContext;
+    const encoder = createStreamEncoder(outlet.form, { execId, masking });
     const sink = new PieceSink(encoder, from, (piece) => ring.push(piece));
     const all: OutputSink = {
       ...forward(sink),
@@ -191,16 +202,16 @@ export class Followers {
 
   /** Never rejects: a stream that breaks ends with what is known of it. */
   async #read(
-    { caller, execId }: Following,
-    options: Parameters<DoorParts['runtime']['execs']['follow']>[2],
+    { caller, execId }: FollowerRequest,
+    options: Parameters<HttpTransportParts['runtime']['execs']['follow']>[2],
     sink: PieceSink,
   ): Promise<void> {
-    const { runtime, says } = this.#parts;
+    const { runtime, replyContext: says } = this.#parts;
     try {
       await runtime.execs.follow(caller, execId, options);
       if (!sink.isEnded && !options.signal.aborted) throw new Error(`${execId} has no end`);
     } catch (error) {
-      if (!options.signal.aborted) sink.exit(sink.next, wireError('the stream', error, says));
+      if (!options.signal.aborted) sink.exit(sink.next, toWireError('the stream', error, says));
     }
   }
 
@@ -210,7 +221,7 @@ export class Followers {
   }
 
   /** The last one to leave ends the reading. */
-  #leave({ execId, outlet }: Following, shared: Shared, cursor: Cursor): void {
+  #leave({ execId, outlet }: FollowerRequest, shared: Shared, cursor: RingCursor): void {
     shared.ring.leave(cursor);
     if (shared.ring.cursors > 0) return;
     shared.stop.abort();
@@ -221,12 +232,12 @@ export class Followers {
 
 /** Encodes what a reading brings, and knows how far it came. */
 class PieceSink {
-  readonly #encoder: Encoder;
-  readonly #put: (piece: Piece) => void;
+  readonly #encoder: StreamEncoder;
+  readonly #put: (piece: EncodedChunk) => void;
   #next: number;
   isEnded = false;
 
-  constructor(encoder: Encoder, from: number, put: (piece: Piece) => void) {
+  constructor(encoder: StreamEncoder, from: number, put: (piece: EncodedChunk) => void) {
     this.#encoder = encoder;
     this.#next = from;
     this.#put = put;
@@ -263,7 +274,7 @@ class PieceSink {
     this.#put(this.#encoder.exit(offset, end));
   }
 
-  #putAll(pieces: Iterable<Piece>): void {
+  #putAll(pieces: Iterable<EncodedChunk>): void {
     for (const piece of pieces) this.#put(piece);
   }
 }

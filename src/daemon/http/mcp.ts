@@ -1,19 +1,19 @@
 /** `/mcp` of the HTTP door. What it needs is loaded with its first request. */
-import type { Undelivered } from '../../mcp/call-keys.ts';
+import type { UndeliveredCalls } from '../../mcp/call-keys.ts';
 import type { McpHttp } from '../../mcp/http.ts';
-import { insideClient } from '../door/inside.ts';
-import type { DoorOptions } from '../door/listen.ts';
+import { createInProcessClient } from '../transport/in-process-client.ts';
+import type { TransportOptions } from '../transport/listen.ts';
 import type { UsedKeys } from '../used-keys.ts';
-import type { Mounted } from './answerer.ts';
-import type { Problem } from './problem.ts';
+import type { MountedHandler } from './request-handler.ts';
+import type { HttpProblem } from './problem.ts';
 
 export interface McpMount {
-  readonly mounted: Mounted;
+  readonly mounted: MountedHandler;
   /** Ends what callers have under way. */
   close(): Promise<void>;
 }
 
-export interface McpMountOptions extends DoorOptions {
+export interface McpMountOptions extends TransportOptions {
   /** Where sessions of callers start; they name another below any root of the runtime. */
   readonly root: string;
   readonly keys: UsedKeys;
@@ -23,7 +23,7 @@ export interface McpMountOptions extends DoorOptions {
 const afterRestartMs = 300_000;
 
 /** What `actor` waits for; `openedAt`: Unix ms since which this runtime answers. */
-export function undelivered({
+export function undeliveredCalls({
   keys,
   actor,
   openedAt = Date.now(),
@@ -31,7 +31,7 @@ export function undelivered({
   readonly keys: UsedKeys;
   readonly actor: string;
   readonly openedAt?: number;
-}): Undelivered {
+}): UndeliveredCalls {
   const scope = `mcp of ${actor}`;
   return {
     find: (name) => {
@@ -48,21 +48,21 @@ export function mcpMount({ root, keys, ...options }: McpMountOptions): McpMount 
   const openedAt = Date.now();
   let opened: Promise<McpHttp> | null = null;
   const open = async (): Promise<McpHttp> => {
-    const { mcpOverHttp } = await import('../../mcp/http.ts');
-    return mcpOverHttp({
-      clientFor: (caller) => insideClient({ ...options, caller }),
-      undelivered: ({ actor }) => undelivered({ keys, actor, openedAt }),
+    const { createMcpHttp } = await import('../../mcp/http.ts');
+    return createMcpHttp({
+      clientFor: (caller) => createInProcessClient({ ...options, caller }),
+      undelivered: ({ actor }) => undeliveredCalls({ keys, actor, openedAt }),
       root,
       version: options.version,
     });
   };
   return {
     mounted: {
-      answer: async (exchange) => {
+      handle: async (exchange) => {
         opened ??= open();
         await (await opened).serve(exchange);
       },
-      refused: rpcRefusal,
+      formatProblem: rpcRefusal,
     },
     close: async () => {
       await (await opened?.catch(() => null))?.close();
@@ -78,7 +78,7 @@ const rpcCodes: ReadonlyMap<number, number> = new Map([
 ]);
 
 /** What the door says no to before it read a message, so that it answers none by its id. */
-function rpcRefusal({ status, detail, code, retry, data }: Problem): object {
+function rpcRefusal({ status, detail, code, retry, data }: HttpProblem): object {
   const more = { code, retry, ...data };
   const error = { code: rpcCodes.get(status) ?? ofServer, message: detail, data: more };
   return { jsonrpc: '2.0', error, id: null };

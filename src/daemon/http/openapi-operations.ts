@@ -1,10 +1,10 @@
 /** One operation of the document from one row of the route table. */
-import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 import type { MethodName } from '../../api/methods.ts';
-import { problemContent, refused, titleOf } from './openapi-problems.ts';
-import { pascal, reference, type WireSchemas } from './openapi-schemas.ts';
-import type { AnswerKind, QueryType } from '../../api/define.ts';
-import type { Mode, Route } from './route.ts';
+import { problemContent, problemResponseReference, problemTitle } from './openapi-problems.ts';
+import { toPascalCase, schemaReference, type WireSchemas } from './openapi-schemas.ts';
+import type { ResponseKind, QueryType } from '../../api/define-method.ts';
+import type { RouteMode, Route } from './route.ts';
 import { integersInPaths } from './routes.ts';
 
 /** Names of the parameters in braces. */
@@ -38,14 +38,14 @@ export function operationIds(routes: readonly Route[]): ReadonlyMap<Route, strin
 }
 
 /** Components that operations add to those of the wire. */
-export type Bodies = Map<string, JsonObject>;
+export type BodySchemas = Map<string, JsonObject>;
 
 /** @param bodies takes the schema of a body from which the path has some parameters */
-export function operation(
+export function createOperation(
   route: Route,
   operationId: string,
   wire: WireSchemas,
-  bodies: Bodies,
+  bodies: BodySchemas,
 ): JsonObject {
   const resource = resourceOf(route.path);
   const fields = fieldsOf(route.call, wire);
@@ -68,7 +68,7 @@ interface Fields {
 
 function fieldsOf(method: MethodName, wire: WireSchemas): Fields {
   const schema = wire.schemas[wire.params(method)] ?? {};
-  const properties = isObject(schema['properties']) ? schema['properties'] : {};
+  const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   return { properties, required };
 }
@@ -147,7 +147,7 @@ export const commonParameters: Readonly<Record<string, JsonObject>> = {
 interface BodyContext {
   readonly operationId: string;
   readonly wire: WireSchemas;
-  readonly bodies: Bodies;
+  readonly bodies: BodySchemas;
 }
 
 function requestBody(route: Route, { operationId, wire, bodies }: BodyContext): JsonObject {
@@ -159,7 +159,7 @@ function requestBody(route: Route, { operationId, wire, bodies }: BodyContext): 
   const fields = calls.flatMap((call) =>
     Object.entries(fieldsOf(call, wire).properties).filter(([one]) => !taken.has(one)),
   );
-  const name = `${pascal(operationId.replaceAll('_', '.'))}Body`;
+  const name = `${toPascalCase(operationId.replaceAll('_', '.'))}Body`;
   bodies.set(name, {
     type: 'object',
     properties: Object.fromEntries(fields),
@@ -168,7 +168,7 @@ function requestBody(route: Route, { operationId, wire, bodies }: BodyContext): 
   });
   return {
     required: needed.length > 0,
-    content: { 'application/json': { schema: reference(name) } },
+    content: { 'application/json': { schema: schemaReference(name) } },
   };
 }
 
@@ -176,7 +176,7 @@ function responses(route: Route, wire: WireSchemas): JsonObject {
   const found: Record<string, JsonObject> = {};
   const add = (status: number, description: string, content: JsonObject): void => {
     const before = found[status];
-    const both = { ...(isObject(before?.['content']) ? before['content'] : {}), ...content };
+    const both = { ...(isJsonObject(before?.['content']) ? before['content'] : {}), ...content };
     found[status] = {
       description: before?.['description'] ?? description,
       headers: headersOf(route),
@@ -187,9 +187,9 @@ function responses(route: Route, wire: WireSchemas): JsonObject {
     const status = mode.answer === 'websocket' ? 101 : mode.status;
     add(status, descriptions[mode.answer], success(route, mode, wire));
   }
-  if (route.call === 'exec.run') add(202, titleOf(202), problemContent(202));
-  for (const status of failures(route)) found[status] = refused(status);
-  found['default'] = refused('default');
+  if (route.call === 'exec.run') add(202, problemTitle(202), problemContent(202));
+  for (const status of failures(route)) found[status] = problemResponseReference(status);
+  found['default'] = problemResponseReference('default');
   return found;
 }
 
@@ -204,7 +204,7 @@ function headersOf({ location, page, modes }: Route): JsonObject {
   };
 }
 
-const descriptions: Readonly<Record<AnswerKind, string>> = {
+const descriptions: Readonly<Record<ResponseKind, string>> = {
   json: 'Done',
   events: 'Server-sent events; `data` of each is JSON, by the schema in `x-trl-event`',
   websocket: 'The connection becomes a WebSocket',
@@ -216,13 +216,15 @@ const watched: ReadonlyMap<MethodName, string> = new Map([
   ['system.watch', 'FeedMessage'],
 ]);
 
-function success(route: Route, mode: Mode | Route, wire: WireSchemas): JsonObject {
+function success(route: Route, mode: RouteMode | Route, wire: WireSchemas): JsonObject {
   if (mode.answer === 'websocket') return {};
   if (mode.answer === 'events') {
     const event = watched.get(mode.call) ?? 'StreamEvent';
-    return { 'text/event-stream': { schema: { type: 'string' }, 'x-trl-event': reference(event) } };
+    return {
+      'text/event-stream': { schema: { type: 'string' }, 'x-trl-event': schemaReference(event) },
+    };
   }
-  const answer = reference(wire.answer(mode.call));
+  const answer = schemaReference(wire.answer(mode.call));
   const paged = { type: 'object', properties: { next_cursor: { type: 'string' } } };
   const schema = route.page === undefined ? answer : { allOf: [answer, paged] };
   return { 'application/json': { schema } };

@@ -82,8 +82,8 @@ export function problemResponses(): JsonObject {
   return Object.fromEntries([...named, ['Problem', other]]);
 }
 
-export const refused = (status: number | 'default'): JsonObject => ({
+export const problemResponseReference = (status: number | 'default'): JsonObject => ({
   $ref: `#/components/responses/Problem${status === 'default' ? '' : status}`,
 });
 
-export const titleOf = (status: number): string => titles[status] ?? 'It failed';
+export const problemTitle = (status: number): string => titles[status] ?? 'It failed';

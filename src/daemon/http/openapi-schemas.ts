@@ -1,8 +1,8 @@
 /** The schemas of the wire as JSON Schema 2020-12, under stable names. */
 import * as z from 'zod/mini';
 import { methods, methodNames, type MethodName } from '../../api/methods.ts';
-import { shapes } from '../../api/shapes.ts';
-import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { documentSchemas } from '../../api/document-schemas.ts';
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 import { problemSchemas } from './openapi-problems.ts';
 
 export interface WireSchemas {
@@ -15,12 +15,12 @@ export interface WireSchemas {
 }
 
 const place = (name: string): string => `#/components/schemas/${name}`;
-export const reference = (name: string): JsonObject => ({ $ref: place(name) });
+export const schemaReference = (name: string): JsonObject => ({ $ref: place(name) });
 
 /** What every method takes and answers. A method without parameters has a schema without fields. */
 export function wireSchemas(): WireSchemas {
   const registry = z.registry<{ id: string }>();
-  for (const [name, schema] of Object.entries(shapes)) registry.add(schema, { id: name });
+  for (const [name, schema] of Object.entries(documentSchemas)) registry.add(schema, { id: name });
   const named = (schema: z.ZodMiniType, name: string): string => {
     const known = registry.get(schema)?.id;
     if (known !== undefined) return known;
@@ -31,7 +31,9 @@ export function wireSchemas(): WireSchemas {
     new Map(
       methodNames
         .toSorted((one, other) => (one < other ? -1 : 1))
-        .map((name) => [name, named(methods[name][part], `${pascal(name)}${suffix}`)] as const),
+        .map(
+          (name) => [name, named(methods[name][part], `${toPascalCase(name)}${suffix}`)] as const,
+        ),
     );
   const paramsNames = namesOf('params', 'Params');
   const answerNames = namesOf('answer', 'Answer');
@@ -48,7 +50,7 @@ export function wireSchemas(): WireSchemas {
 }
 
 /** `exec.run` → `ExecRun`. */
-export function pascal(name: string): string {
+export function toPascalCase(name: string): string {
   return name
     .split(/[._-]/)
     .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
@@ -86,7 +88,7 @@ function untuple(jsonSchema: z.core.JSONSchema.BaseSchema, parts: readonly unkno
 /** Without what makes a schema a document of its own. */
 function bare(schema: unknown): JsonObject {
   const plain: unknown = JSON.parse(JSON.stringify(schema));
-  if (!isObject(plain)) throw new Error('a schema is an object');
+  if (!isJsonObject(plain)) throw new Error('a schema is an object');
   const { $schema: _dialect, $id: _id, ...rest } = plain;
   return rest;
 }

@@ -2,19 +2,19 @@
  * The HTTP door as an OpenAPI 3.1 document, made from the route table and from the schemas that
  * the wire itself is checked by: nothing is written twice, so nothing can drift.
  */
-import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 import { methods } from '../../api/methods.ts';
 import {
   commonParameters,
-  operation,
+  createOperation,
   operationIds,
   resourceOf,
-  type Bodies,
+  type BodySchemas,
 } from './openapi-operations.ts';
-import { doorOperation } from './openapi-door.ts';
+import { builtinOperation } from './openapi-builtin.ts';
 import { problemResponses } from './openapi-problems.ts';
 import { wireSchemas } from './openapi-schemas.ts';
-import { doorRoutes, routes } from './routes.ts';
+import { builtinRoutes, routes } from './routes.ts';
 
 /** What the groups of paths are about; a group without a line here has none. */
 const tags: Readonly<Record<string, string>> = {
@@ -36,19 +36,19 @@ const tags: Readonly<Record<string, string>> = {
  *
  * @param version of the runtime
  */
-export function openapi(version: string): JsonObject {
+export function createOpenapiDocument(version: string): JsonObject {
   const wire = wireSchemas();
-  const bodies: Bodies = new Map();
+  const bodies: BodySchemas = new Map();
   const ids = operationIds(routes);
   const paths: Record<string, Record<string, JsonObject>> = {};
   const add = (path: string, method: string, made: JsonObject): void => {
     (paths[path] ??= {})[method.toLowerCase()] = made;
   };
   for (const route of routes) {
-    add(route.path, route.method, operation(route, ids.get(route) ?? '', wire, bodies));
+    add(route.path, route.method, createOperation(route, ids.get(route) ?? '', wire, bodies));
   }
-  for (const route of doorRoutes) {
-    add(route.path, route.method, doorOperation(route, Object.keys(methods)));
+  for (const route of builtinRoutes) {
+    add(route.path, route.method, builtinOperation(route, Object.keys(methods)));
   }
   const all = { ...wire.schemas, ...Object.fromEntries(bodies) };
   const responses = problemResponses();
@@ -91,7 +91,7 @@ function reachable(
   const found = new Set<string>();
   const look = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(look);
-    if (!isObject(value)) return;
+    if (!isJsonObject(value)) return;
     for (const [key, inside] of Object.entries(value)) {
       const name = key === '$ref' && typeof inside === 'string' ? inside.split('/').at(-1) : null;
       if (typeof name !== 'string') look(inside);

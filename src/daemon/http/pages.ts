@@ -3,12 +3,12 @@
  * that of the last item of the page before, so that items which come or go in between neither
  * hide nor repeat others as long as that one is there.
  */
-import { isObject } from '../../protocol/json.ts';
-import { Refusal } from './problem.ts';
-import type { Paging } from '../../api/define.ts';
+import { isJsonObject } from '../../protocol/json.ts';
+import { HttpRefusal } from './problem.ts';
+import type { Paging } from '../../api/define-method.ts';
 
 /** What a caller asks for. */
-export interface Page {
+export interface PageRequest {
   readonly limit: number;
   readonly after: { readonly position: number; readonly key: string } | null;
 }
@@ -16,7 +16,7 @@ export interface Page {
 const cursorForm = /^[A-Za-z0-9_-]{1,1024}$/;
 
 /** @throws Refusal `INVALID_PARAMS` for a limit out of bounds, or a cursor that no page gave */
-export function pageOf(paging: Paging, limit: unknown, cursor: unknown): Page {
+export function parsePageRequest(paging: Paging, limit: unknown, cursor: unknown): PageRequest {
   const { usual, max } = paging;
   const asked = limit ?? usual;
   if (typeof asked !== 'number' || asked < 1 || asked > max) {
@@ -25,7 +25,7 @@ export function pageOf(paging: Paging, limit: unknown, cursor: unknown): Page {
   return { limit: asked, after: cursor === undefined ? null : readCursor(cursor) };
 }
 
-function readCursor(cursor: unknown): NonNullable<Page['after']> {
+function readCursor(cursor: unknown): NonNullable<PageRequest['after']> {
   const wrong = refuse('"cursor" must be a "next_cursor" of an answer');
   if (typeof cursor !== 'string' || !cursorForm.test(cursor)) throw wrong;
   let read: unknown;
@@ -42,7 +42,10 @@ function readCursor(cursor: unknown): NonNullable<Page['after']> {
 }
 
 /** Parameters that the method takes for a page of its list. */
-export function askedFor(paging: Paging, { limit, after }: Page): Record<string, unknown> {
+export function pageMethodParams(
+  paging: Paging,
+  { limit, after }: PageRequest,
+): Record<string, unknown> {
   switch (paging.by) {
     case 'whole':
       return {};
@@ -56,15 +59,15 @@ export function askedFor(paging: Paging, { limit, after }: Page): Record<string,
   }
 }
 
-export interface Cut {
+export interface AnswerPage {
   readonly answer: unknown;
   /** `null`: that was the last page. */
   readonly next: string | null;
 }
 
 /** One page of an answer, with `next_cursor` where there is another. */
-export function cut(paging: Paging, page: Page, answer: unknown): Cut {
-  if (!isObject(answer)) return { answer, next: null };
+export function cutAnswerPage(paging: Paging, page: PageRequest, answer: unknown): AnswerPage {
+  if (!isJsonObject(answer)) return { answer, next: null };
   const items: unknown = answer[paging.items];
   if (!Array.isArray(items)) return { answer, next: null };
   const list: readonly unknown[] = items;
@@ -83,14 +86,18 @@ export function cut(paging: Paging, page: Page, answer: unknown): Cut {
   };
 }
 
-function startOf({ by, key }: Paging, { after }: Page, list: readonly unknown[]): number {
+function startOf({ by, key }: Paging, { after }: PageRequest, list: readonly unknown[]): number {
   if (after === null) return 0;
   if (by === 'time') return Math.min(after.position, list.length);
   const at = list.findIndex((item) => keyOf(item, key) === after.key);
   return at === -1 ? Math.min(after.position, list.length) : at + 1;
 }
 
-function cursorAfter({ by, key }: Paging, { after }: Page, given: readonly unknown[]): string {
+function cursorAfter(
+  { by, key }: Paging,
+  { after }: PageRequest,
+  given: readonly unknown[],
+): string {
   const last = keyOf(given.at(-1), key);
   const same = given.filter((item) => keyOf(item, key) === last).length;
   const position =
@@ -99,10 +106,10 @@ function cursorAfter({ by, key }: Paging, { after }: Page, given: readonly unkno
 }
 
 function keyOf(item: unknown, key: string): string {
-  const value = isObject(item) ? item[key] : null;
+  const value = isJsonObject(item) ? item[key] : null;
   return typeof value === 'string' ? value : '';
 }
 
-function refuse(why: string): Refusal {
-  return new Refusal('INVALID_PARAMS', `Cannot read the query: ${why}`);
+function refuse(why: string): HttpRefusal {
+  return new HttpRefusal('INVALID_PARAMS', `Cannot read the query: ${why}`);
 }

@@ -8,13 +8,13 @@
  */
 import { errorTable, isTrlError, TrlError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
-import { wireError } from '../door/answer.ts';
-import type { Says } from '../door/answer.ts';
+import { toWireError } from '../transport/reply-messages.ts';
+import type { ReplyContext } from '../transport/reply-messages.ts';
 
 const typePrefix = 'https://trl.dev/errors/';
 
 /** A problem as it is sent, before masking. */
-export interface Problem {
+export interface HttpProblem {
   readonly type: string;
   readonly title: string;
   readonly status: number;
@@ -25,7 +25,7 @@ export interface Problem {
 }
 
 /** Why a door turned a request away before any method saw it; what is recorded and counted. */
-export type RefusalReason =
+export type HttpRefusalReason =
   | 'protocol'
   | 'target'
   | 'host'
@@ -40,22 +40,22 @@ export type RefusalReason =
   | 'rate'
   | 'crowded';
 
-export interface RefusalOptions {
+export interface HttpRefusalOptions {
   /** Default: that of the code. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Present on what is recorded: who knocked, or how, was wrong. */
-  readonly reason?: RefusalReason;
+  readonly reason?: HttpRefusalReason;
 }
 
 /** What the door itself says no to: an error with what only HTTP has. */
-export class Refusal extends Error {
+export class HttpRefusal extends Error {
   readonly error: TrlError;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly reason: RefusalReason | null;
+  readonly reason: HttpRefusalReason | null;
 
-  constructor(code: ErrorCode, message: string, options: RefusalOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: HttpRefusalOptions = {}) {
     super(message);
     this.error = new TrlError(code, message);
     this.status = options.status ?? errorTable[code].httpStatus;
@@ -65,15 +65,15 @@ export class Refusal extends Error {
 }
 
 /** What a caller is told of a failure; what is unexpected goes to the log only. */
-export function problemOf(action: string, thrown: unknown, says: Says): Problem {
-  const error = thrown instanceof Refusal ? thrown.error : thrown;
-  const { code, message } = wireError(action, error, says);
+export function problemOf(action: string, thrown: unknown, says: ReplyContext): HttpProblem {
+  const error = thrown instanceof HttpRefusal ? thrown.error : thrown;
+  const { code, message } = toWireError(action, error, says);
   const { about, httpStatus, retry } = errorTable[code];
   const data = isTrlError(error) ? error.data : null;
   return {
     type: `${typePrefix}${code}`,
     title: about,
-    status: thrown instanceof Refusal ? thrown.status : httpStatus,
+    status: thrown instanceof HttpRefusal ? thrown.status : httpStatus,
     detail: message,
     code,
     retry,

@@ -1,6 +1,6 @@
 /** Parameters out of the query of a target, read as a row says; others are refused by name. */
-import { Refusal } from './problem.ts';
-import type { QueryType } from '../../api/define.ts';
+import { HttpRefusal } from './problem.ts';
+import type { QueryType } from '../../api/define-method.ts';
 
 /**
  * @param target path and query, as the request has it
@@ -42,6 +42,6 @@ function valueOf(name: string, values: readonly string[], type: QueryType): unkn
 
 const shown = (name: string): string => name.slice(0, 64).replaceAll(/[^\w.-]/g, '?');
 
-function refuse(why: string): Refusal {
-  return new Refusal('INVALID_PARAMS', `Cannot read the query: ${why}`);
+function refuse(why: string): HttpRefusal {
+  return new HttpRefusal('INVALID_PARAMS', `Cannot read the query: ${why}`);
 }

@@ -3,11 +3,11 @@ import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { limits } from '../../limits.ts';
-import type { RedactedText } from '../../redaction/text.ts';
-import type { Says } from '../door/answer.ts';
+import type { RedactedText } from '../../redaction/redacted-text.ts';
+import type { ReplyContext } from '../transport/reply-messages.ts';
 import { hasBody } from './body.ts';
-import { problemOf, Refusal } from './problem.ts';
-import type { Problem } from './problem.ts';
+import { problemOf, HttpRefusal } from './problem.ts';
+import type { HttpProblem } from './problem.ts';
 
 /** How long a reader may take nothing of an answer before it is dropped, in ms. */
 export const stallMs = 30_000;
@@ -21,9 +21,9 @@ const always = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
 } as const;
 
-export type Fields = Readonly<Record<string, string>>;
+export type HeaderFields = Readonly<Record<string, string>>;
 
-export function setFields(response: ServerResponse, fields: Fields): void {
+export function setHeaderFields(response: ServerResponse, fields: HeaderFields): void {
   for (const [name, value] of Object.entries({ ...always, ...fields })) {
     response.setHeader(name, value);
   }
@@ -33,14 +33,18 @@ export function sendJson(
   response: ServerResponse,
   status: number,
   json: RedactedText,
-  fields: Fields = {},
+  fields: HeaderFields = {},
 ): void {
-  setFields(response, { 'Content-Type': 'application/json', ...fields });
-  send(response, status, json);
+  setHeaderFields(response, { 'Content-Type': 'application/json', ...fields });
+  sendBody(response, status, json);
 }
 
 /** A text that is sent whole; a reader that takes none of it for {@link stallMs} is dropped. */
-export function send(response: ServerResponse, status: number, body: string | Uint8Array): void {
+export function sendBody(
+  response: ServerResponse,
+  status: number,
+  body: string | Uint8Array,
+): void {
   begin(response, status, body);
   response.end(body);
 }
@@ -55,7 +59,7 @@ interface Refused {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Default: a problem of RFC 9457. */
-  readonly form?: ((problem: Problem) => object) | undefined;
+  readonly form?: ((problem: HttpProblem) => object) | undefined;
 }
 
 /**
@@ -66,22 +70,22 @@ export function sendProblem(
   { request, response, form }: Refused,
   action: string,
   thrown: unknown,
-  says: Says,
+  says: ReplyContext,
 ): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
   const problem = problemOf(action, thrown, says);
-  const fields = thrown instanceof Refusal ? thrown.headers : {};
-  setFields(response, {
+  const fields = thrown instanceof HttpRefusal ? thrown.headers : {};
+  setHeaderFields(response, {
     'Content-Type': form === undefined ? 'application/problem+json' : 'application/json',
     ...placesOf(problem.data),
     ...fields,
   });
   const body = says.masking.json(form?.(problem) ?? problem);
   if (!hasBody(request) || request.complete) {
-    send(response, problem.status, body);
+    sendBody(response, problem.status, body);
     return;
   }
   response.setHeader('Connection', 'close');
@@ -109,7 +113,7 @@ function endSoon(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /** The same before a WebSocket is one, and for what the parser did not take. */
-export function refuseUpgrade(socket: Duplex, thrown: unknown, says: Says): void {
+export function refuseUpgrade(socket: Duplex, thrown: unknown, says: ReplyContext): void {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -118,7 +122,7 @@ export function refuseUpgrade(socket: Duplex, thrown: unknown, says: Says): void
   const body = says.masking.json(problem);
   const fields = {
     ...always,
-    ...(thrown instanceof Refusal ? thrown.headers : {}),
+    ...(thrown instanceof HttpRefusal ? thrown.headers : {}),
     'Content-Type': 'application/problem+json',
     'Content-Length': String(Buffer.byteLength(body)),
     Connection: 'close',
@@ -129,7 +133,7 @@ export function refuseUpgrade(socket: Duplex, thrown: unknown, says: Says): void
 }
 
 /** A command that waits for a person: where it is, and where the question is. */
-function placesOf(data: Readonly<Record<string, unknown>> | undefined): Fields {
+function placesOf(data: Readonly<Record<string, unknown>> | undefined): HeaderFields {
   const exec: unknown = data?.['exec_id'];
   const approval: unknown = data?.['approval_id'];
   if (typeof exec !== 'string' || typeof approval !== 'string') return {};

@@ -1,97 +1,97 @@
 /** Answers the paths of `routes.ts`: a request becomes a call of the wire, its answer JSON. */
 import type { Caller, ExecId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import { isObject } from '../../protocol/json.ts';
+import { isJsonObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
-import { refuseUnknown } from '../../api/methods.ts';
-import { refuseBody, readJson } from './body.ts';
+import { refuseUnknownParams } from '../../api/methods.ts';
+import { refuseBody, readJsonBody } from './body.ts';
 import type { BodyBudget } from './body.ts';
-import { callAs } from './desk.ts';
-import type { DoorParts, Followed } from './desk.ts';
-import { sendWatched, sendExec, startOf } from './events.ts';
-import type { EventExchange } from './events.ts';
-import type { Followers } from './followers.ts';
-import type { Kept, KeptAnswer } from './kept.ts';
-import { Table } from './match.ts';
-import type { Match } from './match.ts';
-import { askedFor, cut, pageOf } from './pages.ts';
-import { Refusal } from './problem.ts';
+import { callMethodAs } from './method-calls.ts';
+import type { HttpTransportParts, FollowTarget } from './method-calls.ts';
+import { sendWatchEvents, sendExecEvents, resumeOffset } from './server-sent-events.ts';
+import type { EventExchange } from './server-sent-events.ts';
+import type { OutputFollowers } from './followers.ts';
+import type { IdempotencyCache, CachedAnswer } from './idempotency-cache.ts';
+import { RouteTable } from './route-table.ts';
+import type { RouteMatch } from './route-table.ts';
+import { pageMethodParams, cutAnswerPage, parsePageRequest } from './pages.ts';
+import { HttpRefusal } from './problem.ts';
 import { readQuery } from './query.ts';
-import { send, setFields } from './respond.ts';
-import type { QueryType } from '../../api/define.ts';
-import type { Mode, Route } from './route.ts';
+import { sendBody, setHeaderFields } from './respond.ts';
+import type { QueryType } from '../../api/define-method.ts';
+import type { RouteMode, Route } from './route.ts';
 import { integersInPaths, routes } from './routes.ts';
-import type { Trace } from './trace.ts';
-import type { Unsent } from './unsent.ts';
+import type { TraceContext } from './trace.ts';
+import type { UnsentBudget } from './unsent-budget.ts';
 
-export interface Exchange extends EventExchange {
+export interface RestExchange extends EventExchange {
   /** The target without its query. */
   readonly path: string;
-  readonly trace: Trace;
+  readonly trace: TraceContext;
 }
 
-export interface RestParts extends DoorParts {
-  readonly followers: Followers;
-  readonly kept: Kept;
+export interface RestHandlerParts extends HttpTransportParts {
+  readonly followers: OutputFollowers;
+  readonly idempotencyCache: IdempotencyCache;
   readonly budget: BodyBudget;
-  readonly unsent: Unsent;
+  readonly unsent: UnsentBudget;
 }
 
 /** What a request asks for, read and put together. */
-interface Asked extends Mode {
+interface Asked extends RouteMode {
   readonly route: Route;
   readonly params: JsonObject;
-  readonly page: ReturnType<typeof pageOf> | null;
+  readonly page: ReturnType<typeof parsePageRequest> | null;
   readonly key: string | null;
 }
 
-const table = new Table(routes);
+const table = new RouteTable(routes);
 
 /**
  * The row that a request belongs to.
  *
  * @throws Refusal 404 or 405
  */
-export function routeOf(method: string, path: string): Match<Route> {
+export function routeOf(method: string, path: string): RouteMatch<Route> {
   const found = table.find(method, path);
   if (found !== null) return found;
-  throw new Refusal('INVALID_PARAMS', 'Cannot answer the request: nothing has this path', {
+  throw new HttpRefusal('INVALID_PARAMS', 'Cannot answer the request: nothing has this path', {
     status: 404,
   });
 }
 
-export class Rest {
-  readonly #parts: RestParts;
+export class RestHandler {
+  readonly #parts: RestHandlerParts;
 
-  constructor(parts: RestParts) {
+  constructor(parts: RestHandlerParts) {
     this.#parts = parts;
   }
 
   /** @throws Refusal or TrlError, while nothing was sent */
-  async answer(exchange: Exchange): Promise<void> {
+  async handle(exchange: RestExchange): Promise<void> {
     const { request } = exchange;
     const match = routeOf(request.method ?? '', exchange.path);
     const asked = await this.#read(exchange, match);
-    if (asked.answer === 'websocket') throw needsUpgrade();
+    if (asked.answer === 'websocket') throw upgradeRequiredRefusal();
     if (asked.answer === 'events') await this.#stream(exchange, asked);
     else await this.#send(exchange, asked);
   }
 
-  async #read(exchange: Exchange, { row, params: inPath }: Match<Route>): Promise<Asked> {
+  async #read(exchange: RestExchange, { row, params: inPath }: RouteMatch<Route>): Promise<Asked> {
     const { request, response, caller } = exchange;
     const { body: hasBody, modes, page: paging } = row;
-    const query = readQuery(request.url ?? '', queryOf(row));
+    const query = readQuery(request.url ?? '', queryTypesOf(row));
     const { mode: asked, limit, cursor, ...others } = query;
-    const page = paging === undefined ? null : pageOf(paging, limit, cursor);
+    const page = paging === undefined ? null : parsePageRequest(paging, limit, cursor);
     const mode = modeOf(modes, asked);
     const answer = mode?.answer ?? row.answer;
     if (request.method === 'HEAD' && answer !== 'json') throw noHead();
     if (!hasBody) refuseBody(request);
     const reading = { request, response, caller: caller.actor, budget: this.#parts.budget };
-    const given = hasBody ? await readJson(reading) : {};
-    const inPages = page === null || paging === undefined ? {} : askedFor(paging, page);
+    const given = hasBody ? await readJsonBody(reading) : {};
+    const inPages = page === null || paging === undefined ? {} : pageMethodParams(paging, page);
     const fromPath = pathParams(inPath);
-    refuseUnknown(mode?.call ?? row.call, given);
+    refuseUnknownParams(mode?.call ?? row.call, given);
     refuseOther(given, fromPath);
     const own = paging === undefined && limit !== undefined ? { limit } : {};
     const params = { ...given, ...others, ...own, ...inPages, ...fromPath };
@@ -101,47 +101,49 @@ export class Rest {
     return { route, call, status: status === 202 ? 202 : 200, answer, params, page, key };
   }
 
-  async #send(exchange: Exchange, asked: Asked): Promise<void> {
+  async #send(exchange: RestExchange, asked: Asked): Promise<void> {
     const { request, response, caller } = exchange;
     const { status, body, headers } = await this.#once(exchange, asked);
     if (!this.#parts.unsent.hold(caller.actor, response, body.length)) {
       // What was done must not seem undone: its answer is lost, as with a connection.
       if (request.method !== 'GET') return void response.destroy();
       const message = 'Cannot answer the request: other answers wait to be read';
-      throw new Refusal('QUOTA_EXCEEDED', message, { headers: { 'Retry-After': '1' } });
+      throw new HttpRefusal('QUOTA_EXCEEDED', message, { headers: { 'Retry-After': '1' } });
     }
-    setFields(response, { 'Content-Type': 'application/json', ...headers });
-    send(response, status, body);
+    setHeaderFields(response, { 'Content-Type': 'application/json', ...headers });
+    sendBody(response, status, body);
   }
 
   /** Calls; or, for a key that was there before, gives what was given then. */
-  async #once({ caller, path, trace }: Exchange, asked: Asked): Promise<KeptAnswer> {
+  async #once({ caller, path, trace }: RestExchange, asked: Asked): Promise<CachedAnswer> {
     const { key, route } = asked;
     const act = (params: JsonObject) => this.#call(caller, { ...asked, params }, path);
     if (route.idempotency === 'exec_key') {
       const params = tracedBy(trace, asked.params);
       if (key === null) return act(params);
-      return this.#parts.kept.attached(commandOf(caller, path, key, asked), () =>
+      return this.#parts.idempotencyCache.claimKey(commandOf(caller, path, key, asked), () =>
         act(withExecKey(params, key)),
       );
     }
     if (key === null) return act(asked.params);
-    return this.#parts.kept.once(keyed(caller, path, key, asked), () => act(asked.params));
+    return this.#parts.idempotencyCache.answerOnce(keyed(caller, path, key, asked), () =>
+      act(asked.params),
+    );
   }
 
-  async #call(caller: Caller, asked: Asked, path: string): Promise<KeptAnswer> {
+  async #call(caller: Caller, asked: Asked, path: string): Promise<CachedAnswer> {
     const { route, params, page, call } = asked;
-    const { masking } = this.#parts.says;
+    const { masking } = this.#parts.replyContext;
     let answer: unknown;
     try {
-      answer = await callAs(this.#parts, caller, { method: call, params });
+      answer = await callMethodAs(this.#parts, caller, { method: call, params });
     } catch (error) {
       // A command that ran out of time has its receipt, as one that did not.
       if (!isTrlError(error, 'COMMAND_TIMEOUT') || error.data === null) throw error;
       answer = error.data;
     }
     const { page: paging, location } = route;
-    const part = page === null || paging === undefined ? null : cut(paging, page, answer);
+    const part = page === null || paging === undefined ? null : cutAnswerPage(paging, page, answer);
     const next = part?.next ?? null;
     const status = asked.status === 202 ? 202 : route.status;
     return {
@@ -154,44 +156,44 @@ export class Rest {
     };
   }
 
-  async #stream(exchange: Exchange, asked: Asked): Promise<void> {
+  async #stream(exchange: RestExchange, asked: Asked): Promise<void> {
     const { request, response, caller, path, trace } = exchange;
     const { call: method, key } = asked;
     if (method === 'approval.watch' || method === 'system.watch') {
       // Checked and recorded as on any door; its events begin behind the head of the answer.
       const watch = () => ({ stream_id: 'w-' }) as const;
       const feed = () => ({ stream_id: 'f-' }) as const;
-      await callAs(this.#parts, caller, { method, params: asked.params }, { watch, feed });
-      await sendWatched(exchange, this.#parts, method);
+      await callMethodAs(this.#parts, caller, { method, params: asked.params }, { watch, feed });
+      await sendWatchEvents(exchange, this.#parts, method);
       return;
     }
     const isRun = method === 'exec.stream';
     const traced = isRun ? tracedBy(trace, asked.params) : asked.params;
     const params = isRun && key !== null ? withExecKey(traced, key) : traced;
-    const follows: Followed[] = [];
+    const follows: FollowTarget[] = [];
     const follow = (execId: ExecId, from: number) => {
       follows.push({ execId, from, form: 'text' });
       return { stream_id: execId, exec_id: execId, offset: from };
     };
-    const act = async (): Promise<KeptAnswer> => {
-      await callAs(this.#parts, caller, { method, params }, { follow });
+    const act = async (): Promise<CachedAnswer> => {
+      await callMethodAs(this.#parts, caller, { method, params }, { follow });
       return { status: 200, body: '', headers: {} };
     };
     if (isRun && key !== null) {
-      await this.#parts.kept.attached(commandOf(caller, path, key, asked), act);
+      await this.#parts.idempotencyCache.claimKey(commandOf(caller, path, key, asked), act);
     } else {
       await act();
     }
     const [target] = follows;
     if (target === undefined) throw new Error(`${method} follows nothing`);
-    const from = startOf(request, target.from);
+    const from = resumeOffset(request, target.from);
     if (isRun) response.setHeader('Location', `/v1/execs/${target.execId}`);
-    await sendExec(exchange, this.#parts.followers, { execId: target.execId, from });
+    await sendExecEvents(exchange, this.#parts.followers, { execId: target.execId, from });
   }
 }
 
 function keyed({ actor }: Caller, path: string, key: string, { call, params }: Asked) {
-  return { actor, place: `${call} ${path}`, key, params };
+  return { actor, target: `${call} ${path}`, key, params };
 }
 
 /**
@@ -200,11 +202,11 @@ function keyed({ actor }: Caller, path: string, key: string, { call, params }: A
  */
 function commandOf({ actor }: Caller, path: string, key: string, { params }: Asked) {
   const { wait_ms: _, output_bytes: __, ...others } = params;
-  return { actor, place: `exec ${path}`, key, params: others };
+  return { actor, target: `exec ${path}`, key, params: others };
 }
 
 /** Query parameters that a row takes. */
-export function queryOf({ query, page, modes }: Route): Readonly<Record<string, QueryType>> {
+export function queryTypesOf({ query, page, modes }: Route): Readonly<Record<string, QueryType>> {
   return {
     ...query,
     ...(page === undefined ? {} : ({ limit: 'integer', cursor: 'text' } as const)),
@@ -212,12 +214,12 @@ export function queryOf({ query, page, modes }: Route): Readonly<Record<string, 
   };
 }
 
-function modeOf(modes: Route['modes'], asked: unknown): Mode | null {
+function modeOf(modes: Route['modes'], asked: unknown): RouteMode | null {
   if (asked === undefined || modes === undefined) return null;
   const found = typeof asked === 'string' && Object.hasOwn(modes, asked) ? modes[asked] : undefined;
   if (found !== undefined) return found;
   const known = Object.keys(modes).join(' or ');
-  throw new Refusal('INVALID_PARAMS', `Cannot read the query: "mode" must be ${known}`);
+  throw new HttpRefusal('INVALID_PARAMS', `Cannot read the query: "mode" must be ${known}`);
 }
 
 function pathParams(inPath: Readonly<Record<string, string>>): JsonObject {
@@ -226,7 +228,7 @@ function pathParams(inPath: Readonly<Record<string, string>>): JsonObject {
       if (!integersInPaths.has(name)) return [name, text];
       if (/^\d{1,15}$/.test(text)) return [name, Number(text)];
       const message = `Cannot read the request: "${name}" in its path must be a whole number`;
-      throw new Refusal('INVALID_PARAMS', message);
+      throw new HttpRefusal('INVALID_PARAMS', message);
     }),
   );
 }
@@ -236,7 +238,7 @@ function refuseOther(given: JsonObject, inPath: JsonObject): void {
   for (const [name, value] of Object.entries(inPath)) {
     if (!Object.hasOwn(given, name) || given[name] === null || given[name] === value) continue;
     const message = `Cannot take the request: "${name}" in its body is not that of its path`;
-    throw new Refusal('INVALID_PARAMS', message);
+    throw new HttpRefusal('INVALID_PARAMS', message);
   }
 }
 
@@ -248,7 +250,7 @@ function keyOf(field: string | readonly string[] | undefined): string | null {
   const key = typeof field === 'string' ? field.replace(/^"(.*)"$/, '$1') : '';
   if (keyForm.test(key)) return key;
   const message = 'Cannot read the request: "Idempotency-Key" must be 1 to 256 visible characters';
-  throw new Refusal('INVALID_PARAMS', message);
+  throw new HttpRefusal('INVALID_PARAMS', message);
 }
 
 function withExecKey(params: JsonObject, key: string): JsonObject {
@@ -259,27 +261,27 @@ function withExecKey(params: JsonObject, key: string): JsonObject {
 }
 
 /** A trace that a caller began goes on in the command, unless the caller set another there. */
-function tracedBy({ own, isGiven }: Trace, params: JsonObject): JsonObject {
+function tracedBy({ own, isGiven }: TraceContext, params: JsonObject): JsonObject {
   const env: unknown = params['env'] ?? {};
-  if (!isGiven || !isObject(env) || Object.hasOwn(env, 'TRACEPARENT')) return params;
+  if (!isGiven || !isJsonObject(env) || Object.hasOwn(env, 'TRACEPARENT')) return params;
   return { ...params, env: { ...env, TRACEPARENT: own } };
 }
 
 function filled(template: string, answer: unknown): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value: unknown = isObject(answer) ? answer[name] : '';
+    const value: unknown = isJsonObject(answer) ? answer[name] : '';
     return encodeURIComponent(typeof value === 'string' ? value : '');
   });
 }
 
-export function needsUpgrade(): Refusal {
-  return new Refusal('INVALID_PARAMS', 'Cannot answer the request: this path is a WebSocket', {
+export function upgradeRequiredRefusal(): HttpRefusal {
+  return new HttpRefusal('INVALID_PARAMS', 'Cannot answer the request: this path is a WebSocket', {
     status: 426,
     headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
   });
 }
 
-function noHead(): Refusal {
+function noHead(): HttpRefusal {
   const message = 'Cannot answer HEAD: the path is a stream';
-  return new Refusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: 'GET' } });
+  return new HttpRefusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: 'GET' } });
 }

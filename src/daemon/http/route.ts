@@ -1,22 +1,22 @@
 /** The form of a row in the table of `routes.ts`. */
-import type { AnswerKind, RouteDefinition } from '../../api/define.ts';
+import type { ResponseKind, RouteDefinition } from '../../api/define-method.ts';
 import type { MethodName } from '../../api/methods.ts';
 
 /** Another method at the same path, by `?mode=`. */
-export interface Mode {
+export interface RouteMode {
   readonly call: MethodName;
   readonly status: 200 | 202;
-  readonly answer: AnswerKind;
+  readonly answer: ResponseKind;
 }
 
 export interface Route extends Omit<RouteDefinition, 'modes'> {
   readonly call: MethodName;
   /** By the value of `?mode=`; without it the row itself. */
-  readonly modes?: Readonly<Record<string, Mode>>;
+  readonly modes?: Readonly<Record<string, RouteMode>>;
 }
 
 /** Paths of the door itself, which no method of the wire stands for. */
-export interface DoorRoute {
+export interface BuiltinRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly about: string;

@@ -1,7 +1,7 @@
 /** What HTTP offers, as plain data, derived from the definitions of the methods. */
-import type { RouteDefinition } from '../../api/define.ts';
-import { definitionOf, methodNamed, methodNames, type MethodName } from '../../api/methods.ts';
-import type { DoorRoute, Route } from './route.ts';
+import type { RouteDefinition } from '../../api/define-method.ts';
+import { definitionOf, findMethod, methodNames, type MethodName } from '../../api/methods.ts';
+import type { BuiltinRoute, Route } from './route.ts';
 
 /** In no order that matters: a literal segment of a path wins over one in braces. */
 export const routes: readonly Route[] = methodNames.flatMap((call) => {
@@ -12,7 +12,7 @@ export const routes: readonly Route[] = methodNames.flatMap((call) => {
 function routeOf(call: MethodName, { modes, ...route }: RouteDefinition): Route {
   if (modes === undefined) return { ...route, call };
   const named = Object.entries(modes).map(
-    ([name, mode]) => [name, { ...mode, call: methodNamed(mode.call) }] as const,
+    ([name, mode]) => [name, { ...mode, call: findMethod(mode.call) }] as const,
   );
   return { ...route, call, modes: Object.fromEntries(named) };
 }
@@ -29,7 +29,7 @@ export const unrouted: ReadonlyMap<MethodName, string> = new Map(
 );
 
 /** Paths of the door itself, which no method of the wire stands for. */
-export const doorRoutes = [
+export const builtinRoutes = [
   { method: 'GET', path: '/healthz', about: 'Whether the process answers', open: true },
   { method: 'GET', path: '/readyz', about: 'Whether it takes requests', open: true },
   { method: 'GET', path: '/openapi.json', about: 'This document', open: true },
@@ -39,4 +39,4 @@ export const doorRoutes = [
   { method: 'POST', path: '/rpc', about: 'One request of the wire in its envelope', open: false },
   { method: 'GET', path: '/rpc', about: 'The wire over a WebSocket', open: false },
   { method: 'POST', path: '/mcp', about: 'The tools of agents by MCP', open: false },
-] as const satisfies readonly DoorRoute[];
+] as const satisfies readonly BuiltinRoute[];

@@ -8,21 +8,21 @@ import type { Duplex } from 'node:stream';
 import { TrlError } from '../../errors.ts';
 import type { Identities } from '../access/identities.ts';
 import type { Auditing } from '../auditing/auditing.ts';
-import type { DoorOptions } from '../door/listen.ts';
-import type { DoorFigures } from '../metrics.ts';
-import { Turns } from '../turns.ts';
-import { shownHost } from './address.ts';
+import type { TransportOptions } from '../transport/listen.ts';
+import type { HttpMetrics } from '../metrics.ts';
+import { EventLoopYield } from '../event-loop-yield.ts';
+import { urlHost } from './address.ts';
 import type { HttpSettings } from './address.ts';
-import { Answerer } from './answerer.ts';
-import type { Mounted } from './answerer.ts';
+import { RequestHandler } from './request-handler.ts';
+import type { MountedHandler } from './request-handler.ts';
 import { Connections } from './connections.ts';
 import { ConsoleFiles } from './console-files.ts';
-import { namesOf } from './guard.ts';
-import { Refusal } from './problem.ts';
-import { Refusals } from './refusals.ts';
+import { allowedHostsAndOrigins } from './request-checks.ts';
+import { HttpRefusal } from './problem.ts';
+import { RefusalLog } from './refusal-log.ts';
 import { refuseUpgrade } from './respond.ts';
-import { Sockets } from './sockets.ts';
-import { readPair, watchPair } from './tls.ts';
+import { WebSockets } from './websockets.ts';
+import { readTlsPair, watchTlsPair } from './tls.ts';
 
 const headerBytesMax = 16_384;
 /** Bounded by their bytes: a field that is left out could be one that must not come twice. */
@@ -35,7 +35,7 @@ const handshakeMs = 10_000;
 const lookMs = 1_000;
 const backlog = 1_024;
 
-export interface HttpOptions extends DoorOptions {
+export interface HttpTransportOptions extends TransportOptions {
   readonly settings: HttpSettings;
   readonly identities: Identities;
   readonly auditing: Pick<Auditing, 'note'>;
@@ -49,12 +49,12 @@ export interface HttpOptions extends DoorOptions {
   readonly loginsOnly?: boolean;
 }
 
-export interface HttpDoor {
+export interface HttpTransport {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
   /** Answers `path` by another part, for callers with a token. */
-  mount(path: string, mounted: Mounted): void;
-  figures(): DoorFigures;
+  mount(path: string, mounted: MountedHandler): void;
+  metrics(): HttpMetrics;
   /** Takes no more connections and refuses new requests; what is under way goes on. */
   stop(): void;
   /** Ends streams and connections; settles when all are gone. */
@@ -62,15 +62,15 @@ export interface HttpDoor {
 }
 
 /** @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken */
-export async function openHttp(options: HttpOptions): Promise<HttpDoor> {
+export async function openHttpTransport(options: HttpTransportOptions): Promise<HttpTransport> {
   const { settings, runtime, version, log, identities } = options;
   const { tls } = settings;
   const says = { log, masking: runtime.masking };
-  const parts = { runtime, version, says };
+  const parts = { runtime, version, replyContext: says };
   const connections = new Connections();
-  const refusals = new Refusals({ auditing: options.auditing, door: 'http' });
-  const sockets = new Sockets(parts);
-  const answerer = new Answerer({
+  const refusals = new RefusalLog({ auditing: options.auditing, door: 'http' });
+  const sockets = new WebSockets(parts);
+  const answerer = new RequestHandler({
     parts,
     identities,
     connections,
@@ -85,16 +85,16 @@ export async function openHttp(options: HttpOptions): Promise<HttpDoor> {
   const unwatch =
     tls === null || !('setSecureContext' in server)
       ? () => {}
-      : watchPair(tls, (pair) => server.setSecureContext(pair), log);
+      : watchTlsPair(tls, (pair) => server.setSecureContext(pair), log);
   wire(server, { answerer, connections, refusals, says });
   const port = await bound(server, settings);
   const { names, origins, host } = settings;
   const isTls = tls !== null;
-  const hosts = isAny(host) ? names : [shownHost(host), ...names];
-  answerer.names = namesOf({ hosts, port, isTls, origins });
+  const hosts = isAny(host) ? names : [urlHost(host), ...names];
+  answerer.names = allowedHostsAndOrigins({ hosts, port, isTls, origins });
   const unwatchRevoked = identities.watchRevoked((caller) => {
-    sockets.endOf(caller);
-    answerer.endOf(caller);
+    sockets.endCaller(caller);
+    answerer.endCaller(caller);
   });
   server.on('error', (error) => log(`HTTP: ${String(error)}`));
   const stop = (): void => {
@@ -104,9 +104,9 @@ export async function openHttp(options: HttpOptions): Promise<HttpDoor> {
     connections.closeIdle();
   };
   return {
-    origin: `${isTls ? 'https' : 'http'}://${shownHost(isAny(host) ? '127.0.0.1' : host)}:${port}`,
+    origin: `${isTls ? 'https' : 'http'}://${urlHost(isAny(host) ? '127.0.0.1' : host)}:${port}`,
     mount: (path, mounted) => answerer.mount(path, mounted),
-    figures: () => ({
+    metrics: () => ({
       http: {
         connections: connections.size,
         web_sockets: sockets.size,
@@ -148,28 +148,28 @@ const bounds = {
 } as const;
 
 function secureServer(tls: NonNullable<HttpSettings['tls']>): TlsServer {
-  const pair = readPair(tls);
+  const pair = readTlsPair(tls);
   const secure = { minVersion: 'TLSv1.2', handshakeTimeout: handshakeMs } as const;
   return createTlsServer({ ...bounds, ...secure, ...pair });
 }
 
 interface Wiring {
-  readonly answerer: Answerer;
+  readonly answerer: RequestHandler;
   readonly connections: Connections;
-  readonly refusals: Refusals;
+  readonly refusals: RefusalLog;
   readonly says: Parameters<typeof refuseUpgrade>[2];
 }
 
 function wire(server: Server | TlsServer, { answerer, connections, refusals, says }: Wiring): void {
   server.maxHeadersCount = headersMax;
   const open = new WeakMap<Socket, Set<ServerResponse>>();
-  const turns = new Turns();
+  const turns = new EventLoopYield();
   const answer: RequestListener = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
     const all = open.get(socket) ?? new Set();
     open.set(socket, all.add(response));
     response.once('close', () => all.delete(response));
-    void answerer.answer(request, response);
+    void answerer.handle(request, response);
   };
   server.on('request', answer);
   // The body is asked for when everything before it was right.
@@ -210,14 +210,14 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
 
 const late = 'ERR_HTTP_REQUEST_TIMEOUT';
 
-function unreadable(code: string): Refusal {
+function unreadable(code: string): HttpRefusal {
   const [status, why] =
     code === 'HPE_HEADER_OVERFLOW'
       ? [431, `its fields are more than ${headerBytesMax} bytes`]
       : code === late
         ? [408, 'it took too long']
         : [400, 'it is not HTTP as RFC 9112 has it'];
-  return new Refusal('INVALID_PARAMS', `Cannot read the request: ${why}`, { status });
+  return new HttpRefusal('INVALID_PARAMS', `Cannot read the request: ${why}`, { status });
 }
 
 async function bound(server: Server | TlsServer, { host, port }: HttpSettings): Promise<number> {
@@ -231,7 +231,7 @@ async function bound(server: Server | TlsServer, { host, port }: HttpSettings): 
     });
   } catch (cause) {
     const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    const message = `Cannot listen on ${shownHost(host)}:${port}: ${why}`;
+    const message = `Cannot listen on ${urlHost(host)}:${port}: ${why}`;
     throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
   }
   const address = server.address();

@@ -22,7 +22,7 @@ export interface TlsPair {
  * @throws TrlError `INVALID_PARAMS` for files that cannot be read, do not belong together, or a
  *   key that others may read
  */
-export function readPair(files: TlsFiles): TlsPair {
+export function readTlsPair(files: TlsFiles): TlsPair {
   const pair = { cert: read(files.cert, 'certificate'), key: read(files.key, 'key') };
   const { mode, uid } = statSync(files.key);
   if ((mode & 0o077) !== 0) {
@@ -51,7 +51,7 @@ export function readPair(files: TlsFiles): TlsPair {
  *
  * @returns a function that ends it
  */
-export function watchPair(
+export function watchTlsPair(
   files: TlsFiles,
   put: (pair: TlsPair) => void,
   log: (text: string) => void,
@@ -59,7 +59,7 @@ export function watchPair(
   let seen = markOf(files);
   const load = (): void => {
     try {
-      put(readPair(files));
+      put(readTlsPair(files));
     } catch (error) {
       log(error instanceof Error ? error.message : String(error));
     }

@@ -6,14 +6,14 @@ import { randomBytes } from 'node:crypto';
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
-export interface Trace {
+export interface TraceContext {
   /** Of this runtime's part of it, as `traceparent` is written. */
   readonly own: string;
   /** Whether the caller sent one. */
   readonly isGiven: boolean;
 }
 
-export function traceOf(field: string | undefined): Trace {
+export function parseTraceparent(field: string | undefined): TraceContext {
   const [, version = 'ff', trace = '', parent = '', flags = '00'] = form.exec(field ?? '') ?? [];
   const isGiven =
     version !== 'ff' &&

@@ -22,13 +22,13 @@ const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 /** @param inFrames whether both sides speak binary frames by now, which have no lines */
 export function tunnelOf(ws: WebSocket, inFrames: () => boolean): Duplex {
   const stream = createWebSocketStream(ws, { readableHighWaterMark: aheadBytesMax });
-  const line = new OpenLine();
+  const line = new LineTracker();
   let isText = false;
   // After the stream's own listener: the line end comes behind the message.
   ws.on('message', (data: RawData, isBinary: boolean) => {
     if (inFrames()) return;
     isText = !isBinary;
-    const bytes = bytesOf(data);
+    const bytes = messageBytes(data);
     if (!line.isOverAfter(bytes)) return;
     line.reset();
     stream.push(lineEnd);
@@ -49,7 +49,7 @@ export function tunnelOf(ws: WebSocket, inFrames: () => boolean): Duplex {
 }
 
 /** The line that is being received, in one pass over its bytes. */
-export class OpenLine {
+export class LineTracker {
   #depth = 0;
   #isInText = false;
   #isEscaped = false;
@@ -86,7 +86,7 @@ export class OpenLine {
 }
 
 /** A message as it was received, without a copy where it is one piece. */
-export function bytesOf(data: RawData): Buffer {
+export function messageBytes(data: RawData): Buffer {
   if (Array.isArray(data)) return Buffer.concat(data);
   return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }

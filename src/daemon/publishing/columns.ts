@@ -9,7 +9,7 @@ const signs = [',', '\t', ';', '|'];
  * Each column from the top, a value a line, so that lines are those of the file (where no value has
  * a line end in it). None of a file with one column, or that is no table.
  */
-export function columnsOf(name: string, bytes: Uint8Array): readonly Uint8Array[] {
+export function splitColumns(name: string, bytes: Uint8Array): readonly Uint8Array[] {
   if (!named.test(name)) return [];
   const lines = Buffer.from(bytes).toString('latin1').split(/\r?\n/);
   if (lines.length < rowsMin) return [];

@@ -9,16 +9,20 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import type { BytePath, StatKey } from '../../change.ts';
 import { restoreIndex, saveIndex } from '../../publish/index-file.ts';
-import { matchText, type DeniedIndex, type Match } from '../../publish/index.ts';
-import { packageNames } from '../../publish/names.ts';
+import {
+  matchDeniedText,
+  type DeniedIndex,
+  type PassageMatch,
+} from '../../publish/denied-index.ts';
+import { readPackageNames } from '../../publish/denied-names.ts';
 import { limits } from '../../limits.ts';
-import { textOf } from '../../workspace/byte-path.ts';
-import { codeOf } from '../../workspace/descriptor.ts';
-import { Slices } from '../../workspace/slices.ts';
+import { pathText } from '../../workspace/byte-path.ts';
+import { errnoCodeOf } from '../../workspace/descriptor.ts';
+import { TimeSlices } from '../../workspace/time-slices.ts';
 import type { DeniedFile, FileSource } from '../../host/port.ts';
-import type { EarlierFile } from '../../publish/leaving.ts';
-import { digestOf } from './digest.ts';
-import { piecesOf, placeOfPiece } from './pieces.ts';
+import type { EarlierFile } from '../../publish/outgoing.ts';
+import { digestInSlices } from './digest-in-slices.ts';
+import { sliceFile, parseSliceName } from './file-slices.ts';
 
 /** Longer files are known by their digest alone. */
 const indexedBytesMax = 16 * 1024 * 1024;
@@ -30,7 +34,7 @@ const license = /(?:^|\/)(?:un)?(?:licen[cs]e|copying|notice|patents)[^/]*$/i;
 /** Changes whenever files are indexed in other pieces. */
 const tableVersion = 2;
 
-export type PackageNames = ReturnType<typeof packageNames>;
+export type PackageNames = ReturnType<typeof readPackageNames>;
 
 /** What is known of one denied file. */
 interface Known {
@@ -84,8 +88,8 @@ export class DeniedFiles {
   }
 
   /** Passages of denied files; lines are those of the file. */
-  async match(text: Uint8Array, turn: () => Promise<void>): Promise<readonly Match[]> {
-    return (await matchText(this.#index, text, turn)).map(wholeFile);
+  async match(text: Uint8Array, turn: () => Promise<void>): Promise<readonly PassageMatch[]> {
+    return (await matchDeniedText(this.#index, text, turn)).map(wholeFile);
   }
 
   /**
@@ -94,26 +98,26 @@ export class DeniedFiles {
    * @returns SHA-256 (hex) of files that are out, so that they are denied to nobody
    */
   async see(files: AsyncIterable<EarlierFile>): Promise<ReadonlySet<string>> {
-    const slices = new Slices();
+    const slices = new TimeSlices();
     const out = new Set<string>();
     let left: number = limits.publicationSeenBytes.default;
-    for await (const { path, bytes, isOut } of files) {
+    for await (const { path, bytes, isPublished: isOut } of files) {
       left -= bytes.length;
       if (left < 0) break;
-      const sha256 = await digestOf(bytes, slices);
+      const sha256 = await digestInSlices(bytes, slices);
       if (isOut) out.add(sha256);
       // A copy of a denied file that lies in the open makes it no less denied.
       else if (this.fileOf(sha256) !== null) continue;
-      for (const piece of piecesOf(textOf(path), bytes)) {
-        if (slices.over) await slices.turn();
-        this.#index.see(piece.name, piece.bytes);
+      for (const piece of sliceFile(pathText(path), bytes)) {
+        if (slices.isOver) await slices.yieldTurn();
+        this.#index.putVisible(piece.name, piece.bytes);
       }
     }
     return out;
   }
 
   unsee(): void {
-    for (const path of Array.from(this.#index.seenPaths())) this.#index.unsee(path);
+    for (const path of Array.from(this.#index.visiblePaths())) this.#index.removeVisible(path);
   }
 
   /**
@@ -126,20 +130,20 @@ export class DeniedFiles {
     files: readonly DeniedFile[],
     earlier: readonly EarlierVersion[],
   ): Promise<void> {
-    const slices = new Slices();
+    const slices = new TimeSlices();
     const wanted = new Set<string>();
     const indexed = new Set(this.#index.deniedPaths());
     let isOther = false;
     for (const file of files) {
-      if (slices.over) await slices.turn();
-      const name = textOf(file.path);
+      if (slices.isOver) await slices.yieldTurn();
+      const name = pathText(file.path);
       wanted.add(name);
       const known = this.#known.get(name);
       if (known?.key === file.key && this.#isIndexed(name, known, indexed)) continue;
       isOther = (await this.#read(source, file, slices)) || isOther;
     }
     for (const { path, sha256, read } of earlier) {
-      const name = `${textOf(path)}${earlierMark}${sha256.slice(0, 12)}`;
+      const name = `${pathText(path)}${earlierMark}${sha256.slice(0, 12)}`;
       wanted.add(name);
       const known = this.#known.get(name);
       if (known !== undefined && this.#isIndexed(name, known, indexed)) continue;
@@ -162,15 +166,15 @@ export class DeniedFiles {
     return pieces.every((piece) => indexed.has(piece));
   }
 
-  async #read(source: FileSource, { path }: DeniedFile, slices: Slices): Promise<boolean> {
-    const name = textOf(path);
+  async #read(source: FileSource, { path }: DeniedFile, slices: TimeSlices): Promise<boolean> {
+    const name = pathText(path);
     try {
       const found = await source.read(path, readBytesMax);
       if (found === null) throw new Error(`Cannot read "${name}": it is too large, or changes`);
       await this.#put(name, found.bytes, { key: found.key, slices });
       return true;
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
+      if (errnoCodeOf(error) !== 'ENOENT') throw error;
       return false;
     }
   }
@@ -178,16 +182,16 @@ export class DeniedFiles {
   async #put(
     name: string,
     bytes: Uint8Array,
-    { key, slices }: { readonly key: StatKey | null; readonly slices: Slices },
+    { key, slices }: { readonly key: StatKey | null; readonly slices: TimeSlices },
   ): Promise<void> {
     this.#drop(name);
-    const sha256 = await digestOf(bytes, slices);
-    const indexed = bytes.length > indexedBytesMax ? [] : piecesOf(name, bytes);
+    const sha256 = await digestInSlices(bytes, slices);
+    const indexed = bytes.length > indexedBytesMax ? [] : sliceFile(name, bytes);
     for (const piece of indexed) {
-      if (slices.over) await slices.turn();
+      if (slices.isOver) await slices.yieldTurn();
       this.#index.put(piece.name, piece.bytes);
     }
-    const packages = packageNames(name, bytes);
+    const packages = readPackageNames(name, bytes);
     const pieces = indexed.map((piece) => piece.name);
     this.#known.set(name, { key, sha256, size: bytes.length, pieces, packages });
     this.#byContent = null;
@@ -210,8 +214,8 @@ export class DeniedFiles {
 
 const earlierMark = ' @ ';
 
-function wholeFile(match: Match): Match {
-  const { name, firstLine } = placeOfPiece(match.path);
+function wholeFile(match: PassageMatch): PassageMatch {
+  const { name, firstLine } = parseSliceName(match.path);
   const [from, to] = match.lines;
   return { ...match, path: name, lines: [from + firstLine - 1, to + firstLine - 1] };
 }

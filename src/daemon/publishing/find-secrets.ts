@@ -1,6 +1,6 @@
 /** Secrets in what leaves: known values in any encoding, and what looks like one. */
-import { priorOf } from '../../redaction/detect/prior.ts';
-import { openRedactor } from '../../redaction/open.ts';
+import { secretPriorOf } from '../../redaction/detect/secret-prior.ts';
+import { openRedactor } from '../../redaction/open-redactor.ts';
 import type { SecretHit } from '../../publish/gate-input.ts';
 import { isPublicWord } from '../../publish/background-words.ts';
 import type { DiffRedaction } from '../diffs/diff-redaction.ts';
@@ -33,7 +33,7 @@ export function secretFinder(
   { options, tags, index }: DiffRedaction,
   turn: () => Promise<void>,
 ): (bytes: Uint8Array) => Promise<readonly SecretHit[]> {
-  const prior = priorOf('');
+  const prior = secretPriorOf('');
   return async (bytes) => {
     const hits: SecretHit[] = [];
     const stream = openRedactor({
@@ -43,7 +43,7 @@ export function secretFinder(
       tags,
       // A word that anybody writes is no reason to hold a publication back.
       leavesWeak: true,
-      told: ({ from, to, finding }) => {
+      onRedaction: ({ from, to, finding }) => {
         const { kind, rule, key, score } = finding;
         const isKnown = kind === 'known';
         if (!isKnown && isOrdinary(bytes.subarray(from, to), kind === 'context')) return;

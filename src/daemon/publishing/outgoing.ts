@@ -13,17 +13,20 @@ import { join } from 'node:path';
 import { limits } from '../../limits.ts';
 import type { PublicationId, PublishedFile } from '../../protocol/publish.ts';
 import { octalMode } from '../diffs/git-text.ts';
-import { pathView } from '../workspaces/wire.ts';
-import type { Leaving } from '../../publish/leaving.ts';
+import { pathView } from '../workspaces/change-views.ts';
+import type { OutgoingItem } from '../../publish/outgoing.ts';
 
-export interface Laid {
+export interface LaidOutPublication {
   readonly id: PublicationId;
   readonly directory: string;
   readonly files: readonly PublishedFile[];
 }
 
 /** @param directory private to the user */
-export async function layOut(directory: string, items: readonly Leaving[]): Promise<Laid> {
+export async function layOutPublication(
+  directory: string,
+  items: readonly OutgoingItem[],
+): Promise<LaidOutPublication> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   sweep(directory);
   const id: PublicationId = `p-${randomBytes(16).toString('hex')}`;
@@ -47,11 +50,11 @@ export async function layOut(directory: string, items: readonly Leaving[]): Prom
     rmSync(place, { recursive: true, force: true });
     throw error;
   }
-  setTimeout(() => remove(place), limits.publicationKeepMs.default).unref();
+  setTimeout(() => removePublication(place), limits.publicationKeepMs.default).unref();
   return { id, directory: place, files };
 }
 
-export function remove(place: string): void {
+export function removePublication(place: string): void {
   rmSync(place, { recursive: true, force: true });
 }
 
@@ -61,6 +64,6 @@ function sweep(directory: string): void {
   for (const name of existsSync(directory) ? readdirSync(directory) : []) {
     const place = join(directory, name);
     const stat = statSync(place, { throwIfNoEntry: false });
-    if (stat !== undefined && stat.mtimeMs < oldest) remove(place);
+    if (stat !== undefined && stat.mtimeMs < oldest) removePublication(place);
   }
 }

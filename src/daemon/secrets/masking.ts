@@ -8,14 +8,14 @@ import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { KnownIndex } from '../../redaction/known/known-index.ts';
 import { checkMaskable } from '../../redaction/known/maskable.ts';
-import { openKnown } from '../../redaction/known/open.ts';
-import { maskText } from '../../redaction/known/whole.ts';
-import type { Tags } from '../../redaction/tag.ts';
-import { redactedText, type RedactedText } from '../../redaction/text.ts';
+import { buildKnownIndex } from '../../redaction/known/build-index.ts';
+import { maskText } from '../../redaction/known/mask-text.ts';
+import type { RedactionTags } from '../../redaction/redaction-tags.ts';
+import { redactedText, type RedactedText } from '../../redaction/redacted-text.ts';
 import { GivenSecrets } from './given-secrets.ts';
 
 /** The values that are known just now. */
-export interface Known {
+export interface KnownSecretSource {
   /** Rises whenever the values change. */
   readonly version: number;
   known(): readonly KnownSecret[];
@@ -55,8 +55,8 @@ function within(secrets: readonly KnownSecret[]): KnownSecret[] {
 }
 
 export class Masking {
-  readonly #tags: Tags;
-  readonly #source: Known;
+  readonly #tags: RedactionTags;
+  readonly #source: KnownSecretSource;
   /** What callers gave their sessions. */
   readonly given = new GivenSecrets();
   #version = '';
@@ -65,7 +65,7 @@ export class Masking {
   /** Nothing that is known just now is in them: most words come again with each command. */
   readonly #clean = new Set<string>();
 
-  constructor(tags: Tags, source: Known) {
+  constructor(tags: RedactionTags, source: KnownSecretSource) {
     this.#tags = tags;
     this.#source = source;
   }
@@ -133,7 +133,7 @@ export class Masking {
     // More than can be masked are refused at a launch; texts of ours hide the first of them.
     const values = within(secrets).map((one) => this.#valueOf(one));
     this.#values = new Map(values.map((one) => [one.value, one]));
-    this.#index = values.length === 0 ? null : openKnown(values, this.#index);
+    this.#index = values.length === 0 ? null : buildKnownIndex(values, this.#index);
     this.#version = version;
     this.#clean.clear();
     return this.#index;

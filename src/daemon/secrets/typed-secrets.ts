@@ -1,24 +1,24 @@
 /** Secrets whose values a caller wrote itself: it has seen them somewhere, or guesses. */
 import { TrlError } from '../../errors.ts';
 import type { Auditing } from '../auditing/auditing.ts';
-import type { Session } from '../sessions/sessions.ts';
+import type { LiveSession } from '../sessions/sessions.ts';
 
 /** Notes the names. A tag answers "is this it?", so whoever writes values can try them. */
-export function noteTyped(
-  session: Session,
+export function recordTypedSecrets(
+  session: LiveSession,
   secrets: readonly string[],
   { log, auditing }: { readonly log: (text: string) => void; readonly auditing: Auditing },
 ): void {
-  session.typed = [...new Set([...session.typed, ...secrets])];
+  session.typedSecrets = [...new Set([...session.typedSecrets, ...secrets])];
   const { id } = session.record;
   auditing.note({
     kind: 'secret.typed',
     session: id,
-    data: { names: secrets, distinct: session.typed.length },
+    data: { names: secrets, distinct: session.typedSecrets.length },
   });
   log(
     `session ${id} wrote the value of ${secrets.join(', ')}; ` +
-      `${session.typed.length} distinct so far: it was seen somewhere, or guessed`,
+      `${session.typedSecrets.length} distinct so far: it was seen somewhere, or guessed`,
   );
 }
 
@@ -27,7 +27,7 @@ export function noteTyped(
  *
  * @throws TrlError `INVALID_PARAMS` when there is one
  */
-export function refuseToShow([secret]: readonly string[]): void {
+export function refuseSecretInCommand([secret]: readonly string[]): void {
   if (secret === undefined) return;
   throw new TrlError(
     'INVALID_PARAMS',

@@ -3,24 +3,29 @@
  * environment. And what is inherited where the mode is `legacy`.
  */
 import type { Configuration } from '../../configuration/configuration.ts';
-import { isWithheld } from '../../environment/base.ts';
-import { legacyWarning, withheldOf } from '../../environment/tiers.ts';
+import { isWithheldVariable } from '../../environment/base.ts';
+import { legacyWarning, withheldNames } from '../../environment/tiers.ts';
 import { usedVariables } from '../../environment/usage.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { isInjectionName, variableForm, type EnvMode } from '../../names.ts';
-import type { RequestedName } from '../../policy/decide.ts';
+import { isInjectionName, variableNameForm, type EnvMode } from '../../variable-names.ts';
+import type { RequestedVariable } from '../../policy/decide.ts';
 import type { EnvironmentView } from '../../protocol/environment.ts';
-import { managedError, withheldError } from '../../run.ts';
-import type { Asking, Ground, Standing, VariableSource } from '../../run.ts';
-import type { Secrets } from '../../secrets/secrets.ts';
+import { managedVariableError, withheldVariableError } from '../../run.ts';
+import type {
+  ExecutionRequest,
+  ExecutionContext,
+  Authorization,
+  VariableSource,
+} from '../../run.ts';
+import type { SecretStore } from '../../secrets/secret-store.ts';
 import type { SessionRecord } from '../../session/record.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-export interface VariablesOptions {
+export interface RuntimeVariablesOptions {
   readonly configuration: Pick<Configuration, 'envMode' | 'withhold'>;
-  readonly secrets: Pick<Secrets, 'find' | 'value' | 'list'>;
+  readonly secrets: Pick<SecretStore, 'find' | 'value' | 'list'>;
   /** All that the runtime was started with. */
   readonly env: Env;
   readonly log: (text: string) => void;
@@ -28,24 +33,24 @@ export interface VariablesOptions {
 
 const shownMax = 64;
 
-export class Variables implements VariableSource {
+export class RuntimeVariables implements VariableSource {
   readonly mode: EnvMode;
   /** The tool that manages a variable; `null`: none does. Must not throw. */
   managedBy: VariableSource['managedBy'] = () => null;
   /** Patterns that the configuration withholds. */
   readonly withhold: readonly string[];
-  readonly #options: VariablesOptions;
+  readonly #options: RuntimeVariablesOptions;
   #inherited: Promise<Readonly<Record<string, string>>> | null = null;
 
-  constructor(options: VariablesOptions) {
+  constructor(options: RuntimeVariablesOptions) {
     this.mode = options.configuration.envMode;
     this.withhold = options.configuration.withhold;
     this.#options = options;
   }
 
-  async find(names: readonly string[]): Promise<readonly RequestedName[]> {
+  async find(names: readonly string[]): Promise<readonly RequestedVariable[]> {
     return Promise.all(
-      names.map(async (name): Promise<RequestedName> => {
+      names.map(async (name): Promise<RequestedVariable> => {
         const source = await this.#sourceOf(name);
         if (source === null) throw missing(name);
         return { name, isSecret: source !== 'runtime' };
@@ -59,21 +64,21 @@ export class Variables implements VariableSource {
    * @throws TrlError `INVALID_PARAMS` for a name that is withheld, or that nobody has
    */
   async check(names: readonly string[], withhold: readonly string[]): Promise<void> {
-    const held = names.find((name) => isWithheld(name, [...withhold, ...this.withhold]));
-    if (held !== undefined) throw withheldError(held);
+    const held = names.find((name) => isWithheldVariable(name, [...withhold, ...this.withhold]));
+    if (held !== undefined) throw withheldVariableError(held);
     for (const name of names) {
       const manager = this.managedBy(name, null);
-      if (manager !== null) throw managedError(name, manager);
+      if (manager !== null) throw managedVariableError(name, manager);
     }
     await this.find(names);
   }
 
   /** Whether commands get it by name from the runtime's own environment, as no secret. */
   async isOfRuntime(name: string): Promise<boolean> {
-    return variableForm.test(name) && (await this.#sourceOf(name)) === 'runtime';
+    return variableNameForm.test(name) && (await this.#sourceOf(name)) === 'runtime';
   }
 
-  async values(requested: readonly RequestedName[]): Promise<Record<string, string>> {
+  async values(requested: readonly RequestedVariable[]): Promise<Record<string, string>> {
     const { env, secrets } = this.#options;
     const found = await Promise.all(
       requested.map(async ({ name, isSecret }): Promise<[string, string]> => {
@@ -102,7 +107,7 @@ export class Variables implements VariableSource {
   /** The tiers of a session's commands, by name; never a value. */
   async view(
     record: SessionRecord,
-    ground: Pick<Ground, 'env' | 'inherited' | 'withhold'>,
+    ground: Pick<ExecutionContext, 'env' | 'inherited' | 'withhold'>,
   ): Promise<EnvironmentView> {
     const names = sessionVariables(record).requested;
     const requested = await Promise.all(
@@ -115,13 +120,13 @@ export class Variables implements VariableSource {
       inherited: [...ground.inherited].toSorted(),
       session: record.envKeys,
       requested,
-      withheld_seen: withheldOf(Object.keys(this.#options.env), ground.withhold),
+      withheld_seen: withheldNames(Object.keys(this.#options.env), ground.withhold),
     };
   }
 
   async #sourceOf(name: string): Promise<EnvironmentView['requested'][number]['source'] | null> {
     const { env, secrets } = this.#options;
-    if (!variableForm.test(name)) throw wrongName(name);
+    if (!variableNameForm.test(name)) throw wrongName(name);
     const found = isInjectionName(name) ? null : await secrets.find(name);
     // Names come from outside, and may be those of every object: `constructor`.
     return found?.source ?? (Object.hasOwn(env, name) ? 'runtime' : null);
@@ -135,7 +140,7 @@ export class Variables implements VariableSource {
       if (value !== undefined) found.set(name, value);
     }
     for (const { name, source } of await secrets.list()) {
-      if (source !== 'environment' || isWithheld(name, this.withhold)) continue;
+      if (source !== 'environment' || isWithheldVariable(name, this.withhold)) continue;
       found.delete(name);
       try {
         found.set(name, (await secrets.value(name)).value);
@@ -156,13 +161,17 @@ export const namesOnly = (source: VariableSource): VariableSource => ({
 });
 
 /** What policy needs to know of the variables of a session. */
-export function sessionVariables(record: SessionRecord): Standing['session'] {
+export function sessionVariables(record: SessionRecord): Authorization['session'] {
   const names = [...(record.requested ?? []), ...(record.injected ?? [])];
   return { requested: [...new Set(names)], given: record.envKeys };
 }
 
 /** One sentence for each variable that a command has by `legacy` mode alone, and uses. */
-export function warningsOf(ground: Ground, record: SessionRecord, request: Asking): string[] {
+export function legacyWarningsOf(
+  ground: ExecutionContext,
+  record: SessionRecord,
+  request: ExecutionRequest,
+): string[] {
   // What is looked for is written as shells write it.
   if (request.language === 'python') return [];
   const own = new Set([

@@ -1,22 +1,22 @@
 /** What `session.info` tells of the variables that a session's commands get. */
 import type { SessionView } from '../../protocol/types.ts';
 import type { CoreOptions } from '../core-options.ts';
-import { expectedLevel } from './ground.ts';
-import { sessionView, type Session } from './sessions.ts';
+import { expectedEnvironment } from './execution-context.ts';
+import { sessionViewOf, type LiveSession } from './sessions.ts';
 
 /**
  * @throws TrlError `POLICY_DENIED` when the project's policy was trusted and has changed since
  */
-export async function sessionWithEnvironment(
-  { searched, env, policies, variables }: CoreOptions,
-  session: Session,
+export async function sessionEnvironmentView(
+  { searchPathHosts: searched, env, policies, variables }: CoreOptions,
+  session: LiveSession,
 ): Promise<SessionView> {
   const { record } = session;
   const policy = await policies.of(record.workspace);
   const legacy = await variables.inherited();
   const level =
-    (await session.ground?.catch(() => null)) ??
-    expectedLevel({
+    (await session.context?.catch(() => null)) ??
+    expectedEnvironment({
       record,
       host: searched.host(record.searchPath),
       env,
@@ -24,5 +24,5 @@ export async function sessionWithEnvironment(
       withhold: variables.withhold,
       legacy,
     });
-  return { ...sessionView(session), environment: await variables.view(record, level) };
+  return { ...sessionViewOf(session), environment: await variables.view(record, level) };
 }

@@ -1,28 +1,28 @@
 /** The record of a new session, from what its caller asked for and policy permits. Pure. */
 import { join } from 'node:path';
-import { sharedDirectoriesOf, type CacheTool } from '../../caches.ts';
+import { cacheDirectoriesOf, type CacheTool } from '../../caches.ts';
 import type { Grants } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { SessionCreateParams } from '../../protocol/types.ts';
-import { boundsOf, type AskedBounds } from '../../session/bounds.ts';
-import { heldGrants, newSessionId, type SessionRecord } from '../../session/record.ts';
-import { cacheOf } from '../../session/cache.ts';
+import { resolveBounds, type RequestedBounds } from '../../session/bounds.ts';
+import { effectiveGrants, newSessionId, type SessionRecord } from '../../session/record.ts';
+import { sessionCacheId } from '../../session/cache.ts';
 import { resolveShell } from '../../session/shells.ts';
-import { realPrefix } from '../../workspace/inspect.ts';
-import type { Resolved } from '../../workspace/roots.ts';
-import { requestedIn, timeoutOf } from '../execs/requests.ts';
-import { refuseUnheld } from './granted.ts';
+import { realPathPrefix } from '../../workspace/inspect-path.ts';
+import type { ResolvedRoots } from '../../workspace/roots.ts';
+import { requestedNames, timeoutOf } from '../executions/requests.ts';
+import { refuseUnenforceableGrants } from './grant-checks.ts';
 import type { OpenWorkspace } from '../workspaces/open-workspaces.ts';
 
 /**
  * @throws TrlError `INVALID_PARAMS` for a variable or a bound that cannot be, `POLICY_DENIED` for
  *   what policy does not permit
  */
-export function newRecord(
+export function createSessionRecord(
   params: SessionCreateParams,
-  { workspace, cwd }: Resolved,
+  { workspace, cwd }: ResolvedRoots,
   by: {
     readonly policy: Policy;
     readonly opened: OpenWorkspace | null;
@@ -31,7 +31,7 @@ export function newRecord(
     /** Where its programs are looked for; `null`: where the runtime looks. */
     readonly searchPath: string | null;
     /** Where the caller names none; policy may permit less. */
-    readonly usual: Pick<AskedBounds, 'timeout_ms' | 'cpu_s'>;
+    readonly usual: Pick<RequestedBounds, 'timeout_ms' | 'cpu_s'>;
     /** HOME of the host's user, by real path. */
     readonly home: string;
   },
@@ -42,7 +42,7 @@ export function newRecord(
   const now = Date.now();
   const timeoutMs = timeoutOf(params);
   const grants = grantsOf(params, opened);
-  refuseUnheld(grants, policy);
+  refuseUnenforceableGrants(grants, policy);
   if (grants.network === 'on' && policy.network === 'off') {
     const what = grants.sandbox === 'none' ? 'run without a sandbox' : 'have network';
     const message = `Cannot ${what}: policy "${policy.name}" has the network off`;
@@ -53,7 +53,7 @@ export function newRecord(
     ...params.limits,
     ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
   };
-  boundsOf(bounds, 'foreground', policy.limits);
+  resolveBounds(bounds, 'foreground', policy.limits);
   const shareCache = [...new Set(params.share_cache ?? [])].toSorted();
   const record: SessionRecord = {
     id: newSessionId(),
@@ -69,7 +69,7 @@ export function newRecord(
     ...(params.umask === undefined ? {} : { umask: boundedUmask(params.umask) }),
     ...(by.searchPath === null ? {} : { searchPath: by.searchPath }),
     envKeys: Object.keys(params.env ?? {}).toSorted(),
-    requested: requestedIn(params),
+    requested: requestedNames(params),
     owner,
     createdAt: now,
     lastActivity: now,
@@ -95,12 +95,12 @@ function withShared(
   shareCache: readonly CacheTool[],
   home: string,
 ): SessionRecord {
-  if (cacheOf(record) === null) {
+  if (sessionCacheId(record) === null) {
     const why = 'the session needs a sandbox, a workspace, and changes that are written directly';
     throw new TrlError('INVALID_PARAMS', `Cannot share caches: ${why}`);
   }
-  const paths = sharedDirectoriesOf(shareCache).map((name) => join(home, name));
-  for (const path of paths.filter((one) => realPrefix(one) !== one)) {
+  const paths = cacheDirectoriesOf(shareCache).map((name) => join(home, name));
+  for (const path of paths.filter((one) => realPathPrefix(one) !== one)) {
     const message = `Cannot share "${path}": a link leads to it; grant what it leads to by "files"`;
     throw new TrlError('INVALID_PARAMS', message);
   }
@@ -110,7 +110,7 @@ function withShared(
 }
 
 /** Policy bounds what nobody asked for, rather than refusing it. */
-function usualBounds(usual: AskedBounds, { limits }: Policy): AskedBounds {
+function usualBounds(usual: RequestedBounds, { limits }: Policy): RequestedBounds {
   const { timeout_ms: timeoutMs, cpu_s: cpu } = usual;
   return {
     ...(timeoutMs !== undefined && {
@@ -145,5 +145,5 @@ function grantsOf(params: SessionCreateParams, opened: OpenWorkspace | null): Gr
       throw new TrlError('INVALID_PARAMS', message);
     }
   }
-  return heldGrants({ files, network, sandbox });
+  return effectiveGrants({ files, network, sandbox });
 }

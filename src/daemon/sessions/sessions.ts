@@ -1,31 +1,31 @@
 /** Sessions: durable records, and what belongs to each while the daemon runs. */
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import { limits, shareTaken } from '../../limits.ts';
+import { limits, fairShareRefusal } from '../../limits.ts';
 import type { SessionView } from '../../protocol/types.ts';
-import type { Ground } from '../../run.ts';
-import { heldGrants, type SessionRecord } from '../../session/record.ts';
+import type { ExecutionContext } from '../../run.ts';
+import { effectiveGrants, type SessionRecord } from '../../session/record.ts';
 import { Clients } from '../access/clients.ts';
-import type { Store } from '../../session/store.ts';
-import { viewOf } from '../../session/views.ts';
-import { GoneOwners } from './gone-owners.ts';
-import { isoTime } from '../execs/receipt.ts';
+import type { StateStore } from '../../session/store.ts';
+import { viewIdOf } from '../../session/views.ts';
+import { EndedSessionOwners } from './ended-session-owners.ts';
+import { isoTime } from '../executions/receipt.ts';
 
-export interface Session {
+export interface LiveSession {
   record: SessionRecord;
   /** The foreground execution, `starting`, or `null`. */
   busy: ExecId | 'starting' | null;
   /** Settles when the execution that is starting has started, or failed to. */
   starting: Promise<unknown>;
-  ground: Promise<Ground> | null;
+  context: Promise<ExecutionContext> | null;
   /** The policy that the ground was made under. */
   policyVersion?: string;
   /** Secrets whose values were written in the session's commands, by name. */
-  typed: readonly string[];
+  typedSecrets: readonly string[];
   /** The directory that the ground was made on. */
-  place?: string;
+  contextDirectory?: string;
   /** Whether the runner may keep namespaces for it: it had a command since the runner started. */
-  mayHold: boolean;
+  mayHoldNamespaces: boolean;
   /** When its client left, Unix ms; absent: it is there, or this daemon never saw it. */
   leftAt?: number;
 }
@@ -41,11 +41,11 @@ const callerKey = ({ actor, client }: Sharer): string =>
   client === undefined || actor.startsWith('token:') ? actor : `client ${client}`;
 
 /** `busyChanged` is told after each change of `busy`, and must not throw. */
-function fresh(record: SessionRecord, busyChanged: (session: Session) => void): Session {
-  let busy: Session['busy'] = null;
+function fresh(record: SessionRecord, busyChanged: (session: LiveSession) => void): LiveSession {
+  let busy: LiveSession['busy'] = null;
   return {
     // Records of earlier runtimes have what was asked for.
-    record: { ...record, grants: heldGrants(record.grants) },
+    record: { ...record, grants: effectiveGrants(record.grants) },
     get busy() {
       return busy;
     },
@@ -54,25 +54,25 @@ function fresh(record: SessionRecord, busyChanged: (session: Session) => void): 
       busyChanged(this);
     },
     starting: Promise.resolve(),
-    ground: null,
-    typed: [],
-    mayHold: record.assurance !== null,
+    context: null,
+    typedSecrets: [],
+    mayHoldNamespaces: record.assurance !== null,
   };
 }
 
 export class Sessions {
   /** Told of each change, and of the end. Must not throw. */
-  onChange: (session: Session) => void = () => {};
+  onChange: (session: LiveSession) => void = () => {};
   readonly clients = new Clients();
-  readonly #store: Store;
-  readonly #all = new Map<SessionId, Session>();
-  readonly #gone: GoneOwners;
+  readonly #store: StateStore;
+  readonly #all = new Map<SessionId, LiveSession>();
+  readonly #gone: EndedSessionOwners;
   readonly #max: number;
 
-  constructor(store: Store, max: number) {
+  constructor(store: StateStore, max: number) {
     this.#store = store;
     this.#max = max;
-    this.#gone = new GoneOwners(store);
+    this.#gone = new EndedSessionOwners(store);
     for (const { json } of store.all('sessions')) {
       const record: SessionRecord = JSON.parse(json);
       this.#all.set(record.id, this.#fresh(record));
@@ -80,14 +80,14 @@ export class Sessions {
   }
 
   /** @throws TrlError `MAX_SESSIONS_REACHED` */
-  add(record: SessionRecord, caller: Sharer): Session {
+  add(record: SessionRecord, caller: Sharer): LiveSession {
     const refuse = (why: string): never => {
-      const message = `Cannot create a session: ${why}; first ${this.howToEnd(caller)}`;
+      const message = `Cannot create a session: ${why}; first ${this.endingAdvice(caller)}`;
       throw new TrlError('MAX_SESSIONS_REACHED', message);
     };
     if (this.#all.size >= this.#max) refuse(`${this.#all.size} exist`);
-    const holders = Array.from(this.#all.values(), (one) => this.holderOf(one));
-    const taken = shareTaken(holders, callerKey(caller), this.#max);
+    const holders = Array.from(this.#all.values(), (one) => this.shareHolderOf(one));
+    const taken = fairShareRefusal(holders, callerKey(caller), this.#max);
     if (taken !== null) refuse(`${taken} sessions`);
     const { client } = caller;
     const session = this.#fresh(client === undefined ? record : { ...record, client });
@@ -101,18 +101,18 @@ export class Sessions {
    * Whose share a session takes: its token's, or its client's of the socket. Those of clients that
    * have left count together: who connects anew for each session is one caller still.
    */
-  holderOf({ record: { owner = '', client } }: Session): string {
+  shareHolderOf({ record: { owner = '', client } }: LiveSession): string {
     return this.clients.isConnected(client) ? callerKey({ actor: owner, client }) : owner;
   }
 
   /** Whether it lives as long as its client, which has left, and nothing is under way in it. */
-  isAbandoned({ record, busy }: Session): boolean {
+  isAbandoned({ record, busy }: LiveSession): boolean {
     const { lifetime, client } = record;
     return lifetime === 'client' && busy === null && !this.clients.isConnected(client);
   }
 
   /** A client that was killed was started over: its session is the new one's. */
-  takeOver(session: Session, { client }: Pick<Caller, 'client'>): void {
+  takeOver(session: LiveSession, { client }: Pick<Caller, 'client'>): void {
     if (client === undefined || !this.isAbandoned(session)) return;
     delete session.leftAt;
     this.update(session, { client });
@@ -122,12 +122,12 @@ export class Sessions {
    * A clause that names the session of `among` which the caller had best end, and how. `state`:
    * what goes on in it, where that is known.
    */
-  howToEnd(caller: Sharer, among: readonly Session[] = this.all(), state?: string): string {
+  endingAdvice(caller: Sharer, among: readonly LiveSession[] = this.all(), state?: string): string {
     const key = callerKey(caller);
     const visible = caller.actor.startsWith('token:')
       ? among.filter(({ record }) => record.owner === caller.actor)
       : among;
-    const own = visible.filter((one) => this.holderOf(one) === key);
+    const own = visible.filter((one) => this.shareHolderOf(one) === key);
     const [found] = (own.length === 0 ? visible : own).toSorted(
       (a, b) =>
         Number(a.busy !== null) - Number(b.busy !== null) ||
@@ -143,7 +143,7 @@ export class Sessions {
   }
 
   /** @throws TrlError `SESSION_NOT_FOUND` */
-  get(id: SessionId): Session {
+  get(id: SessionId): LiveSession {
     const found = this.#all.get(id);
     if (found === undefined) throw new TrlError('SESSION_NOT_FOUND', `Cannot find session ${id}`);
     return found;
@@ -154,11 +154,11 @@ export class Sessions {
     return this.#all.get(id)?.record.owner ?? this.#gone.of(id);
   }
 
-  find(id: SessionId): Session | null {
+  find(id: SessionId): LiveSession | null {
     return this.#all.get(id) ?? null;
   }
 
-  update(session: Session, change: Partial<SessionRecord>): void {
+  update(session: LiveSession, change: Partial<SessionRecord>): void {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
       this.#store.putSoon('sessions', session.record.id, session.record);
@@ -167,7 +167,7 @@ export class Sessions {
   }
 
   /** Like {@link update}, and written when it returns: what was taken back must not come again. */
-  updateAtOnce(session: Session, change: Partial<SessionRecord>): void {
+  updateAtOnce(session: LiveSession, change: Partial<SessionRecord>): void {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
       this.#store.put('sessions', session.record.id, session.record);
@@ -185,24 +185,24 @@ export class Sessions {
     if (found !== undefined) this.onChange(found);
   }
 
-  #fresh(record: SessionRecord): Session {
+  #fresh(record: SessionRecord): LiveSession {
     return fresh(record, (session) => {
       if (this.#all.has(session.record.id)) this.onChange(session);
     });
   }
 
-  all(): Session[] {
+  all(): LiveSession[] {
     return [...this.#all.values()];
   }
 
   /** Those that work in a view of a workspace, or will. */
-  in(view: string): SessionId[] {
-    return this.all().flatMap(({ record }) => (viewOf(record) === view ? [record.id] : []));
+  listInView(view: string): SessionId[] {
+    return this.all().flatMap(({ record }) => (viewIdOf(record) === view ? [record.id] : []));
   }
 
   /** The runner is a new one. */
-  noneHolds(): void {
-    for (const session of this.#all.values()) session.mayHold = false;
+  markNamespacesGone(): void {
+    for (const session of this.#all.values()) session.mayHoldNamespaces = false;
   }
 
   get size(): number {
@@ -210,7 +210,7 @@ export class Sessions {
   }
 }
 
-export function sessionView({ record, busy, typed }: Session): SessionView {
+export function sessionViewOf({ record, busy, typedSecrets: typed }: LiveSession): SessionView {
   return {
     session_id: record.id,
     name: record.name,

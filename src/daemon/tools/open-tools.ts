@@ -1,22 +1,22 @@
 /** Puts the registered tools together: where their files lie, and what they may have. */
 import path from 'node:path';
-import { configDirectory, systemDirectory } from '../../yaml/places.ts';
+import { configDirectory, systemConfigDirectory } from '../../yaml/config-directories.ts';
 import type { CoreOptions } from '../core-options.ts';
-import type { ExecDesk } from '../execs/desk.ts';
-import type { Executions } from '../execs/executions.ts';
-import type { SessionDesk } from '../sessions/desk.ts';
+import type { DaemonExecutionService } from '../executions/execution-service.ts';
+import type { Executions } from '../executions/executions.ts';
+import type { DaemonSessionService } from '../sessions/session-service.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { UsedKeys } from '../used-keys.ts';
-import { Registered } from './registered.ts';
-import { ToolDesk } from './tool-desk.ts';
+import { RegisteredTools } from './registered-tools.ts';
+import { DaemonToolService } from './tool-service.ts';
 import { ToolFiles, type ToolDirectory } from './tool-files.ts';
 
-export interface ToolParts {
+export interface OpenToolsParts {
   readonly sessions: Sessions;
   readonly execs: Executions;
   readonly keys: UsedKeys;
-  readonly sessionDesk: SessionDesk;
-  readonly execDesk: ExecDesk;
+  readonly sessionService: DaemonSessionService;
+  readonly executionService: DaemonExecutionService;
 }
 
 type Options = Pick<
@@ -24,7 +24,7 @@ type Options = Pick<
   'roots' | 'log' | 'variables' | 'secrets' | 'env' | 'policies' | 'toolDirectories'
 >;
 
-export function openTools(options: Options, parts: ToolParts): ToolDesk {
+export function openTools(options: Options, parts: OpenToolsParts): DaemonToolService {
   const { roots, log, variables, secrets, env, policies } = options;
   const granted = (): string[] =>
     parts.sessions.all().flatMap(({ record }) =>
@@ -37,11 +37,11 @@ export function openTools(options: Options, parts: ToolParts): ToolDesk {
   const writable = (): string[] => [...roots, ...granted()];
   const files = new ToolFiles({ directories: directoriesOf(options), writable, log });
   variables.managedBy = (name, workspace) => files.managedBy(name, workspace);
-  return new ToolDesk({
+  return new DaemonToolService({
     ...parts,
     files,
     roots,
-    registered: new Registered(),
+    registered: new RegisteredTools(),
     writable,
     path: env['PATH'] ?? '',
     available: async () => {
@@ -59,7 +59,7 @@ export function openTools(options: Options, parts: ToolParts): ToolDesk {
 function directoriesOf({ toolDirectories, env }: Options): ToolDirectory[] {
   const user = path.join(configDirectory({ ...env }), 'tools');
   return [
-    { path: path.join(systemDirectory, 'tools'), source: 'system' },
+    { path: path.join(systemConfigDirectory, 'tools'), source: 'system' },
     ...toolDirectories.map((one) => ({ path: path.resolve(one), source: 'directory' as const })),
     { path: user, source: 'user' },
   ];

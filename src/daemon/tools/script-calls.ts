@@ -6,11 +6,11 @@
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { isObject, parseObject } from '../../protocol/json.ts';
+import { isJsonObject, parseJsonObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Client } from '../../client/index.ts';
 import type { ToolContext, ToolResult } from '../../tools/index.ts';
-import type { Parked, Tracked } from '../execs/executions.ts';
+import type { QueuedExecution, TrackedExecution } from '../executions/executions.ts';
 
 export interface ScriptCallsOptions {
   /** A client within the daemon, for one call. */
@@ -18,7 +18,7 @@ export interface ScriptCallsOptions {
   /** Hands an answer to the runner. */
   answer(id: ExecId, call: number, text: string): Promise<unknown>;
   /** Closes the questions about what a script has asked for. Must not throw. */
-  cancelAsked(script: ExecId): void;
+  cancelApprovals(script: ExecId): void;
 }
 
 interface Script {
@@ -48,16 +48,16 @@ export class ScriptCalls {
   }
 
   /** Its calls end with it. */
-  watch({ record, settled }: Tracked): void {
+  watch({ record, settled }: TrackedExecution): void {
     const end = (): void => this.end(record.id);
     void settled.then(end, end);
   }
 
   /** One that an earlier daemon had parked: a script, or what a script had asked for. */
-  restored({ caller, request }: Parked, tracked: Tracked): void {
+  restored({ caller, request }: QueuedExecution, tracked: TrackedExecution): void {
     const { id, sessionId, parent } = tracked.record;
     // Its script was told that the call is lost: a yes must not make it act all the same.
-    if (parent !== undefined) this.#options.cancelAsked(parent);
+    if (parent !== undefined) this.#options.cancelApprovals(parent);
     if (request.language !== 'python') return;
     this.expect(id, caller, sessionId);
     this.watch(tracked);
@@ -68,11 +68,11 @@ export class ScriptCalls {
     if (script === undefined) return;
     this.#scripts.delete(id);
     script.over.abort(new TrlError('BACKEND_UNAVAILABLE', 'The script that called has ended'));
-    this.#options.cancelAsked(id);
+    this.#options.cancelApprovals(id);
     if (script.calls === 0) return;
     // A call that was on its way to its question then would ask for nobody.
     const late = setInterval(() => {
-      this.#options.cancelAsked(id);
+      this.#options.cancelApprovals(id);
       if (script.calls === 0) clearInterval(late);
     }, lateMs);
     late.unref();
@@ -129,9 +129,11 @@ type Requested =
 
 /** @throws TrlError `INVALID_PARAMS` for what no `rpc.call` writes */
 function requestIn(text: string): Requested {
-  const { list, tool, arguments: given } = parseObject(Buffer.from(text));
+  const { list, tool, arguments: given } = parseJsonObject(Buffer.from(text));
   if (list === true) return { kind: 'list' };
-  if (typeof tool === 'string' && isObject(given)) return { kind: 'call', tool, arguments: given };
+  if (typeof tool === 'string' && isJsonObject(given)) {
+    return { kind: 'call', tool, arguments: given };
+  }
   const wanted = 'the name of a tool and an object of arguments are wanted';
   throw new TrlError('INVALID_PARAMS', `Cannot call a tool: ${wanted}`);
 }
@@ -143,9 +145,9 @@ async function contextOf(
 ): Promise<ToolContext> {
   const info = await client.session(session).info();
   const root = info.workspace ?? info.working_dir;
-  const { conversation } = await import('../../tools/index.ts');
+  const { createConversation } = await import('../../tools/index.ts');
   const policy = 'guarded';
-  const others = conversation({ client, root, name: `script in ${session}`, policy });
+  const others = createConversation({ client, root, name: `script in ${session}`, policy });
   return {
     client,
     signal,
@@ -154,10 +156,10 @@ async function contextOf(
     policy,
     sessions: {
       session: () => Promise.resolve(session),
-      likely: () => Promise.resolve(session),
-      open: () => others.open(),
-      online: () => others.online(),
-      parked: new Map(),
+      cachedSession: () => Promise.resolve(session),
+      newSession: () => others.newSession(),
+      networkSession: () => others.networkSession(),
+      queuedExecutions: new Map(),
     },
     // The script waits, as long as it may run itself.
     approvalWaitMs: limits.approvalMs.default,
@@ -188,7 +190,7 @@ const unknownScript = (): TrlError =>
  *
  * @throws TrlError `POLICY_DENIED`
  */
-export function refuseNested(language: string | undefined, { within }: Caller): void {
+export function refuseNestedScript(language: string | undefined, { within }: Caller): void {
   if (language !== 'python' || within === undefined) return;
   const way = 'do its work in this one, or run it by itself';
   throw new TrlError('POLICY_DENIED', `Cannot run a script within the script ${within}: ${way}`);

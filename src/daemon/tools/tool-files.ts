@@ -5,16 +5,16 @@
 import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { readTool, ToolFileError, type ToolDefinition } from '../../configuration/tool-file.ts';
+import { readToolFile, ToolFileError, type ToolDefinition } from '../../configuration/tool-file.ts';
 import {
-  hasTools,
-  toolFilesIn,
-  trustedProjects,
-  trustedTools,
+  hasProjectTools,
+  listToolFiles,
+  readToolTrustRecord,
+  readTrustedTools,
 } from '../../configuration/tool-trust.ts';
-import { nameFits } from '../../names.ts';
+import { matchesNamePattern } from '../../variable-names.ts';
 import { version } from '../../protocol/version.ts';
-import { readBytes, type Owner } from '../../yaml/gather.ts';
+import { readOwnedFile, type RequiredFileOwner } from '../../yaml/owned-file.ts';
 
 export type ToolSource = 'system' | 'directory' | 'user' | 'project';
 
@@ -78,7 +78,7 @@ export class ToolFiles {
     this.#ofProject(workspace);
     this.#learnProjects();
     for (const { definition } of this.#managed.values()) {
-      const isManaged = definition.injectsEnv.some((pattern) => nameFits(pattern, name));
+      const isManaged = definition.injectsEnv.some((pattern) => matchesNamePattern(pattern, name));
       if (isManaged) return definition.name;
     }
     return null;
@@ -87,7 +87,7 @@ export class ToolFiles {
   /** What the tool of one project manages no session of another one gets either. */
   #learnProjects(): void {
     try {
-      for (const [project, sha256] of trustedProjects()) {
+      for (const [project, sha256] of readToolTrustRecord()) {
         const name = `${sha256} ${project}`;
         if (!this.#known.has(name) && this.#ofProject(project).length > 0) this.#known.add(name);
       }
@@ -97,7 +97,7 @@ export class ToolFiles {
   }
 
   #in({ path: directory, source }: ToolDirectory): FileTool[] {
-    const files = toolFilesIn(directory);
+    const files = listToolFiles(directory);
     if (files.length === 0) return [];
     const why = this.#whyOpen(directory, source);
     if (why !== null) {
@@ -130,8 +130,8 @@ export class ToolFiles {
     const known = this.#read.get(file);
     if (known?.mark === mark) return known.tool;
     const tool = this.#parse(file, source, () => {
-      const owner: Owner = source === 'system' ? 'root' : 'user';
-      const bytes = readBytes({ file, Failure: ToolFileError }, { owner });
+      const owner: RequiredFileOwner = source === 'system' ? 'root' : 'user';
+      const bytes = readOwnedFile({ file, Failure: ToolFileError }, { owner });
       if (bytes === null) throw new Error('it is gone');
       const why = this.#whyWritable(file);
       if (why !== null) throw new Error(`"${file}" is left out: ${why}`);
@@ -144,7 +144,7 @@ export class ToolFiles {
   #parse(file: string, source: ToolSource, read: () => Uint8Array): FileTool | null {
     try {
       const bytes = read();
-      const definition = readTool(bytes, { file, version: version() });
+      const definition = readToolFile(bytes, { file, version: version() });
       const sha256 = createHash('sha256').update(bytes).digest('hex');
       const tool = { definition, source, file, sha256 };
       if (definition.injectsEnv.length > 0) this.#managed.set(file, tool);
@@ -157,9 +157,9 @@ export class ToolFiles {
   }
 
   #ofProject(workspace: string | null): FileTool[] {
-    if (workspace === null || !hasTools(workspace)) return [];
+    if (workspace === null || !hasProjectTools(workspace)) return [];
     try {
-      const files = trustedTools(workspace);
+      const files = readTrustedTools(workspace);
       if (files === null) {
         const way = `look at them, then run: trl tool trust ${workspace}`;
         this.#say(`the tools of "${workspace}" are not trusted as they are now; ${way}`);

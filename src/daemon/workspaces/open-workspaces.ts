@@ -1,9 +1,9 @@
 /** Workspaces that callers opened, with their rules: a session names one by its id. */
 import type { WorkspaceMode } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { shareTaken } from '../../limits.ts';
+import { fairShareRefusal } from '../../limits.ts';
 import type { WorkspaceId } from '../../protocol/workspace.ts';
-import type { Store } from '../../session/store.ts';
+import type { StateStore } from '../../session/store.ts';
 
 export interface OpenWorkspace {
   readonly id: WorkspaceId;
@@ -20,10 +20,10 @@ export interface OpenWorkspace {
 const openMax = 1_000;
 
 export class OpenWorkspaces {
-  readonly #store: Store;
+  readonly #store: StateStore;
   readonly #all = new Map<string, OpenWorkspace>();
 
-  constructor(store: Store) {
+  constructor(store: StateStore) {
     this.#store = store;
     for (const { json } of store.all('workspaces')) {
       const record: OpenWorkspace = JSON.parse(json);
@@ -37,7 +37,7 @@ export class OpenWorkspaces {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot open a workspace: ${openMax} are open`);
     }
     const owners = [...this.#all.values()].map(({ owner = '' }) => owner);
-    const taken = shareTaken(owners, record.owner ?? '', openMax);
+    const taken = fairShareRefusal(owners, record.owner ?? '', openMax);
     if (taken !== null) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot open a workspace: ${taken} open workspaces`);
     }

@@ -6,15 +6,15 @@ import { realpathSync } from 'node:fs';
 import { TrlError } from '../../errors.ts';
 import type { WorkspaceAnswers } from '../../protocol/workspace.ts';
 import type { WorkspaceHost } from '../../host/port.ts';
-import type { Store } from '../../session/store.ts';
-import { isBelow } from '../../workspace/inspect.ts';
+import type { StateStore } from '../../session/store.ts';
+import { isBelow } from '../../workspace/inspect-path.ts';
 
 export interface ProjectsParts {
   /** By real path: those that the daemon was started with; the others are added and removed. */
   readonly roots: string[];
   /** Whether others may be trusted. */
-  readonly trusts: boolean;
-  readonly store: Pick<Store, 'put' | 'remove' | 'all'>;
+  readonly allowsTrust: boolean;
+  readonly store: Pick<StateStore, 'put' | 'remove' | 'all'>;
   readonly home: string;
   readonly host: Pick<WorkspaceHost, 'resolve' | 'project'>;
   /** @throws TrlError for a directory that holds what the runtime obeys or keeps */
@@ -47,7 +47,7 @@ export class Projects {
   /** With the projects that were trusted before, as far as they can be used still. */
   static async open(parts: ProjectsParts): Promise<Projects> {
     const made = new Projects(parts);
-    if (!parts.trusts) return made;
+    if (!parts.allowsTrust) return made;
     for (const { json } of parts.store.all('projects')) {
       const trusted: Trusted = JSON.parse(json);
       made.#trusted.set(trusted.path, trusted);
@@ -70,7 +70,7 @@ export class Projects {
    *   daemon works only in the directories that it was started with
    */
   async trust(directory: string): Promise<WorkspaceAnswers['workspace.trust']> {
-    const { store, trusts, home, host, check } = this.#parts;
+    const { store, allowsTrust: trusts, home, host, check } = this.#parts;
     const found = await host.project(directory, home);
     const holding = this.#holding(found.directory);
     if (holding !== null) return { path: holding, is_new: false };

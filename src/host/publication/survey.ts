@@ -1,15 +1,15 @@
 /** Which files of a workspace an audience must not see, and which it may. */
 import type { BytePath } from '../../change.ts';
 import { limits } from '../../limits.ts';
-import { joined, nameOf, parentOf } from '../../workspace/byte-path.ts';
-import { codeOf } from '../../workspace/descriptor.ts';
-import { OpenDirectory } from '../../workspace/projection/directory.ts';
-import { Slices } from '../../workspace/slices.ts';
-import { HiddenPaths } from '../../workspace/projection/hidden.ts';
+import { joinPath, baseNameOf, parentPathOf } from '../../workspace/byte-path.ts';
+import { errnoCodeOf } from '../../workspace/descriptor.ts';
+import { OpenDirectory } from '../../workspace/projection/open-directory.ts';
+import { TimeSlices } from '../../workspace/time-slices.ts';
+import { HiddenPaths } from '../../workspace/projection/hidden-paths.ts';
 import type { Visibility } from '../../workspace/projection/visibility.ts';
 import { statKey } from '../../workspace/stat.ts';
-import type { DeniedFile, FileSource, FoundFile, SurveyedFiles } from '../port.ts';
-import { openParent, readFileIn } from './reading.ts';
+import type { DeniedFile, FileSource, WorkspaceFileContent, SurveyedFiles } from '../port.ts';
+import { openParentDirectory, readFileIn } from './file-collector.ts';
 
 /**
  * Walks the whole tree; what lies in a `.git` is neither.
@@ -30,18 +30,18 @@ class Walk implements SurveyedFiles {
   readonly denied: DeniedFile[] = [];
   readonly visible: BytePath[] = [];
   readonly #hidden: ReadonlySet<BytePath>;
-  readonly #slices = new Slices();
+  readonly #slices = new TimeSlices();
 
   constructor(hidden: ReadonlySet<BytePath>) {
     this.#hidden = hidden;
   }
 
   async into(directory: OpenDirectory, path: BytePath, isHidden: boolean): Promise<void> {
-    if (this.#slices.over) await this.#slices.turn();
+    if (this.#slices.isOver) await this.#slices.yieldTurn();
     for (const entry of directory.entries()) {
       const name = entry.name.toString('latin1');
       if (name === '.git') continue;
-      const at = joined(path, name);
+      const at = joinPath(path, name);
       const isDenied = isHidden || this.#hidden.has(at);
       if (entry.isDirectory()) await this.#below(directory, at, isDenied);
       else if (entry.isFile()) this.#file(directory, at, isDenied);
@@ -50,11 +50,11 @@ class Walk implements SurveyedFiles {
 
   async #below(directory: OpenDirectory, path: BytePath, isDenied: boolean): Promise<void> {
     try {
-      using below = OpenDirectory.open(directory.self, nameOf(path));
+      using below = OpenDirectory.open(directory.self, baseNameOf(path));
       await this.into(below, path, isDenied);
     } catch (error) {
       // What is gone holds nothing; what is shown and cannot be read is not subtracted.
-      if (codeOf(error) === '' || (isDenied && codeOf(error) !== 'ENOENT')) throw error;
+      if (errnoCodeOf(error) === '' || (isDenied && errnoCodeOf(error) !== 'ENOENT')) throw error;
     }
   }
 
@@ -63,32 +63,32 @@ class Walk implements SurveyedFiles {
       this.visible.push(path);
       return;
     }
-    const stat = directory.look(nameOf(path));
+    const stat = directory.look(baseNameOf(path));
     if (stat === null || !stat.isFile()) return;
     this.denied.push({ path, key: statKey(stat), size: Number(stat.size) });
   }
 }
 
 /** Reads files one after the other; neighbours share what holds them. */
-export class LocalReader implements FileSource {
+export class LocalFileSource implements FileSource {
   readonly #root: string;
-  readonly #slices = new Slices();
+  readonly #slices = new TimeSlices();
   #parent: { readonly path: BytePath; readonly directory: OpenDirectory } | null = null;
 
   constructor(root: string) {
     this.#root = root;
   }
 
-  async read(path: BytePath, bytesMax: number): Promise<FoundFile | null> {
-    if (this.#slices.over) await this.#slices.turn();
-    return readFileIn(this.#parentOf(path), nameOf(path), bytesMax, this.#slices);
+  async read(path: BytePath, bytesMax: number): Promise<WorkspaceFileContent | null> {
+    if (this.#slices.isOver) await this.#slices.yieldTurn();
+    return readFileIn(this.#parentOf(path), baseNameOf(path), bytesMax, this.#slices);
   }
 
   #parentOf(path: BytePath): OpenDirectory {
-    const parent = parentOf(path);
+    const parent = parentPathOf(path);
     if (this.#parent?.path === parent) return this.#parent.directory;
     this[Symbol.dispose]();
-    const directory = openParent(this.#root, path);
+    const directory = openParentDirectory(this.#root, path);
     this.#parent = { path: parent, directory };
     return directory;
   }

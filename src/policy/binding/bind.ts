@@ -7,15 +7,21 @@ import { constants, type BigIntStats } from 'node:fs';
 import { open, readlink, realpath, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { Binding } from '../../binding.ts';
-import type { Mentions } from '../analysis.ts';
-import type { Content } from '../facts.ts';
+import type { FileMentions } from '../analysis.ts';
+import type { ContentFingerprint } from '../facts.ts';
 import { fileSecrecy } from '../shell/secret.ts';
-import { follow, type Followed } from './follow.ts';
-import type { NamedFile } from './names.ts';
-import { entriesMax, spell, statOf, treeState, type TreeState } from './tree.ts';
+import { followMentions, type ReferencedFiles } from './follow-mentions.ts';
+import type { MentionedFile } from './mention-resolver.ts';
+import {
+  treeEntriesMax,
+  formatStatIdentity,
+  statIfPresent,
+  readTreeState,
+  type TreeState,
+} from './tree-state.ts';
 
 /** Where a command would run, as the host sees it. */
-export interface BindingPlace {
+export interface BindingScope {
   /** Real path, or `null`: the session has no directory of the host. */
   readonly workspace: string | null;
   readonly cwd: string;
@@ -30,12 +36,12 @@ export interface BindingPlace {
   /** Where what commands of the session changed lies until it is applied; `null`: nowhere. */
   readonly layer: string | null;
   /** What the text names by its place, as it was found. */
-  readonly contents: readonly Content[];
+  readonly contents: readonly ContentFingerprint[];
 }
 
-export interface Bound {
+export interface BindingResult {
   /** Those of the place, and every file of the workspace that may be named. */
-  readonly contents: readonly Content[];
+  readonly contents: readonly ContentFingerprint[];
   readonly binding: Binding;
 }
 
@@ -45,16 +51,19 @@ const readBytesMax = 64 * 1_024 * 1_024;
 /** Reasons that a person is shown. */
 const reasonsMax = 3;
 const permissions = 0o7777;
-const tooLarge = `the workspace has more than ${entriesMax} entries`;
+const tooLarge = `the workspace has more than ${treeEntriesMax} entries`;
 
 /** What cannot be looked at is not bound, and that is said. */
-export async function bind(mentions: Mentions, place: BindingPlace): Promise<Bound> {
+export async function bindMentionedFiles(
+  mentions: FileMentions,
+  place: BindingScope,
+): Promise<BindingResult> {
   const { workspace, contents, layer } = place;
   if (workspace === null) {
     const why = [...mentions.open].toSorted().slice(0, reasonsMax).join('; ');
     return { contents, binding: why === '' ? { kind: 'named' } : { kind: 'unbound', why } };
   }
-  const followed = follow(mentions, { ...place, workspace });
+  const followed = followMentions(mentions, { ...place, workspace });
   const found = await contentsOf(followed.found, workspace);
   const state = followed.open.size > 0 ? await stateOf(workspace, layer).catch(() => null) : null;
   const away = [...(state?.leaving ?? [])].filter(([, to]) => place.isPrivate(to));
@@ -67,7 +76,7 @@ export async function bind(mentions: Mentions, place: BindingPlace): Promise<Bou
 }
 
 function bindingOf(
-  { open: openings, unseen }: Pick<Followed, 'open' | 'unseen'>,
+  { open: openings, unseen }: Pick<ReferencedFiles, 'open' | 'unseen'>,
   state: TreeState | null,
 ): Binding {
   const reasons = [...unseen, ...[...openings].toSorted()];
@@ -82,7 +91,10 @@ function bindingOf(
 }
 
 /** A script that is also a file that was named is told once, with the right to run it. */
-function joined(named: readonly Content[], found: readonly Content[]): readonly Content[] {
+function joined(
+  named: readonly ContentFingerprint[],
+  found: readonly ContentFingerprint[],
+): readonly ContentFingerprint[] {
   const modes = new Map(found.map(({ path: file, mode }) => [file, mode]));
   const scripts = named.map((one) => {
     const mode = one.role === 'script' ? modes.get(one.path) : undefined;
@@ -92,10 +104,13 @@ function joined(named: readonly Content[], found: readonly Content[]): readonly 
   return [...scripts, ...found.filter(({ path: file }) => file === null || !known.has(file))];
 }
 
-async function contentsOf(found: readonly NamedFile[], workspace: string): Promise<Content[]> {
-  const contents: Content[] = [];
+async function contentsOf(
+  found: readonly MentionedFile[],
+  workspace: string,
+): Promise<ContentFingerprint[]> {
+  const contents: ContentFingerprint[] = [];
   let left = readBytesMax;
-  for (const { file, at } of found) {
+  for (const { file, hostPath: at } of found) {
     const name = path.relative(workspace, file);
     const real = at === file ? await realpath(file).catch(() => null) : file;
     const link = at === file ? null : await readlink(at).catch(() => null);
@@ -135,16 +150,16 @@ async function identity(
   isRead: boolean,
 ): Promise<string | null> {
   if (!stat.isFile() && !stat.isDirectory()) return null;
-  const bytes = isRead ? await handle.readFile() : spell(stat);
+  const bytes = isRead ? await handle.readFile() : formatStatIdentity(stat);
   return digestOf(bytes);
 }
 
 /** What commands of the session see: the workspace, and what they changed that waits. */
 async function stateOf(workspace: string, layer: string | null): Promise<TreeState | null> {
-  const own = await treeState(workspace);
+  const own = await readTreeState(workspace);
   if (own === null || layer === null) return own;
-  const waiting = await treeState(layer, (name, stat) => {
-    const real = statOf(path.join(workspace, name));
+  const waiting = await readTreeState(layer, (name, stat) => {
+    const real = statIfPresent(path.join(workspace, name));
     // A whiteout is a device with the number 0.
     if (stat.isCharacterDevice() && stat.rdev === 0n) return real === null;
     if (real === null || real.mode !== stat.mode) return false;

@@ -2,10 +2,15 @@
 import { z } from 'zod/mini';
 import type { Analysis } from '../analysis.ts';
 import { analyseShell } from '../analyse.ts';
-import { allowRule, type AllowRule } from './allowance.ts';
-import { allowed } from './data/allowed.ts';
-import { commands, type Commands, type Node, type Rule } from './schema.ts';
-import { knowledge } from './table.ts';
+import { allowRuleSchema, type AllowRule } from './allow-rule.ts';
+import { allowRules } from './data/allowed.ts';
+import {
+  commandTableSchema,
+  type CommandTable,
+  type CommandNode,
+  type KnowledgeRule,
+} from './schema.ts';
+import { commandKnowledge } from './table.ts';
 
 /** What is wrong with the knowledge base. */
 interface Problem {
@@ -17,7 +22,7 @@ interface Problem {
 }
 
 /** Runs every example of every rule through the analysis: one line for each that fails. */
-export function checkExamples(): readonly string[] {
+export function checkKnowledgeExamples(): readonly string[] {
   return problems().map(({ rule, example, message }) =>
     example === null ? `${rule}: ${message}` : `${rule}: ${message}: ${example}`,
   );
@@ -25,13 +30,13 @@ export function checkExamples(): readonly string[] {
 
 function problems(): readonly Problem[] {
   return [
-    ...knowledge.flatMap((family) => [...checkShape(family), ...checkFamily(family)]),
-    ...allowed.flatMap(checkAllowed),
+    ...commandKnowledge.flatMap((family) => [...checkShape(family), ...checkFamily(family)]),
+    ...allowRules.flatMap(checkAllowed),
   ];
 }
 
-function checkShape(family: Commands): readonly Problem[] {
-  const parsed = z.safeParse(commands, family);
+function checkShape(family: CommandTable): readonly Problem[] {
+  const parsed = z.safeParse(commandTableSchema, family);
   if (parsed.success) return [];
   return parsed.error.issues.map(({ path, message }) => ({
     rule: path.map(String).join('.'),
@@ -40,16 +45,16 @@ function checkShape(family: Commands): readonly Problem[] {
   }));
 }
 
-function checkFamily(family: Commands): readonly Problem[] {
+function checkFamily(family: CommandTable): readonly Problem[] {
   return Object.values(family).flatMap((node) => checkNode(node));
 }
 
-function checkNode(node: Node): readonly Problem[] {
+function checkNode(node: CommandNode): readonly Problem[] {
   const own = (node.rules ?? []).flatMap(checkRule);
   return [...own, ...checkFamily(node.subs ?? {})];
 }
 
-function checkRule(rule: Rule): readonly Problem[] {
+function checkRule(rule: KnowledgeRule): readonly Problem[] {
   const found = ({ findings }: Analysis): boolean =>
     findings.some(({ code, bound }) => code === rule.code && bound === rule.bound);
   return [
@@ -67,7 +72,7 @@ function checkRule(rule: Rule): readonly Problem[] {
 }
 
 function checkAllowed(rule: AllowRule): readonly Problem[] {
-  const parsed = z.safeParse(allowRule, rule);
+  const parsed = z.safeParse(allowRuleSchema, rule);
   const shape = parsed.success ? [] : parsed.error.issues.map(({ message }) => message);
   const allows = (analysis: Analysis): boolean => analysis.allowed?.rule === rule.id;
   return [

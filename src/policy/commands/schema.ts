@@ -11,7 +11,7 @@ import { z } from 'zod/mini';
 const options = z.record(z.string(), z.string());
 
 /** What must all hold for a rule to fire. Names and values are compared without regard to case. */
-export const condition = z.strictObject({
+export const ruleConditionSchema = z.strictObject({
   /** Effects of which all, at least one, or none were given. */
   all: z.optional(z.array(z.string())),
   any: z.optional(z.array(z.string())),
@@ -35,14 +35,14 @@ export const condition = z.strictObject({
   builtin: z.optional(z.boolean()),
 });
 
-export const rule = z.strictObject({
+export const knowledgeRuleSchema = z.strictObject({
   code: z.string(),
   bound: z.enum(['ask', 'block']),
   /** One clause for people. */
   why: z.string(),
   /** What to do in its place. */
   instead: z.nullable(z.string()),
-  when: condition,
+  when: ruleConditionSchema,
   /**
    * What nobody means, of what the rule finds. `machine`: an operand is a tree of the machine
    * (`/`, `/usr`), the home directory or a device.
@@ -54,7 +54,7 @@ export const rule = z.strictObject({
 });
 
 /** Where the command begins that this one starts. */
-export const wrapper = z.strictObject({
+export const wrapperSchema = z.strictObject({
   /** How many operands come before it: `timeout 5 …` is 1. */
   skip: z.optional(z.number()),
   /** `NAME=value` words come before it. */
@@ -79,10 +79,10 @@ export const wrapper = z.strictObject({
   packages: z.optional(z.boolean()),
 });
 
-export const language = z.enum(['shell', 'config', 'expansion', 'code']);
+export const payloadLanguageSchema = z.enum(['shell', 'config', 'expansion', 'code']);
 
 /** Text that this command runs as a program. */
-export const payload = z.strictObject({
+export const payloadSchema = z.strictObject({
   /**
    * The option that carries it, or which operand: a number, `all` joined by blanks, `each`; `rest`
    * joins those after the first, without options of the program that stand there.
@@ -92,11 +92,11 @@ export const payload = z.strictObject({
   /** Only when one of these effects was given. */
   when: z.optional(z.string()),
   /** `code`: a language in which only literal evidence counts. */
-  language,
+  language: payloadLanguageSchema,
 });
 
 /** One command, or one sub-command. */
-export interface Node {
+export interface CommandNode {
   /** What may go wrong, one clause; shown with a question. */
   about?: string | undefined;
   /**
@@ -106,9 +106,9 @@ export interface Node {
    */
   style?: 'gnu' | 'posix' | 'exact' | 'windows' | undefined;
   options?: Record<string, string> | undefined;
-  rules?: z.infer<typeof rule>[] | undefined;
-  wrapper?: z.infer<typeof wrapper> | undefined;
-  payloads?: z.infer<typeof payload>[] | undefined;
+  rules?: z.infer<typeof knowledgeRuleSchema>[] | undefined;
+  wrapper?: z.infer<typeof wrapperSchema> | undefined;
+  payloads?: z.infer<typeof payloadSchema>[] | undefined;
   /**
    * Whose content it shows: `operands` all, `rest` all but the first, `joined` also words such as
    * `@file` and `name=file`; `input` only what comes in on its standard input.
@@ -137,19 +137,19 @@ export interface Node {
   /** The first operand is a file with a program. */
   script?: boolean | undefined;
   /** Sub-commands by name; `x|y|z` lists aliases. */
-  subs?: Record<string, Node> | undefined;
+  subs?: Record<string, CommandNode> | undefined;
   /** All sub-commands of which a unique prefix will do. */
   abbreviates?: string | undefined;
 }
 
-export const node: z.ZodMiniType<Node> = z.lazy(() =>
+export const commandNodeSchema: z.ZodMiniType<CommandNode> = z.lazy(() =>
   z.strictObject({
     about: z.optional(z.string()),
     style: z.optional(z.enum(['gnu', 'posix', 'exact', 'windows'])),
     options: z.optional(options),
-    rules: z.optional(z.array(rule)),
-    wrapper: z.optional(wrapper),
-    payloads: z.optional(z.array(payload)),
+    rules: z.optional(z.array(knowledgeRuleSchema)),
+    wrapper: z.optional(wrapperSchema),
+    payloads: z.optional(z.array(payloadSchema)),
     reads: z.optional(z.enum(['operands', 'rest', 'joined', 'input'])),
     quiet: z.optional(z.string()),
     pattern: z.optional(z.string()),
@@ -161,15 +161,15 @@ export const node: z.ZodMiniType<Node> = z.lazy(() =>
     sink: z.optional(z.enum(['shell', 'code'])),
     metadata: z.optional(z.boolean()),
     script: z.optional(z.boolean()),
-    subs: z.optional(z.record(z.string(), node)),
+    subs: z.optional(z.record(z.string(), commandNodeSchema)),
     abbreviates: z.optional(z.string()),
   }),
 );
 
 /** Commands by name; `gtimeout|timeout` lists aliases. */
-export const commands = z.record(z.string(), node);
-export type Commands = Record<string, Node>;
-export type Rule = z.infer<typeof rule>;
-export type Condition = z.infer<typeof condition>;
-export type Wrapper = z.infer<typeof wrapper>;
-export type Payload = z.infer<typeof payload>;
+export const commandTableSchema = z.record(z.string(), commandNodeSchema);
+export type CommandTable = Record<string, CommandNode>;
+export type KnowledgeRule = z.infer<typeof knowledgeRuleSchema>;
+export type RuleCondition = z.infer<typeof ruleConditionSchema>;
+export type WrapperSpec = z.infer<typeof wrapperSchema>;
+export type PayloadSpec = z.infer<typeof payloadSchema>;

@@ -1,33 +1,33 @@
 /** Finds what the knowledge base holds about a name. */
-import { files } from './data/files.ts';
-import { network } from './data/network.ts';
-import { outwards } from './data/outward.ts';
-import { packages } from './data/packages.ts';
-import { power } from './data/power.ts';
-import { remote } from './data/remote.ts';
-import { runners } from './data/runners.ts';
-import { secrets } from './data/secrets.ts';
-import { shells } from './data/shells.ts';
-import { wrappers } from './data/wrappers.ts';
-import type { Commands, Node } from './schema.ts';
+import { fileCommands } from './data/files.ts';
+import { networkCommands } from './data/network.ts';
+import { outwardCommands } from './data/outward.ts';
+import { packageManagerCommands } from './data/packages.ts';
+import { powerCommands } from './data/power.ts';
+import { remoteCommands } from './data/remote.ts';
+import { runnerCommands } from './data/runners.ts';
+import { secretShowingCommands } from './data/secrets.ts';
+import { shellCommands } from './data/shells.ts';
+import { wrapperCommands } from './data/wrappers.ts';
+import type { CommandTable, CommandNode } from './schema.ts';
 
 /** All families, in the order of their files. */
-export const knowledge: readonly Commands[] = [
-  files,
-  power,
-  network,
-  outwards,
-  remote,
-  packages,
-  wrappers,
-  runners,
-  shells,
-  secrets,
+export const commandKnowledge: readonly CommandTable[] = [
+  fileCommands,
+  powerCommands,
+  networkCommands,
+  outwardCommands,
+  remoteCommands,
+  packageManagerCommands,
+  wrapperCommands,
+  runnerCommands,
+  shellCommands,
+  secretShowingCommands,
 ];
 
 interface Named {
   readonly name: string;
-  readonly node: Node;
+  readonly node: CommandNode;
 }
 interface Table {
   readonly exact: ReadonlyMap<string, Named>;
@@ -35,9 +35,9 @@ interface Table {
   readonly prefixes: readonly (readonly [string, Named])[];
 }
 
-const tables = new WeakMap<Commands, Table>();
+const tables = new WeakMap<CommandTable, Table>();
 
-function tableOf(commands: Commands): Table {
+function tableOf(commands: CommandTable): Table {
   const made = tables.get(commands);
   if (made !== undefined) return made;
   const exact = new Map<string, Named>();
@@ -59,9 +59,9 @@ function tableOf(commands: Commands): Table {
  * The node of a command as it is called: `/sbin/mkfs.ext4`, `RM`, `git.exe`; without regard to
  * case. `undefined` for a name that nothing is known about.
  */
-export function lookUp(called: string): Named | undefined {
-  const name = baseName(called).toLowerCase();
-  for (const commands of knowledge) {
+export function lookUpCommand(called: string): Named | undefined {
+  const name = programBaseName(called).toLowerCase();
+  for (const commands of commandKnowledge) {
     const { exact, prefixes } = tableOf(commands);
     const named = exact.get(name) ?? prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
     if (named !== undefined) return named;
@@ -70,13 +70,13 @@ export function lookUp(called: string): Named | undefined {
 }
 
 /** `/usr/bin/rm` → `rm`, `C:\x\git.exe` → `git`. */
-export function baseName(called: string): string {
+export function programBaseName(called: string): string {
   const last = called.replace(/^.*[/\\](?=[^/\\])/s, '');
   return last.replace(/\.(?:exe|cmd|bat|com)$/i, '');
 }
 
 /** The sub-command meant by `word`: by name, alias, unique prefix (npm), or npm's camel case. */
-export function lookUpSub(node: Node, word: string): Named | undefined {
+export function lookUpSubcommand(node: CommandNode, word: string): Named | undefined {
   if (node.subs === undefined) return undefined;
   const { exact } = tableOf(node.subs);
   const direct = exact.get(word.toLowerCase());

@@ -1,11 +1,11 @@
 /** What a policy file says of variables that a command asks for by name. Pure. */
-import { isInjectionName } from '../../names.ts';
-import type { Problem } from '../../yaml/problem.ts';
-import type { Tree } from '../../yaml/tree.ts';
-import type { GrantRules, Grants, LayerKind } from '../policy.ts';
-import type { PolicyText } from './schema.ts';
+import { isInjectionName } from '../../variable-names.ts';
+import type { FileProblem } from '../../yaml/file-error.ts';
+import type { YamlTree } from '../../yaml/tree.ts';
+import type { GrantRules, VariableGrants, PolicyLayerKind } from '../policy.ts';
+import type { PolicyDocument } from './schema.ts';
 
-type RulesText = PolicyText['secrets'];
+type RulesText = PolicyDocument['secrets'];
 
 const rulesOf = ({
   allow = [],
@@ -18,14 +18,17 @@ const rulesOf = ({
 });
 
 /** `null`: the file says nothing of them. */
-export function grantsOf({ secrets, environment }: PolicyText): Grants | null {
+export function readVariableGrants({
+  secrets,
+  environment,
+}: PolicyDocument): VariableGrants | null {
   if (secrets === undefined && environment?.grants === undefined) return null;
   return { secrets: rulesOf(secrets), environment: rulesOf(environment?.grants) };
 }
 
 /** What several files of one author say is what all of them say. */
-export function joinGrants(all: readonly Grants[]): Grants {
-  const join = (of: (one: Grants) => GrantRules): GrantRules => ({
+export function joinVariableGrants(all: readonly VariableGrants[]): VariableGrants {
+  const join = (of: (one: VariableGrants) => GrantRules): GrantRules => ({
     allow: all.flatMap((one) => of(one).allow),
     ask: all.flatMap((one) => of(one).ask),
     block: all.flatMap((one) => of(one).block),
@@ -34,13 +37,17 @@ export function joinGrants(all: readonly Grants[]): Grants {
 }
 
 /** Allow lists where they may not be or would do nothing. */
-export function grantProblems(text: PolicyText, tree: Tree, kind: LayerKind): Problem[] {
+export function grantProblems(
+  text: PolicyDocument,
+  tree: YamlTree,
+  kind: PolicyLayerKind,
+): FileProblem[] {
   const places = [
     { at: ['secrets', 'allow'], allow: text.secrets?.allow },
     { at: ['environment', 'grants', 'allow'], allow: text.environment?.grants?.allow },
   ];
   const hasBase = text.base !== undefined || text.extends !== undefined;
-  return places.flatMap(({ at, allow }): Problem[] => {
+  return places.flatMap(({ at, allow }): FileProblem[] => {
     if (allow === undefined || allow.length === 0) return [];
     if (kind === 'project') {
       const message = "a project's file may only tighten: it may ask or block, not allow";

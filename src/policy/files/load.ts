@@ -4,29 +4,29 @@
  */
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
-import type { Owner } from '../../yaml/gather.ts';
+import type { RequiredFileOwner } from '../../yaml/owned-file.ts';
 import { knowledgeVersion } from '../knowledge.ts';
-import { joinLayers, strictestBase } from '../policy.ts';
-import type { BaseName, GivenBounds, Layer, Policy } from '../policy.ts';
-import { profilePolicy, profiles } from '../profiles.ts';
-import { readBytes } from './gather.ts';
-import { configDirectory, managedFile, userFileName } from './places.ts';
-import { joinGrants } from './grants.ts';
-import { PolicyError } from './problem.ts';
-import { readPolicyFile, type Origin, type PolicyFile } from './read.ts';
+import { joinPolicyLayers, strictestBase } from '../policy.ts';
+import type { PolicyBaseName, PolicyLayerBounds, PolicyLayer, Policy } from '../policy.ts';
+import { policyFromProfile, shippedProfiles } from '../profiles.ts';
+import { readPolicyBytes } from './policy-bytes.ts';
+import { configDirectory, managedPolicyFile, userPolicyFileName } from './policy-paths.ts';
+import { joinVariableGrants } from './grants.ts';
+import { PolicyError } from './policy-error.ts';
+import { readPolicyFile, type PolicyFileOrigin, type PolicyFile } from './read.ts';
 
 const filesMax = 16;
 
-export interface Choice {
+export interface PolicySelection {
   /** A shipped profile or a file, in place of the user's file. */
-  readonly chosen?: { readonly base: BaseName } | { readonly file: string };
+  readonly chosen?: { readonly base: PolicyBaseName } | { readonly file: string };
   /** The base where neither a choice nor a file says one. */
-  readonly fallback: BaseName;
+  readonly fallback: PolicyBaseName;
   /** Version of the runtime. */
   readonly version: string;
   /** Default: `policy.yaml` in {@link configDirectory}. */
   readonly userFile?: string;
-  /** Default: {@link managedFile}. */
+  /** Default: {@link managedPolicyFile}. */
   readonly managedFile?: string;
   /** The project's file, once trusted. */
   readonly project?: PolicyFile | null;
@@ -35,9 +35,9 @@ export interface Choice {
 }
 
 /** What one layer brings. */
-export interface Part {
-  readonly layer: Layer;
-  readonly bounds: readonly GivenBounds[];
+export interface LoadedLayer {
+  readonly layer: PolicyLayer;
+  readonly bounds: readonly PolicyLayerBounds[];
 }
 
 /**
@@ -46,17 +46,21 @@ export interface Part {
  *
  * @throws PolicyError when a file cannot be used
  */
-export function loadPolicy(choice: Choice): Policy {
+export function loadPolicy(choice: PolicySelection): Policy {
   const { chosen, fallback, version, guard = (): void => {} } = choice;
-  const part = (file: string, kind: Origin['kind'], owner: Owner): Part | null => {
+  const part = (
+    file: string,
+    kind: PolicyFileOrigin['kind'],
+    owner: RequiredFileOwner,
+  ): LoadedLayer | null => {
     const files = withExtended(file, { file, kind, version }, { owner, guard });
     return files === null ? null : partOf(files);
   };
-  const managed = part(choice.managedFile ?? managedFile, 'managed', 'root');
+  const managed = part(choice.managedFile ?? managedPolicyFile, 'managed', 'root');
   const project = choice.project ?? null;
   const rest = [...(managed === null ? [] : [managed]), ...(project ? [partOf([project])] : [])];
   if (chosen !== undefined && 'base' in chosen) return policyOf(null, chosen.base, rest);
-  const file = chosen?.file ?? choice.userFile ?? path.join(configDirectory(), userFileName);
+  const file = chosen?.file ?? choice.userFile ?? path.join(configDirectory(), userPolicyFileName);
   const own = part(file, 'user', 'user');
   if (own === null && chosen !== undefined) throw missing(file);
   return policyOf(own, fallback, rest);
@@ -67,14 +71,18 @@ export function loadPolicy(choice: Choice): Policy {
  *
  * @throws PolicyError when it or a file that it extends cannot be used
  */
-export function loadFile(file: string, origin: Omit<Origin, 'file'>, fallback: BaseName): Loaded {
+export function loadPolicyFile(
+  file: string,
+  origin: Omit<PolicyFileOrigin, 'file'>,
+  fallback: PolicyBaseName,
+): LoadedPolicy {
   const files = withExtended(file, { ...origin, file }, { owner: 'anyone', guard: () => {} });
   if (files === null) throw missing(file);
   const cases = files.at(-1)?.cases ?? [];
   return { policy: policyOf(partOf(files), fallback, []), cases };
 }
 
-export interface Loaded {
+export interface LoadedPolicy {
   readonly policy: Policy;
   /** Of the file itself, not of those that it extends. */
   readonly cases: PolicyFile['cases'];
@@ -87,8 +95,8 @@ export interface Loaded {
  */
 export function readPolicy(
   input: string | Uint8Array,
-  origin: Origin,
-  fallback: BaseName = 'guarded',
+  origin: PolicyFileOrigin,
+  fallback: PolicyBaseName = 'guarded',
 ): Policy {
   const file = readPolicyFile(input, origin);
   const [extended] = file.extends;
@@ -99,11 +107,15 @@ export function readPolicy(
   return policyOf(partOf([file]), fallback, []);
 }
 
-function policyOf(own: Part | null, fallback: BaseName, rest: readonly Part[]): Policy {
+function policyOf(
+  own: LoadedLayer | null,
+  fallback: PolicyBaseName,
+  rest: readonly LoadedLayer[],
+): Policy {
   const parts = [own ?? profilePart(fallback), ...rest].map((part, at) =>
     at === 0 ? based(part, fallback) : part,
   );
-  return joinLayers(
+  return joinPolicyLayers(
     parts[0]?.layer.name ?? fallback,
     parts.map(({ layer }) => layer),
     parts.flatMap(({ bounds }) => bounds),
@@ -112,15 +124,15 @@ function policyOf(own: Part | null, fallback: BaseName, rest: readonly Part[]): 
 }
 
 /** The first layer has a base, and the network of its profile where it says none. */
-function based({ layer, bounds }: Part, fallback: BaseName): Part {
+function based({ layer, bounds }: LoadedLayer, fallback: PolicyBaseName): LoadedLayer {
   const base = layer.base ?? fallback;
   const saysNetwork = bounds.some(({ network }) => network !== undefined);
-  const given = saysNetwork ? bounds : [{ network: profiles[base].network }, ...bounds];
+  const given = saysNetwork ? bounds : [{ network: shippedProfiles[base].network }, ...bounds];
   return { layer: { ...layer, base }, bounds: given };
 }
 
-function profilePart(base: BaseName): Part {
-  return { layer: profilePolicy(base).layers[0] ?? impossible(), bounds: [] };
+function profilePart(base: PolicyBaseName): LoadedLayer {
+  return { layer: policyFromProfile(base).layers[0] ?? impossible(), bounds: [] };
 }
 
 function impossible(): never {
@@ -128,16 +140,16 @@ function impossible(): never {
 }
 
 /** Files of one author as one layer, the one that extends last. */
-function partOf(files: readonly PolicyFile[]): Part {
+function partOf(files: readonly PolicyFile[]): LoadedLayer {
   const last = files.at(-1) ?? impossible();
   const grants = files.flatMap((file) => file.grants ?? []);
-  const layer: Layer = {
+  const layer: PolicyLayer = {
     name: last.name,
     kind: last.origin.kind,
     base: strictestBase(files.map(({ base }) => base)),
     callers: files.flatMap(({ callers }) => callers),
     commands: files.flatMap(({ commands }) => commands),
-    ...(grants.length > 0 && { grants: joinGrants(grants) }),
+    ...(grants.length > 0 && { grants: joinVariableGrants(grants) }),
   };
   return { layer, bounds: files.map(({ bounds }) => bounds) };
 }
@@ -145,21 +157,26 @@ function partOf(files: readonly PolicyFile[]): Part {
 /** The file and all that it extends, each once, the ones extended first; `null`: no file. */
 function withExtended(
   file: string,
-  origin: Origin,
-  { owner, guard }: { readonly owner: Owner; readonly guard: (file: string) => void },
+  origin: PolicyFileOrigin,
+  { owner, guard }: { readonly owner: RequiredFileOwner; readonly guard: (file: string) => void },
 ): PolicyFile[] | null {
   guard(file);
-  const bytes = readBytes(file, owner);
+  const bytes = readPolicyBytes(file, owner);
   if (bytes === null) return null;
   const read = new Map<string, PolicyFile>();
-  const visit = (real: string, input: Uint8Array, from: Origin, chain: readonly string[]): void => {
+  const visit = (
+    real: string,
+    input: Uint8Array,
+    from: PolicyFileOrigin,
+    chain: readonly string[],
+  ): void => {
     const own = readPolicyFile(input, from);
     for (const extended of own.extends) {
       const problem = (message: string): PolicyError =>
         new PolicyError(from.file, [{ ...extended, message }]);
       const target = path.resolve(path.dirname(real), extended.file);
       guard(target);
-      const found = readBytes(target, owner);
+      const found = readPolicyBytes(target, owner);
       if (found === null) throw problem(`there is no file "${target}"`);
       const next = realpathSync(target);
       if (chain.includes(next)) {

@@ -1,7 +1,7 @@
 /** The key `publication` of a policy file. Pure. */
 import * as z from 'zod/mini';
-import { interferenceAnswers, type GivenPublication } from '../publication.ts';
-import type { LayerKind } from '../policy.ts';
+import { interferenceActions, type PublicationLayer } from '../publication.ts';
+import type { PolicyLayerKind } from '../policy.ts';
 
 const entriesMax = 1_000;
 const audiencesMax = 64;
@@ -39,7 +39,7 @@ const audience = z.strictObject({
   ),
   interference: z.optional(
     z
-      .enum(interferenceAnswers)
+      .enum(interferenceActions)
       .check(about('What a command made that could read what is denied. Default pass.')),
   ),
 });
@@ -74,10 +74,10 @@ export const publicationSchema = z
   })
   .check(z.describe('What must not be published.'));
 
-export function publicationOf(
+export function readPublicationLayer(
   text: z.infer<typeof publicationSchema> | undefined,
-  kind: LayerKind,
-): GivenPublication | undefined {
+  kind: PolicyLayerKind,
+): PublicationLayer | undefined {
   if (text === undefined) return undefined;
   return {
     audiences: Object.entries(text.audiences ?? {}).map(([name, rules]) => ({

@@ -2,27 +2,33 @@
 import type { JudgedShell } from '../../command.ts';
 import { limits as limitTable } from '../../limits.ts';
 import type { LimitName } from '../../limits.ts';
-import type { Problem } from '../../yaml/problem.ts';
-import { problemsMax, readTree, type Tree } from '../../yaml/tree.ts';
-import { problemsOf } from '../../yaml/wording.ts';
-import type { BaseName, CallerRule, CommandRule, Decision, GivenBounds } from '../policy.ts';
-import type { Grants } from '../policy.ts';
-import type { LayerKind } from '../policy.ts';
-import { fits, rest } from '../match.ts';
-import { exampleWords } from './example.ts';
-import { grantProblems, grantsOf } from './grants.ts';
-import { openEnded } from './open-ended.ts';
-import { publicationOf } from './publication.ts';
-import { PolicyError } from './problem.ts';
-import { keysOfSchema, notEnforced, policySchema, type PolicyText } from './schema.ts';
-import { durationMs, sizeBytes } from './units.ts';
+import type { FileProblem } from '../../yaml/file-error.ts';
+import { fileProblemsMax, readYamlTree, type YamlTree } from '../../yaml/tree.ts';
+import { describeSchemaIssue } from '../../yaml/schema-problems.ts';
+import type {
+  PolicyBaseName,
+  CallerRule,
+  CommandRule,
+  PolicyDecision,
+  PolicyLayerBounds,
+} from '../policy.ts';
+import type { VariableGrants } from '../policy.ts';
+import type { PolicyLayerKind } from '../policy.ts';
+import { ruleMatches, anyArgumentsPattern } from '../rule-matching.ts';
+import { exampleWords } from './example-words.ts';
+import { grantProblems, readVariableGrants } from './grants.ts';
+import { isOpenEndedProgram } from './open-ended-programs.ts';
+import { readPublicationLayer } from './publication.ts';
+import { PolicyError } from './policy-error.ts';
+import { policyKeysAt, unenforcedPolicyKeys, policySchema, type PolicyDocument } from './schema.ts';
+import { parsePolicyDurationMs, parsePolicySizeBytes } from './quantities.ts';
 
 /** Where a text comes from. */
-export interface Origin {
+export interface PolicyFileOrigin {
   /** Named in errors, and the layer's name. */
   readonly file: string;
   /** A `project` file may only tighten, a `managed` one holds over all others. */
-  readonly kind: Exclude<LayerKind, 'profile'>;
+  readonly kind: Exclude<PolicyLayerKind, 'profile'>;
   /** Version of the runtime, named where a key is not enforced yet. */
   readonly version: string;
   /** In the id of a rule that has none of its own: `rule.user.3`. Default: the kind. */
@@ -30,25 +36,25 @@ export interface Origin {
 }
 
 /** A user's own case for `trl policy test`. */
-export interface Case {
+export interface PolicyTestCase {
   readonly command: string;
   readonly shell: JudgedShell;
-  readonly expect: Decision;
+  readonly expect: PolicyDecision;
   readonly line: number;
   readonly column: number;
 }
 
 /** One file, checked by itself; what it extends is not read yet. */
 export interface PolicyFile {
-  readonly origin: Origin;
+  readonly origin: PolicyFileOrigin;
   readonly name: string;
-  readonly base: BaseName | null;
-  readonly extends: readonly (Problem & { readonly file: string })[];
+  readonly base: PolicyBaseName | null;
+  readonly extends: readonly (FileProblem & { readonly file: string })[];
   readonly callers: readonly CallerRule[];
   readonly commands: readonly CommandRule[];
-  readonly grants: Grants | null;
-  readonly bounds: GivenBounds;
-  readonly cases: readonly Case[];
+  readonly grants: VariableGrants | null;
+  readonly bounds: PolicyLayerBounds;
+  readonly cases: readonly PolicyTestCase[];
 }
 
 const expiresMsMin = 1_000;
@@ -60,14 +66,21 @@ const notInProjects = ['base', 'callers', 'extends'] as const;
  * @param input the text, or its bytes
  * @throws PolicyError with all that is wrong, in the order of the file
  */
-export function readPolicyFile(input: string | Uint8Array, origin: Origin): PolicyFile {
-  const tree = readTree(input, { file: origin.file, Failure: PolicyError });
+export function readPolicyFile(input: string | Uint8Array, origin: PolicyFileOrigin): PolicyFile {
+  const tree = readYamlTree(input, { file: origin.file, Failure: PolicyError });
   const parsed = policySchema.safeParse(tree.value);
   if (!parsed.success) {
-    const wording = { tree, keysAt: keysOfSchema, notEnforced, version: origin.version };
+    const wording = {
+      tree,
+      keysAt: policyKeysAt,
+      notEnforced: unenforcedPolicyKeys,
+      version: origin.version,
+    };
     throw failure(
       origin,
-      parsed.error.issues.slice(0, problemsMax).flatMap((issue) => problemsOf(issue, wording)),
+      parsed.error.issues
+        .slice(0, fileProblemsMax)
+        .flatMap((issue) => describeSchemaIssue(issue, wording)),
     );
   }
   const text = parsed.data;
@@ -99,7 +112,7 @@ export function readPolicyFile(input: string | Uint8Array, origin: Origin): Poli
       base,
     })),
     commands,
-    grants: grantsOf(text),
+    grants: readVariableGrants(text),
     bounds: boundsOf(text, limits, origin.kind),
     cases: (text.cases ?? []).map(({ command, shell, expect }, at) => {
       const { line, column } = tree.problem(['cases', at], '');
@@ -108,7 +121,7 @@ export function readPolicyFile(input: string | Uint8Array, origin: Origin): Poli
   };
 }
 
-function commandsOf(text: PolicyText, label: string): CommandRule[] {
+function commandsOf(text: PolicyDocument, label: string): CommandRule[] {
   return (text.commands ?? []).map(({ id, decision, match, reason, instead }, at) => ({
     id: `rule.${id ?? `${label}.${at + 1}`}`,
     decision,
@@ -119,11 +132,11 @@ function commandsOf(text: PolicyText, label: string): CommandRule[] {
 }
 
 function boundsOf(
-  text: PolicyText,
+  text: PolicyDocument,
   limits: readonly GivenLimit[],
-  kind: Origin['kind'],
-): GivenBounds {
-  const publication = publicationOf(text.publication, kind);
+  kind: PolicyFileOrigin['kind'],
+): PolicyLayerBounds {
+  const publication = readPublicationLayer(text.publication, kind);
   const { files, network, environment, approvals } = text;
   return {
     ...(files !== undefined && {
@@ -140,7 +153,8 @@ function boundsOf(
     }),
     ...(approvals !== undefined && {
       approvals: {
-        expiresMs: approvals.expires === undefined ? null : durationMs(approvals.expires),
+        expiresMs:
+          approvals.expires === undefined ? null : parsePolicyDurationMs(approvals.expires),
         sameUid: approvals.same_uid ?? true,
         sessionScope: approvals.session_scope ?? true,
       },
@@ -167,20 +181,20 @@ const limitNames = {
   memory: 'memoryBytes',
   address_space: 'addressSpaceBytes',
   journal: 'journalBytes',
-} as const satisfies Record<keyof NonNullable<PolicyText['limits']>, LimitName>;
+} as const satisfies Record<keyof NonNullable<PolicyDocument['limits']>, LimitName>;
 
-function limitsOf({ limits = {} }: PolicyText): GivenLimit[] {
+function limitsOf({ limits = {} }: PolicyDocument): GivenLimit[] {
   const given = new Map<string, string | number | undefined>(Object.entries(limits));
   return Object.entries(limitNames).flatMap(([key, name]) => {
     const value = given.get(key);
     if (value === undefined) return [];
     if (typeof value === 'number') return [{ key, name, value }];
-    const read = limitTable[name].unit === 'ms' ? durationMs : sizeBytes;
+    const read = limitTable[name].unit === 'ms' ? parsePolicyDurationMs : parsePolicySizeBytes;
     return [{ key, name, value: read(value) }];
   });
 }
 
-function limitProblems(limits: readonly GivenLimit[], tree: Tree): Problem[] {
+function limitProblems(limits: readonly GivenLimit[], tree: YamlTree): FileProblem[] {
   return limits.flatMap(({ key, name, value }) => {
     const { max, unit } = limitTable[name];
     const path = ['limits', key];
@@ -194,15 +208,15 @@ function limitProblems(limits: readonly GivenLimit[], tree: Tree): Problem[] {
   });
 }
 
-function approvalProblems({ approvals }: PolicyText, tree: Tree): Problem[] {
+function approvalProblems({ approvals }: PolicyDocument, tree: YamlTree): FileProblem[] {
   if (approvals?.expires === undefined) return [];
-  const ms = durationMs(approvals.expires);
+  const ms = parsePolicyDurationMs(approvals.expires);
   return ms >= expiresMsMin && ms <= expiresMsMax
     ? []
     : [tree.problem(['approvals', 'expires'], '"expires" must lie between 1s and 7d')];
 }
 
-function callerProblems({ callers = [] }: PolicyText, tree: Tree): Problem[] {
+function callerProblems({ callers = [] }: PolicyDocument, tree: YamlTree): FileProblem[] {
   return callers.flatMap(({ actor, kind, role }, at) =>
     actor === undefined && kind === undefined && role === undefined
       ? [tree.problem(['callers', at], 'name who is meant by "actor", "kind" or "role"')]
@@ -211,7 +225,7 @@ function callerProblems({ callers = [] }: PolicyText, tree: Tree): Problem[] {
 }
 
 /** Why a project's file may not say this: it may only tighten. */
-function looser(text: PolicyText, tree: Tree): Problem[] {
+function looser(text: PolicyDocument, tree: YamlTree): FileProblem[] {
   const keys = notInProjects
     .filter((key) => text[key] !== undefined)
     .map((key) =>
@@ -231,7 +245,7 @@ function looser(text: PolicyText, tree: Tree): Problem[] {
 }
 
 /** A managed layer without a base says nothing that an allow rule could widen. */
-function uselessAllow(text: PolicyText, tree: Tree, kind: LayerKind): Problem[] {
+function uselessAllow(text: PolicyDocument, tree: YamlTree, kind: PolicyLayerKind): FileProblem[] {
   if (kind !== 'managed' || text.base !== undefined || text.extends !== undefined) return [];
   const at = (text.commands ?? []).findIndex(({ decision }) => decision === 'allow');
   return at === -1
@@ -244,7 +258,7 @@ function uselessAllow(text: PolicyText, tree: Tree, kind: LayerKind): Problem[] 
       ];
 }
 
-function sameIds({ commands = [] }: PolicyText, tree: Tree): Problem[] {
+function sameIds({ commands = [] }: PolicyDocument, tree: YamlTree): FileProblem[] {
   return commands.flatMap(({ id }, at) =>
     id !== undefined && commands.findIndex((rule) => rule.id === id) < at
       ? [tree.problem(['commands', at, 'id'], `another rule has the id "${id}"`)]
@@ -252,18 +266,18 @@ function sameIds({ commands = [] }: PolicyText, tree: Tree): Problem[] {
   );
 }
 
-type RuleText = NonNullable<PolicyText['commands']>[number];
+type RuleText = NonNullable<PolicyDocument['commands']>[number];
 
 function ruleProblems(
   text: RuleText,
   at: number,
-  tree: Tree,
+  tree: YamlTree,
   rule: CommandRule | undefined,
-): Problem[] {
+): FileProblem[] {
   if (rule === undefined) return [];
   const path = ['commands', at];
   const problems = rule.decision === 'allow' ? allowProblems(rule, at, tree) : [];
-  if (rule.match.every((pattern) => pattern === rest)) {
+  if (rule.match.every((pattern) => pattern === anyArgumentsPattern)) {
     problems.push(tree.problem([...path, 'match'], 'it fits every command: name a program'));
   }
   const { match = [], no_match: noMatch = [] } = text.examples ?? {};
@@ -274,7 +288,7 @@ function ruleProblems(
       if (words === null) {
         const message = 'write the example as a list of words: it holds what a shell would read';
         problems.push(tree.problem(place, message));
-      } else if (fits(rule, words) !== (key === 'match')) {
+      } else if (ruleMatches(rule, words) !== (key === 'match')) {
         const verb = key === 'match' ? 'does not fit' : 'fits';
         problems.push(tree.problem(place, `the rule ${verb} its example ${JSON.stringify(words)}`));
       }
@@ -284,29 +298,31 @@ function ruleProblems(
 }
 
 /** What an allow rule must say so that it allows no more than it shows. */
-function allowProblems({ match }: CommandRule, at: number, tree: Tree): Problem[] {
+function allowProblems({ match }: CommandRule, at: number, tree: YamlTree): FileProblem[] {
   const [first = ''] = match;
   const path = ['commands', at, 'match'];
-  const problem = (index: number, message: string): Problem[] => [
+  const problem = (index: number, message: string): FileProblem[] => [
     tree.problem([...path, index], `an allow rule ${message}`),
   ];
-  if (first === rest || (typeof first === 'object' && 'glob' in first)) {
+  if (first === anyArgumentsPattern || (typeof first === 'object' && 'glob' in first)) {
     return problem(0, 'must name its program by a text or {any: […]}');
   }
-  const inside = match.findIndex((pattern, index) => pattern === rest && index < match.length - 1);
+  const inside = match.findIndex(
+    (pattern, index) => pattern === anyArgumentsPattern && index < match.length - 1,
+  );
   if (inside !== -1) return problem(inside, 'may end with "...": before other words it may not');
   const programs = typeof first === 'string' ? [first] : first.any;
-  const found = programs.find((program) => openEnded(program));
+  const found = programs.find((program) => isOpenEndedProgram(program));
   const open = match
     .slice(1)
-    .findIndex((pattern) => typeof pattern === 'object' || pattern === rest);
+    .findIndex((pattern) => typeof pattern === 'object' || pattern === anyArgumentsPattern);
   if (found !== undefined && open !== -1) {
     return problem(open + 1, `may not leave words open for "${found}": it runs what it is given`);
   }
   return [];
 }
 
-function failure(origin: Origin, problems: readonly Problem[]): PolicyError {
+function failure(origin: PolicyFileOrigin, problems: readonly FileProblem[]): PolicyError {
   const ordered = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
-  return new PolicyError(origin.file, ordered.slice(0, problemsMax));
+  return new PolicyError(origin.file, ordered.slice(0, fileProblemsMax));
 }

@@ -4,10 +4,15 @@
  */
 import * as z from 'zod/mini';
 import { judgedShells } from '../../command.ts';
-import { keysAt } from '../../yaml/keys.ts';
-import { baseNames, decisions } from '../policy.ts';
+import { schemaKeysAt } from '../../yaml/schema-keys.ts';
+import { policyBaseNames, policyDecisions } from '../policy.ts';
 import { publicationSchema } from './publication.ts';
-import { durationPattern, durationWanted, sizePattern, sizeWanted } from './units.ts';
+import {
+  durationPattern,
+  policyDurationMessage,
+  sizePattern,
+  policySizeMessage,
+} from './quantities.ts';
 
 const textLengthMax = 500;
 const wordLengthMax = 1_000;
@@ -18,9 +23,11 @@ const about = (description: string) => z.describe<string>(description);
 const text = () => z.string().check(z.minLength(1), z.maxLength(textLengthMax));
 const word = () => z.string().check(z.maxLength(wordLengthMax));
 const duration = (description: string) =>
-  z.string().check(z.regex(durationPattern, { error: durationWanted }), z.describe(description));
+  z
+    .string()
+    .check(z.regex(durationPattern, { error: policyDurationMessage }), z.describe(description));
 const size = (description: string) =>
-  z.string().check(z.regex(sizePattern, { error: sizeWanted }), z.describe(description));
+  z.string().check(z.regex(sizePattern, { error: policySizeMessage }), z.describe(description));
 const count = (description: string) =>
   z
     .int({ error: 'must be a whole number of at least 1' })
@@ -32,7 +39,7 @@ const paths = (description: string) =>
   z
     .array(z.string().check(z.minLength(1), z.maxLength(wordLengthMax)))
     .check(z.maxLength(entriesMax), z.describe(description));
-const base = (description: string) => z.enum(baseNames).check(z.describe(description));
+const base = (description: string) => z.enum(policyBaseNames).check(z.describe(description));
 
 const wordPattern = z.union(
   [
@@ -67,7 +74,7 @@ const commandRule = z.strictObject({
     ),
   ),
   decision: z
-    .enum(decisions)
+    .enum(policyDecisions)
     .check(about('`allow` widens what would be asked; it never lifts a block.')),
   match: z
     .array(wordPattern)
@@ -111,7 +118,7 @@ const limits = z.strictObject({
 const testCase = z.strictObject({
   command: z.string().check(z.maxLength(65_536)),
   shell: z.optional(z.enum(judgedShells)),
-  expect: z.enum(decisions),
+  expect: z.enum(policyDecisions),
 });
 
 const names = (description: string) =>
@@ -204,7 +211,7 @@ export const policySchema = z
     z.meta({ title: 'Policy of the Terminal Runtime Layer', description: 'See docs/policy.md.' }),
   );
 
-export type PolicyText = z.infer<typeof policySchema>;
+export type PolicyDocument = z.infer<typeof policySchema>;
 
 let jsonSchema: Readonly<Record<string, unknown>> | null = null;
 
@@ -218,7 +225,7 @@ export function policyJsonSchema(): Readonly<Record<string, unknown>> {
  * Keys that a policy will have and that this version does not enforce, by path. They are refused
  * by name: a rule that is written and not held is worse than none.
  */
-export const notEnforced: ReadonlySet<string> = new Set([
+export const unenforcedPolicyKeys: ReadonlySet<string> = new Set([
   'network.hosts',
   'approvals.who',
   'approvals.passphrase',
@@ -227,6 +234,6 @@ export const notEnforced: ReadonlySet<string> = new Set([
 type Path = readonly (string | number)[];
 
 /** The keys that the mapping at `path` of a file may have; empty where there is no mapping. */
-export function keysOfSchema(path: Path): readonly string[] {
-  return keysAt(policyJsonSchema(), path);
+export function policyKeysAt(path: Path): readonly string[] {
+  return schemaKeysAt(policyJsonSchema(), path);
 }

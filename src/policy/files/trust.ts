@@ -8,22 +8,22 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../../errors.ts';
-import { readTrusted, realDirectory, setTrusted } from '../../yaml/trusted.ts';
-import type { Named } from '../../yaml/tree.ts';
-import { readBytes } from './gather.ts';
-import { configDirectory, projectFileName, trustFileName } from './places.ts';
-import { PolicyError } from './problem.ts';
+import { readTrustRecord, resolveTrustedDirectory, recordTrust } from '../../yaml/trust-record.ts';
+import type { FileErrorTarget } from '../../yaml/tree.ts';
+import { readPolicyBytes } from './policy-bytes.ts';
+import { configDirectory, projectPolicyFileName, trustRecordFileName } from './policy-paths.ts';
+import { PolicyError } from './policy-error.ts';
 import { readPolicyFile, type PolicyFile } from './read.ts';
 
 /** What stands between a directory and its file. */
-export type Project =
+export type ProjectPolicy =
   | { readonly kind: 'none' }
   /** Trusted as it is. */
   | { readonly kind: 'trusted'; readonly file: PolicyFile }
   /** Never trusted: nothing of it holds, which `warning` says. */
   | { readonly kind: 'untrusted'; readonly warning: string };
 
-export interface TrustOptions {
+export interface ProjectTrustOptions {
   /** Version of the runtime. */
   readonly version: string;
   /** Where `trusted.json` lies. Default: {@link configDirectory}. */
@@ -36,14 +36,14 @@ export interface TrustOptions {
  * @throws TrlError `POLICY_DENIED` when the file was trusted and has changed or gone since;
  *   PolicyError when a trusted file cannot be used, or the record of trust cannot be read
  */
-export function findProject(directory: string, options: TrustOptions): Project {
+export function findProjectPolicy(directory: string, options: ProjectTrustOptions): ProjectPolicy {
   const real = realpathSync(directory);
-  const file = path.join(real, projectFileName);
-  const known = readTrusted(record(options)).get(real);
+  const file = path.join(real, projectPolicyFileName);
+  const known = readTrustRecord(record(options)).get(real);
   const again = `look at it, then run: trl policy trust ${real}`;
   let bytes: Buffer | null;
   try {
-    bytes = readBytes(file, 'anyone', false);
+    bytes = readPolicyBytes(file, 'anyone', false);
   } catch (cause) {
     if (known === undefined && cause instanceof PolicyError) {
       return { kind: 'untrusted', warning: `${cause.message}; nothing of it holds` };
@@ -61,7 +61,7 @@ export function findProject(directory: string, options: TrustOptions): Project {
   return { kind: 'trusted', file: readPolicyFile(bytes, origin(file, options)) };
 }
 
-export interface Trusted {
+export interface TrustedProject {
   readonly directory: string;
   /** SHA-256 (hex) of the file, or `null`: there is none, and the directory was forgotten. */
   readonly sha256: string | null;
@@ -74,17 +74,17 @@ export interface Trusted {
  * @throws PolicyError when the file cannot be used; TrlError `INVALID_PARAMS` when there is no
  *   such directory
  */
-export function trustProject(directory: string, options: TrustOptions): Trusted {
-  const real = realDirectory(directory);
-  const name = path.join(real, projectFileName);
-  const bytes = readBytes(name, 'anyone', false);
+export function trustProject(directory: string, options: ProjectTrustOptions): TrustedProject {
+  const real = resolveTrustedDirectory(directory);
+  const name = path.join(real, projectPolicyFileName);
+  const bytes = readPolicyBytes(name, 'anyone', false);
   const file = bytes === null ? null : readPolicyFile(bytes, origin(name, options));
   const sha256 = bytes === null ? null : hashOf(bytes);
-  setTrusted(record(options), real, sha256);
+  recordTrust(record(options), real, sha256);
   return { directory: real, sha256, file };
 }
 
-function origin(file: string, { version }: TrustOptions) {
+function origin(file: string, { version }: ProjectTrustOptions) {
   return { file, kind: 'project', version } as const;
 }
 
@@ -92,6 +92,6 @@ function hashOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-function record({ directory = configDirectory() }: TrustOptions): Named {
-  return { file: path.join(directory, trustFileName), Failure: PolicyError };
+function record({ directory = configDirectory() }: ProjectTrustOptions): FileErrorTarget {
+  return { file: path.join(directory, trustRecordFileName), Failure: PolicyError };
 }

@@ -1,7 +1,7 @@
 /**
  * The part of the checker that judges calls, in Python.
  */
-export const calls = String.raw`
+export const pythonCallsSource = String.raw`
 class Calls(Expressions):
     # Calls: what is called, and what it is given.
 

@@ -5,13 +5,13 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import * as z from 'zod/mini';
-import type { Analysis, Finding, Named, Span } from '../analysis.ts';
+import type { Analysis, CommandFinding, ContentReference, SourceSpan } from '../analysis.ts';
 import { classifyArgv } from '../shell/classify.ts';
-import type { Unit } from '../rules.ts';
-import { fileSecrecy, isSecretName } from '../shell/secret.ts';
-import { interpreterName } from './interpreter.ts';
-import { program } from './program.ts';
-import { reasons, type Reason } from './tables.ts';
+import type { CommandInvocation } from '../rules.ts';
+import { fileSecrecy, isSecretVariableName } from '../shell/secret.ts';
+import { pythonInterpreterName } from './interpreter.ts';
+import { pythonCheckerProgram } from './checker-program.ts';
+import { pythonRefusals, type PythonRefusalCode } from './tables.ts';
 
 const bytesMax = 64 * 1024;
 const answerBytesMax = 4 * 1024 * 1024;
@@ -22,7 +22,7 @@ const evidenceMax = 200;
 /** Where an interpreter is looked for: never on the caller's PATH. */
 const places = ['/usr/bin/python3', '/usr/local/bin/python3', '/bin/python3'];
 
-export interface PythonOptions {
+export interface PythonCheckOptions {
   /** Absolute paths tried in order. Default: the fixed places of the system. */
   readonly interpreters?: readonly string[];
 }
@@ -46,30 +46,33 @@ const Answer = z.object({
 type Found = z.infer<typeof Found>;
 
 /** What a script tells: why it is not simply allowed, and what it starts. */
-export interface PythonReading {
+export interface ParsedPython {
   readonly analysis: Analysis;
   /** The interpreter itself first, then each program that the script starts by its words. */
-  readonly units: readonly Unit[];
+  readonly invocations: readonly CommandInvocation[];
   /** Whether some of it was not read, so that it may start others. */
-  readonly cut: boolean;
+  readonly isTruncated: boolean;
 }
 
 /**
  * Finds what a script must not do; a script always has at least one finding that asks. Over
  * 64 KiB only the whole statements that fit are read. Never throws: what cannot be analysed asks.
  */
-export async function analysePython(text: string, options: PythonOptions = {}): Promise<Analysis> {
+export async function analysePython(
+  text: string,
+  options: PythonCheckOptions = {},
+): Promise<Analysis> {
   return (await readPython(text, options)).analysis;
 }
 
 /** The same, with what the script starts, for the rules of people. */
 export async function readPython(
   text: string,
-  options: PythonOptions = {},
-): Promise<PythonReading> {
-  const whole: Span = [0, text.length];
-  const itself: Unit = { argv: [interpreterName, '-I'], span: whole, via: [] };
-  const interpreterNamed: Named = { role: 'executable', name: interpreterName };
+  options: PythonCheckOptions = {},
+): Promise<ParsedPython> {
+  const whole: SourceSpan = [0, text.length];
+  const itself: CommandInvocation = { argv: [pythonInterpreterName, '-I'], span: whole, via: [] };
+  const interpreterNamed: ContentReference = { role: 'executable', name: pythonInterpreterName };
   const findings = [ask('python.always-asked', whole, 'a script always needs an approval')];
   const interpreter = (options.interpreters ?? places).find(executable);
   const part = fitting(text);
@@ -79,13 +82,13 @@ export async function readPython(
   if (interpreter === undefined) {
     findings.push(ask('python.unavailable', whole, 'no Python was found to read the script'));
     const analysis = { findings, allowed: null, named: [interpreterNamed], commands: 0 };
-    return { analysis, units: [itself], cut: true };
+    return { analysis, invocations: [itself], isTruncated: true };
   }
   const answer = parsed(await answerOf(interpreter, part));
   if (answer === null) {
     findings.push(ask('python.unread', whole, 'the parser gave no answer within its bounds'));
     const analysis = { findings, allowed: null, named: [interpreterNamed], commands: 0 };
-    return { analysis, units: [itself], cut: true };
+    return { analysis, invocations: [itself], isTruncated: true };
   }
   if (answer.state === 'syntax' && part.length === text.length) {
     findings.push(ask('python.syntax', whole, `line ${answer.line ?? 1} is not valid Python`));
@@ -103,19 +106,19 @@ export async function readPython(
   const analysis = { findings, allowed: null, named, commands: answer.commands ?? 0 };
   const isShort = findings.some(({ code }) => code.startsWith('limit.'));
   const units = [itself, ...answer.found.flatMap(unitOf)];
-  return { analysis, units, cut: isShort || answer.state !== 'read' };
+  return { analysis, invocations: units, isTruncated: isShort || answer.state !== 'read' };
 }
 
 /** A program that the script starts by its words. */
-function unitOf({ kind, detail, span }: Found): Unit[] {
+function unitOf({ kind, detail, span }: Found): CommandInvocation[] {
   if (kind !== 'argv' || !Array.isArray(detail)) return [];
   const argv = detail.map((word) => (typeof word === 'string' ? word : null));
   return [{ argv, span: [span[0], span[1]], via: ['subprocess'] }];
 }
 
-function judged(found: Found): readonly Finding[] {
+function judged(found: Found): readonly CommandFinding[] {
   const { kind, detail } = found;
-  const span: Span = [found.span[0], found.span[1]];
+  const span: SourceSpan = [found.span[0], found.span[1]];
   if (kind === 'limit.nesting') {
     return [ask('limit.nesting', span, 'is nested too deep to be read')];
   }
@@ -125,14 +128,17 @@ function judged(found: Found): readonly Finding[] {
       : [];
   }
   if (kind === 'variable') {
-    return isSecretName(detail) ? [block('secrets.variable', span, detail)] : [];
+    return isSecretVariableName(detail) ? [block('secrets.variable', span, detail)] : [];
   }
   return [block(kind, span, detail)];
 }
 
 /** What the commands of all shells say of a program that the script starts by its words. */
 function startedBy({ kind, detail, span }: Found): Pick<Analysis, 'findings' | 'named'> {
-  const none: { findings: Finding[]; named: Named[] } = { findings: [], named: [] };
+  const none: { findings: CommandFinding[]; named: ContentReference[] } = {
+    findings: [],
+    named: [],
+  };
   if (kind !== 'argv' || !Array.isArray(detail)) return none;
   const argv = detail.map((word) => (typeof word === 'string' ? word : null));
   if (argv[0] == null) return none;
@@ -160,11 +166,11 @@ const others = {
   'secrets.variable': { why: 'shows a secret variable', instead: null },
 } as const;
 
-const isReason = (code: string): code is Reason => Object.hasOwn(reasons, code);
+const isReason = (code: string): code is PythonRefusalCode => Object.hasOwn(pythonRefusals, code);
 
-function block(code: string, span: Span, evidence: string): Finding {
+function block(code: string, span: SourceSpan, evidence: string): CommandFinding {
   const known = isReason(code)
-    ? reasons[code]
+    ? pythonRefusals[code]
     : code === 'secrets.variable'
       ? others['secrets.variable']
       : others['secrets.file'];
@@ -179,7 +185,7 @@ function block(code: string, span: Span, evidence: string): Finding {
   };
 }
 
-function ask(code: string, span: Span, why: string): Finding {
+function ask(code: string, span: SourceSpan, why: string): CommandFinding {
   return { code, bound: 'ask', span, via: [], evidence: '', why, instead: null };
 }
 
@@ -216,7 +222,7 @@ function answerOf(interpreter: string, text: string): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const child = execFile(
     interpreter,
-    ['-I', '-S', '-B', '-W', 'ignore', '-c', program],
+    ['-I', '-S', '-B', '-W', 'ignore', '-c', pythonCheckerProgram],
     {
       cwd: '/',
       env: {},

@@ -1,7 +1,7 @@
 /**
  * The part of the checker that tells what an expression can be, in Python.
  */
-export const expressions = String.raw`
+export const pythonExpressionsSource = String.raw`
 class Expressions(Statements):
     # Names, texts and displays: what an expression can be.
 

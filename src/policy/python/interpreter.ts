@@ -1,2 +1,2 @@
 /** The name that the interpreter of a script is looked up by, and started by. */
-export const interpreterName = 'python3';
+export const pythonInterpreterName = 'python3';

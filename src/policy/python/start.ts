@@ -1,7 +1,7 @@
 /**
  * The part of the checker that reads the script, and its start, in Python.
  */
-export const start = String.raw`
+export const pythonStartSource = String.raw`
 class Offsets:
     """Places in UTF-16 units of the text, from the parser's lines and UTF-8 columns."""
 

@@ -1,7 +1,7 @@
 /**
  * The part of the checker that walks statements and keeps the scopes, in Python.
  */
-export const statements = String.raw`
+export const pythonStatementsSource = String.raw`
 class Scope:
     def __init__(self, outer, inline=False, visible=True):
         # inline: it runs where it stands; visible: functions inside see its names.

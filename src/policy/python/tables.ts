@@ -6,7 +6,7 @@
  */
 
 /** Why a script is refused: the key is what the checker reports. */
-export const reasons = {
+export const pythonRefusals = {
   'python.shell': {
     why: 'hands text to a shell',
     instead: 'Pass a list of words to subprocess.run without shell=True.',
@@ -31,12 +31,12 @@ export const reasons = {
   },
 } as const;
 
-export type Reason = keyof typeof reasons;
+export type PythonRefusalCode = keyof typeof pythonRefusals;
 
 const named = (prefix: string, names: string) => names.split(' ').map((name) => `${prefix}${name}`);
 
 /** Functions that are refused when they are called, or handed on to be called. */
-const calls: Readonly<Partial<Record<Reason, readonly string[]>>> = {
+const calls: Readonly<Partial<Record<PythonRefusalCode, readonly string[]>>> = {
   'python.shell': [
     ...named('os.', 'system popen popen2 popen3 popen4'),
     ...named('subprocess.', 'getoutput getstatusoutput'),
@@ -64,7 +64,7 @@ const calls: Readonly<Partial<Record<Reason, readonly string[]>>> = {
   ],
 };
 
-export const tables = {
+export const pythonCheckerTables = {
   calls: Object.fromEntries(
     Object.entries(calls).flatMap(([reason, names]) => names.map((name) => [name, reason])),
   ),

@@ -2,7 +2,7 @@
  * The part of the checker that knows values: Python, as text, because the checker is handed to
  * the interpreter by `-c` and must be found wherever the bundle lies.
  */
-export const values = String.raw`
+export const pythonValuesSource = String.raw`
 import _ast, _signal, builtins, json, resource, sys
 
 resource.setrlimit(resource.RLIMIT_CPU, (2, 2))

@@ -3,7 +3,7 @@
  * neither what runs nor where it goes. Whatever is not in here has no shape, and is asked again.
  */
 
-export interface Grammar {
+export interface ShapeGrammar {
   /** Flags without a value; short ones one by one. */
   readonly flags: readonly string[];
   /** Flags whose value is the next word or follows `=`, and what that may be. */
@@ -25,7 +25,7 @@ const url = /^https:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\/[\w.~/%+:@,;=&?-]*$/;
 const repository = /^https:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:\/[\w.~-]+)+\/?$/;
 const pypi = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[a-z0-9_,-]+\])?(?:[=<>~!]=[A-Za-z0-9.*+!-]+)?$/;
 
-const npm: Grammar = {
+const npm: ShapeGrammar = {
   flags: words(
     '--no-audit --no-fund --ignore-scripts --prefer-offline --quiet --silent ' +
       '--no-progress --omit=dev',
@@ -36,7 +36,7 @@ const npm: Grammar = {
   operandsMax: 0,
   project: 'npm',
 };
-const fetching: Grammar = {
+const fetching: ShapeGrammar = {
   flags: words('-a --all -p --prune -t --tags -q --quiet -v --verbose --dry-run --no-tags'),
   values: { '--depth': number },
   operand: /^[A-Za-z][\w-]*$/,
@@ -46,7 +46,7 @@ const fetching: Grammar = {
 };
 
 /** By program and subcommand; the empty text: it has none. */
-export const grammars: Readonly<Record<string, Readonly<Record<string, Grammar>>>> = {
+export const shapeGrammars: Readonly<Record<string, Readonly<Record<string, ShapeGrammar>>>> = {
   npm: { install: npm, i: npm, ci: npm },
   pnpm: {
     install: { ...npm, flags: words('--frozen-lockfile --ignore-scripts --prefer-offline') },
@@ -77,7 +77,7 @@ export const grammars: Readonly<Record<string, Readonly<Record<string, Grammar>>
   },
 };
 
-function pip(): Grammar {
+function pip(): ShapeGrammar {
   return {
     flags: words('-q --quiet -U --upgrade --user --no-cache-dir --only-binary=:all:'),
     values: { '--timeout': number, '--retries': number },
@@ -90,7 +90,7 @@ function pip(): Grammar {
   };
 }
 
-function curl(): Grammar {
+function curl(): ShapeGrammar {
   return {
     flags: words(
       '-s --silent -S --show-error -f --fail -I --head -i --include -v --verbose --compressed -O',

@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isInside } from '../inside.ts';
-import type { Grammar } from './grammar.ts';
+import { isPathInside } from '../path-containment.ts';
+import type { ShapeGrammar } from './grammar.ts';
 
-export interface Place {
+export interface ProjectScope {
   readonly root: string;
   readonly cwd: string;
   /** Whether commands see something else at a path than the host: a change that waits. */
@@ -23,8 +23,8 @@ const bytesMax = 64 * 1024 * 1024;
  * The part of a project that a rule binds, as text; `null`: something steers the command, or that
  * cannot be known.
  */
-export function steadyProject(kind: Grammar['project'], at: Place): string | null {
-  if (!isInside(at.cwd, at.root)) return null;
+export function fingerprintProject(kind: ShapeGrammar['project'], at: ProjectScope): string | null {
+  if (!isPathInside(at.cwd, at.root)) return null;
   const look = lookAt(at);
   try {
     switch (kind) {
@@ -42,7 +42,7 @@ export function steadyProject(kind: Grammar['project'], at: Place): string | nul
 }
 
 /** From the directory up to the root. */
-function ways({ root, cwd }: Place): string[] {
+function ways({ root, cwd }: ProjectScope): string[] {
   const found = [cwd];
   for (let at = cwd; at !== root; at = path.dirname(at)) found.push(path.dirname(at));
   return found;
@@ -56,7 +56,7 @@ interface Look {
 }
 
 /** Each throws for what cannot be read as commands see it. */
-function lookAt({ isElsewhere }: Place): Look {
+function lookAt({ isElsewhere }: ProjectScope): Look {
   const isThere = (file: string): boolean => {
     if (isElsewhere(file)) throw new Error('commands see another one');
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;

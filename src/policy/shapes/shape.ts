@@ -2,27 +2,27 @@
  * The shape of a command: program, subcommand, flags of a known grammar and exact operands, in one
  * form for all spellings. What the parser does not see through has none. Pure.
  */
-import { openBudget } from '../syntax/budget.ts';
-import { readScript } from '../syntax/read.ts';
-import { grammars, type Grammar } from './grammar.ts';
+import { createAnalysisBudget } from '../syntax/budget.ts';
+import { readShellScript } from '../syntax/read.ts';
+import { shapeGrammars, type ShapeGrammar } from './grammar.ts';
 
-export interface Shape {
+export interface CommandShape {
   readonly program: string;
   /** Program, subcommand, flags in order, operands: equal exactly where the shape is. */
   readonly words: readonly string[];
-  readonly project: Grammar['project'];
+  readonly project: ShapeGrammar['project'];
 }
 
 /** `null`: it has none, so no lasting answer fits it. */
-export function shapeOf(text: string): Shape | null {
+export function deriveCommandShape(text: string): CommandShape | null {
   // One plain command: no assignment, redirect, pipe, list, substitution, variable or glob.
-  const { plain } = readScript(text, openBudget());
+  const { plain } = readShellScript(text, createAnalysisBudget());
   if (plain === null || plain.input.kind !== 'inherited') return null;
   const words = plain.words.flatMap(({ value }) => value ?? []);
   const [program, ...rest] = words;
   if (program === undefined || words.length !== plain.words.length) return null;
-  if (!Object.hasOwn(grammars, program)) return null;
-  const found = subcommandOf(grammars[program] ?? {}, rest);
+  if (!Object.hasOwn(shapeGrammars, program)) return null;
+  const found = subcommandOf(shapeGrammars[program] ?? {}, rest);
   if (found === null) return null;
   const { name, grammar, args } = found;
   const parsed = argumentsOf(grammar, args);
@@ -39,13 +39,13 @@ export function shapeOf(text: string): Shape | null {
 
 interface Subcommand {
   readonly name: string;
-  readonly grammar: Grammar;
+  readonly grammar: ShapeGrammar;
   readonly args: readonly string[];
 }
 
 /** It comes first: a flag of the program before it has no shape. */
 function subcommandOf(
-  known: Readonly<Record<string, Grammar>>,
+  known: Readonly<Record<string, ShapeGrammar>>,
   args: readonly string[],
 ): Subcommand | null {
   for (const count of [2, 1, 0]) {
@@ -58,7 +58,7 @@ function subcommandOf(
 }
 
 function argumentsOf(
-  { flags: known, values, operand, operandsMin, operandsMax, needed }: Grammar,
+  { flags: known, values, operand, operandsMin, operandsMax, needed }: ShapeGrammar,
   args: readonly string[],
 ): { readonly flags: readonly string[]; readonly operands: readonly string[] } | null {
   const flags: string[] = [];

@@ -1,14 +1,19 @@
 /** The commands that may run unasked, by positive grammars. */
-import type { Allowed } from '../analysis.ts';
-import type { AllowRule, OperandKind } from '../commands/allowance.ts';
-import { allowed } from '../commands/data/allowed.ts';
-import { confusableWord } from '../syntax/characters.ts';
-import { accept, isInside, mayShow, type Accepted } from './accept.ts';
-import { harden } from './harden.ts';
-import { globMaySecret } from './secret.ts';
+import type { AllowedCommand } from '../analysis.ts';
+import type { AllowRule, OperandKind } from '../commands/allow-rule.ts';
+import { allowRules } from '../commands/data/allowed.ts';
+import { isConfusableWord } from '../syntax/characters.ts';
+import {
+  acceptCommandLine,
+  isRelativePathInside,
+  isShowableFile,
+  type AcceptedCommandLine,
+} from './accept-command-line.ts';
+import { hardenCommand } from './harden.ts';
+import { globMayMatchSecret } from './secret.ts';
 
 const byName = new Map<string, AllowRule[]>();
-for (const rule of allowed) {
+for (const rule of allowRules) {
   const name = rule.words[0] ?? '';
   byName.set(name, [...(byName.get(name) ?? []), rule]);
 }
@@ -19,10 +24,10 @@ const wordsMax = 1_024;
  * How the argv of one plain command may run unasked, or `null`. Decides on the words alone: that
  * `files` lie inside the workspace and hold no secret is for the caller to look up.
  */
-export function allowPlain(argv: readonly string[]): Allowed | null {
+export function allowPlainCommand(argv: readonly string[]): AllowedCommand | null {
   if (argv.length > wordsMax) return null;
   // A person who reads the line, or its record, must see the names that are opened.
-  if (argv.some((word) => /\p{Cc}/u.test(word) || confusableWord(word))) return null;
+  if (argv.some((word) => /\p{Cc}/u.test(word) || isConfusableWord(word))) return null;
   for (const rule of byName.get(argv[0] ?? '') ?? []) {
     const found = allowBy(rule, argv);
     if (found !== null) return found;
@@ -30,7 +35,7 @@ export function allowPlain(argv: readonly string[]): Allowed | null {
   return null;
 }
 
-function allowBy(rule: AllowRule, argv: readonly string[]): Allowed | null {
+function allowBy(rule: AllowRule, argv: readonly string[]): AllowedCommand | null {
   // `npx --no-install tsc` says itself what the recipe adds.
   const given = rule.harden === 'npx' && /^--no(?:-install)?$/.test(argv[1] ?? '');
   const words = given ? [argv[0] ?? '', ...argv.slice(2)] : argv;
@@ -39,21 +44,21 @@ function allowBy(rule: AllowRule, argv: readonly string[]): Allowed | null {
   const spellings = [rule.options, rule.selecting, rule.required].filter(
     (one) => one !== undefined,
   );
-  const accepted = accept(rest, spellings.join(' '), rule.clusters === true);
+  const accepted = acceptCommandLine(rest, spellings.join(' '), rule.clusters === true);
   if (accepted === null) return null;
   if (rule.required !== undefined && !accepted.given.has(rule.required)) return null;
   if (!acceptsOperands(rule, accepted)) return null;
   return {
     rule: rule.id,
     argv: [...argv],
-    run: harden(rule, rest, accepted),
+    run: hardenCommand(rule, rest, accepted),
     files: rule.operands === 'file' || rule.operands === 'search' ? paths(rule, accepted) : [],
     packageScript: rule.packageScript ?? null,
     runsRepositoryCode: rule.packageScript !== undefined || rule.harden === 'npx',
   };
 }
 
-function acceptsOperands(rule: AllowRule, accepted: Accepted): boolean {
+function acceptsOperands(rule: AllowRule, accepted: AcceptedCommandLine): boolean {
   const { operands, end } = accepted;
   const kind: OperandKind = rule.operands;
   if (typeof kind !== 'string') {
@@ -71,7 +76,9 @@ function acceptsOperands(rule: AllowRule, accepted: Accepted): boolean {
     case 'listing':
       return operands.length === 0 || (end === -1 && selects(rule, accepted));
     case 'search':
-      return paths(rule, accepted).every((path) => isInside(path) && mayShow(path));
+      return paths(rule, accepted).every(
+        (path) => isRelativePathInside(path) && isShowableFile(path),
+      );
     case 'packages':
       return (
         end === -1 &&
@@ -81,13 +88,13 @@ function acceptsOperands(rule: AllowRule, accepted: Accepted): boolean {
 }
 
 /** What `rg` searches: all operands but the pattern, which an option may give instead. */
-function paths(rule: AllowRule, { given, operands }: Accepted): readonly string[] {
+function paths(rule: AllowRule, { given, operands }: AcceptedCommandLine): readonly string[] {
   const free = ['-e', '--regexp', '--files', '--type-list'].some((option) => given.has(option));
   return rule.operands === 'search' && !free ? operands.slice(1) : operands;
 }
 
 function isOwnFile(path: string): boolean {
-  return path !== '-' && isInside(path) && mayShow(path);
+  return path !== '-' && isRelativePathInside(path) && isShowableFile(path);
 }
 
 /** `ls` shows names and sizes; of directories with keys not even those. */
@@ -100,7 +107,7 @@ function isRevisionOrPath(word: string): boolean {
   const paths = pathsOf(word);
   // `:/text` finds a commit by its message, and is a path from the top.
   if (!word.startsWith(':') && paths.some((path) => path.startsWith('/'))) return false;
-  return paths.every((path) => mayShow(path) && !globMaySecret(path));
+  return paths.every((path) => isShowableFile(path) && !globMayMatchSecret(path));
 }
 
 /** The word, `HEAD:path`, and pathspecs such as `:(glob)path`, `:!path` and `:/path`. */
@@ -110,7 +117,7 @@ function pathsOf(word: string): readonly string[] {
   return [word, after(word.indexOf(':')), after(word.lastIndexOf(':'))];
 }
 
-function selects(rule: AllowRule, { given, operands }: Accepted): boolean {
+function selects(rule: AllowRule, { given, operands }: AcceptedCommandLine): boolean {
   const selecting = (rule.selecting ?? '').split(' ').map((one) => one.replace(/\[.*/, ''));
   return selecting.some((option) => given.has(option)) && operands.every((one) => one !== '');
 }

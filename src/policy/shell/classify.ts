@@ -1,149 +1,175 @@
 /** Holds every command of a script against the knowledge base, through all its wrappings. */
-import type { Finding, Named, Span } from '../analysis.ts';
-import { parseOptions } from '../commands/grammar.ts';
-import type { Node } from '../commands/schema.ts';
-import { baseName, lookUp, lookUpSub } from '../commands/table.ts';
-import { exhausted, openBudget } from '../syntax/budget.ts';
-import { readScript } from '../syntax/read.ts';
-import type { Budget, Command, Script } from '../syntax/script.ts';
-import { deedsOf } from './code.ts';
-import { holds, namesMachine } from './evaluate.ts';
-import { isUnread, mention, noMentions, noteSource, unread } from './mentions.ts';
-import { nameContent } from './named.ts';
-import { anyOrigin, assignedFrom, originOf, within } from './origin.ts';
-import { programs, readsInput, type Program } from './payload.ts';
+import type { CommandFinding, ContentReference, SourceSpan } from '../analysis.ts';
+import { parseCommandOptions } from '../commands/options.ts';
+import type { CommandNode } from '../commands/schema.ts';
+import { programBaseName, lookUpCommand, lookUpSubcommand } from '../commands/table.ts';
+import { exhaustedBound, createAnalysisBudget } from '../syntax/budget.ts';
+import { readShellScript } from '../syntax/read.ts';
+import type { AnalysisBudget, ShellCommand, ShellScript } from '../syntax/script.ts';
+import { findProgramEffects } from './embedded-code.ts';
+import { conditionHolds, targetsMachineTree } from './conditions.ts';
 import {
-  dumpsEnvironment,
-  interpretsDownload,
-  readsScript,
-  runsDecoded,
-  runsDownload,
-  secretFile,
-  showsVariables,
-  tooDeep,
-  tooMany,
+  isUnreadCode,
+  collectMentions,
+  createFileMentions,
+  collectSourceMentions,
+  unreadTextReason,
+} from './mentions.ts';
+import { noteCommandContent } from './command-content.ts';
+import { strongestOrigin, commandsAssigning, inputOrigin, commandsWithin } from './text-origin.ts';
+import {
+  findEmbeddedPrograms,
+  readsProgramFromInput,
+  type EmbeddedProgram,
+} from './embedded-programs.ts';
+import {
+  environmentDumpReason,
+  downloadedCodeReason,
+  unknownScriptReason,
+  decodedScriptReason,
+  downloadedScriptReason,
+  secretFileReason,
+  shownVariablesReason,
+  nestingLimitReason,
+  commandLimitReason,
 } from './reasons.ts';
-import { checkSecrets } from './reveal.ts';
-import { unwrap, withUnknown, type Read } from './unwrap.ts';
-import { assignedPrograms, baseNamed, shellNamed } from './variables.ts';
+import { checkSecrets } from './secret-disclosure.ts';
+import { unwrapCommand, unwrapWithUnknownArgument, type ParsedInvocation } from './unwrap.ts';
+import { programsInVariables, withProgramBaseName, withShellName } from './variables.ts';
 import {
-  lookedAlways,
-  report,
-  through,
-  viaMax,
-  wordsMax,
-  type Foreign,
-  type Found,
-  type Walk,
-} from './walk.ts';
-import { head, literalInput, tail, textWord } from './word.ts';
+  alwaysClassified,
+  reportFinding,
+  insideWrapper,
+  wrapperDepthMax,
+  commandWordsMax,
+  type ForeignShellJudge,
+  type AnalysisState,
+  type AnalysisContext,
+} from './analysis-context.ts';
+import { commandHead, literalInput, commandTail, shellTextWord } from './derived-words.ts';
 
 /** What classification found. */
-export interface Classified {
-  readonly findings: readonly Finding[];
-  readonly named: readonly Named[];
+export interface Classification {
+  readonly findings: readonly CommandFinding[];
+  readonly named: readonly ContentReference[];
 }
 
 /** Where the words of `classifyArgv` stand. */
-export interface Place {
-  readonly span?: Span;
+export interface ClassifyArgvOptions {
+  readonly span?: SourceSpan;
   readonly via?: readonly string[];
-  readonly budget?: Budget;
+  readonly budget?: AnalysisBudget;
 }
 
 const foreignShell = /^(?:powershell|pwsh|cmd)$/i;
 
-const noScript: Script = { commands: [], plain: null, problems: [], defined: [] };
+const noScript: ShellScript = { commands: [], plain: null, problems: [], defined: [] };
 
 /**
  * Holds one command line of any shell against the knowledge base; `null` is an argument that is
  * not known. Findings carry `place.span` (default `[0, 0]`). Never throws.
  */
-export function classifyArgv(argv: readonly (string | null)[], place: Place = {}): Classified {
+export function classifyArgv(
+  argv: readonly (string | null)[],
+  place: ClassifyArgvOptions = {},
+): Classification {
   const span = place.span ?? [0, 0];
-  const words = argv.map((value) => textWord(value, span));
-  const found = openFound(place.budget ?? openBudget());
-  const walk: Walk = { found, script: noScript, source: '', carrier: span, via: place.via ?? [] };
+  const words = argv.map((value) => shellTextWord(value, span));
+  const found = createAnalysisState(place.budget ?? createAnalysisBudget());
+  const walk: AnalysisContext = {
+    found,
+    script: noScript,
+    source: '',
+    carrier: span,
+    via: place.via ?? [],
+  };
   classifyCommand(plainCommand(words, span), walk);
   return { findings: found.findings, named: [...found.named.values()] };
 }
 
-function plainCommand(words: Command['words'], span: Span): Command {
+function plainCommand(words: ShellCommand['words'], span: SourceSpan): ShellCommand {
   const inner = words.map(() => []);
   return { span, words, assignments: [], redirects: [], input: { kind: 'inherited' }, inner };
 }
 
 /** An analysis that has found nothing yet. */
-export function openFound(budget: Budget, foreign: Foreign | null = null): Found {
+export function createAnalysisState(
+  budget: AnalysisBudget,
+  foreign: ForeignShellJudge | null = null,
+): AnalysisState {
   return {
     findings: [],
     named: new Map(),
-    mentions: noMentions(),
+    mentions: createFileMentions(),
     budget,
     read: new Set(),
-    looked: 0,
+    classifiedCount: 0,
     words: 0,
     foreign,
-    told: new Map(),
+    reportedAt: new Map(),
   };
 }
 
 /** Every command of the script, at any depth. */
-export function classifyScript(walk: Walk): void {
-  noteSource(walk.source, walk.found.mentions);
+export function classifyScript(walk: AnalysisContext): void {
+  collectSourceMentions(walk.source, walk.found.mentions);
   for (const command of walk.script.commands) {
     if (spent(walk, command)) return;
     classifyCommand(command, walk);
   }
 }
 
-function spent(walk: Walk, command: Command): boolean {
-  if (walk.via.length > viaMax) {
-    report(walk, tooDeep, command);
+function spent(walk: AnalysisContext, command: ShellCommand): boolean {
+  if (walk.via.length > wrapperDepthMax) {
+    reportFinding(walk, nestingLimitReason, command);
     return true;
   }
   const { found } = walk;
-  found.looked += 1;
+  found.classifiedCount += 1;
   found.words += command.words.length;
-  const { commands, words } = lookedAlways;
-  if (found.looked <= commands && found.words <= words) return false;
+  const { commands, words } = alwaysClassified;
+  if (found.classifiedCount <= commands && found.words <= words) return false;
   const { budget } = found;
   // Reading the script has already counted its commands up to the bound.
-  if (exhausted({ ...budget, commandsMax: budget.commandsMax * 2 }) === null) return false;
-  report(walk, tooMany, command);
+  if (exhaustedBound({ ...budget, commandsMax: budget.commandsMax * 2 }) === null) return false;
+  reportFinding(walk, commandLimitReason, command);
   return true;
 }
 
 /** One command, and those that it starts. */
-export function classifyCommand(given: Command, walk: Walk): void {
-  const command = baseNamed(shellNamed(given));
+export function classifyCommand(given: ShellCommand, walk: AnalysisContext): void {
+  const command = withProgramBaseName(withShellName(given));
   const [first] = command.words;
   if (/[\uFF01-\uFF5E]/.test(first?.value ?? '')) {
     classifyStarted(narrowed(command), walk);
     return;
   }
-  if (command.words.length > wordsMax) {
-    report(walk, tooMany, command);
-    classifyCommand(head(command, wordsMax), walk);
+  if (command.words.length > commandWordsMax) {
+    reportFinding(walk, commandLimitReason, command);
+    classifyCommand(commandHead(command, commandWordsMax), walk);
     return;
   }
   checkSecrets(command, walk);
   feedSubstitutions(command, walk);
-  for (const text of assignedPrograms(command)) classifyText(text, [], command, walk);
+  for (const text of programsInVariables(command)) classifyText(text, [], command, walk);
   const called = first?.value ?? null;
-  const named = called === null ? undefined : lookUp(called);
+  const named = called === null ? undefined : lookUpCommand(called);
   const { mentions: found } = walk.found;
-  mention(given, named?.node, { found, defined: walk.script.defined });
+  collectMentions(given, named?.node, { found, defined: walk.script.defined });
   if (called === null) return;
-  nameContent(called, command, named?.node, walk);
-  if (foreignShell.test(baseName(called))) walk.found.foreign?.(command, walk);
+  noteCommandContent(called, command, named?.node, walk);
+  if (foreignShell.test(programBaseName(called))) walk.found.foreign?.(command, walk);
   if (named === undefined) return;
   const bare = !/[/\\]/.test(called);
-  classifyNode({ node: named.node, name: baseName(called), bare, whole: command }, command, walk);
+  classifyNode(
+    { node: named.node, name: programBaseName(called), bare, whole: command },
+    command,
+    walk,
+  );
 }
 
 /** Full-width letters as the ones they show: no program has such a name, and nobody means one. */
-function narrowed(command: Command): Command {
+function narrowed(command: ShellCommand): ShellCommand {
   const words = command.words.map((word) => {
     const value = word.value?.normalize('NFKC') ?? null;
     return value === null || value === word.value ? word : { ...word, value, pieces: [value] };
@@ -152,55 +178,59 @@ function narrowed(command: Command): Command {
 }
 
 interface Level {
-  readonly node: Node;
+  readonly node: CommandNode;
   readonly name: string;
   readonly bare: boolean;
   /** The command from its name on: what findings show. */
-  readonly whole: Command;
+  readonly whole: ShellCommand;
 }
 
 /** One level of a command: its name, or a sub-command; `command` starts with that word. */
-function classifyNode(level: Level, command: Command, given: Walk): void {
+function classifyNode(level: Level, command: ShellCommand, given: AnalysisContext): void {
   const { node, name, whole } = level;
   const walk = node.elsewhere === true ? { ...given, elsewhere: true } : given;
-  const args = tail(command, 1);
-  const parsed = parseOptions(args.words, node);
-  const read: Read = { node, command: args, parsed };
-  const inner = [...unwrap(read), ...fromFar(read, walk)];
+  const args = commandTail(command, 1);
+  const parsed = parseCommandOptions(args.words, node);
+  const read: ParsedInvocation = { node, command: args, parsed };
+  const inner = [...unwrapCommand(read), ...fromFar(read, walk)];
   const asked = { ...read, bare: level.bare, starts: inner.length > 0 };
   for (const rule of node.rules ?? []) {
-    if (!holds(asked, rule.when)) continue;
-    const isNeverMeant = rule.never === 'machine' && namesMachine(asked);
-    report(walk, { ...rule, isNeverMeant }, whole);
+    if (!conditionHolds(asked, rule.when)) continue;
+    const isNeverMeant = rule.never === 'machine' && targetsMachineTree(asked);
+    reportFinding(walk, { ...rule, isNeverMeant }, whole);
   }
   for (const started of inner) {
-    if (!classifyStarted(started, through(walk, name))) break;
+    if (!classifyStarted(started, insideWrapper(walk, name))) break;
   }
-  for (const program of programs(read)) {
+  for (const program of findEmbeddedPrograms(read)) {
     classifyProgram(program, name, whole, walk);
   }
   checkOrigin(read, whole, walk);
   const at = parsed.operands[0];
   const word = at === undefined ? null : (args.words[at]?.value ?? null);
-  const sub = word === null ? undefined : lookUpSub(node, word);
+  const sub = word === null ? undefined : lookUpSubcommand(node, word);
   if (sub !== undefined && at !== undefined && !parsed.options.has('help')) {
-    classifyNode({ ...level, node: sub.node, name: `${name} ${sub.name}` }, tail(args, at), walk);
+    classifyNode(
+      { ...level, node: sub.node, name: `${name} ${sub.name}` },
+      commandTail(args, at),
+      walk,
+    );
   }
 }
 
 /** `curl … | xargs sh -c`: what comes from the network or a decoder is an argument. */
-function fromFar(read: Read, walk: Walk): readonly Command[] {
+function fromFar(read: ParsedInvocation, walk: AnalysisContext): readonly ShellCommand[] {
   const { input } = read.command;
   if (read.node.wrapper?.input !== true || input.kind === 'inherited') return [];
-  if (originOf(input, walk.script.commands) === null) return [];
+  if (inputOrigin(input, walk.script.commands) === null) return [];
   const piped = input.kind === 'pipe' || input.kind === 'substitution';
   const { span } = read.command;
-  const cat = plainCommand([textWord('cat', span)], span);
-  return withUnknown(read, piped ? input.from : [{ ...cat, input }]);
+  const cat = plainCommand([shellTextWord('cat', span)], span);
+  return unwrapWithUnknownArgument(read, piped ? input.from : [{ ...cat, input }]);
 }
 
 /** `false`: a bound is reached, and the next one would not be looked at either. */
-function classifyStarted(command: Command, walk: Walk): boolean {
+function classifyStarted(command: ShellCommand, walk: AnalysisContext): boolean {
   const { budget } = walk.found;
   budget.commands += 1;
   if (spent(walk, command)) return false;
@@ -208,9 +238,14 @@ function classifyStarted(command: Command, walk: Walk): boolean {
   return true;
 }
 
-function classifyProgram(program: Program, name: string, whole: Command, walk: Walk): void {
+function classifyProgram(
+  program: EmbeddedProgram,
+  name: string,
+  whole: ShellCommand,
+  walk: AnalysisContext,
+): void {
   const via = program.how === '-c' ? `${name} -c` : name;
-  const inside = { ...through(walk, via), carrier: walk.carrier ?? program.span };
+  const inside = { ...insideWrapper(walk, via), carrier: walk.carrier ?? program.span };
   if (program.language === 'code') {
     classifyCode(program.text, name, whole, inside);
     return;
@@ -225,39 +260,46 @@ function classifyProgram(program: Program, name: string, whole: Command, walk: W
 function classifyText(
   text: string,
   positional: readonly string[],
-  whole: Command,
-  walk: Walk,
+  whole: ShellCommand,
+  walk: AnalysisContext,
 ): void {
   const key = `${text}\0${positional.join('\0')}`;
   if (walk.found.read.has(key) || spent(walk, whole)) return;
   walk.found.read.add(key);
   if (takesTooLong(text, walk.found.budget)) {
-    report(walk, tooMany, whole);
+    reportFinding(walk, commandLimitReason, whole);
     return;
   }
-  const script = readScript(text, walk.found.budget, positional);
-  if (script.problems.some(({ code }) => isUnread(code))) walk.found.mentions.open.add(unread);
+  const script = readShellScript(text, walk.found.budget, positional);
+  if (script.problems.some(({ code }) => isUnreadCode(code))) {
+    walk.found.mentions.open.add(unreadTextReason);
+  }
   classifyScript({ ...walk, script, source: text });
 }
 
 /** Reading cannot be stopped half-way: a long text is not begun when little time is left. */
-function takesTooLong(text: string, { deadline }: Budget): boolean {
+function takesTooLong(text: string, { deadline }: AnalysisBudget): boolean {
   const shortMax = 4_096;
   const perMs = 1_000;
   return text.length > shortMax && text.length > perMs * (deadline - performance.now());
 }
 
-function classifyCode(text: string, language: string, whole: Command, walk: Walk): void {
-  for (const deed of deedsOf(text, language)) {
+function classifyCode(
+  text: string,
+  language: string,
+  whole: ShellCommand,
+  walk: AnalysisContext,
+): void {
+  for (const deed of findProgramEffects(text, language)) {
     switch (deed.kind) {
       case 'environment':
-        report(walk, dumpsEnvironment, whole);
+        reportFinding(walk, environmentDumpReason, whole);
         break;
       case 'secret-file':
-        report(walk, secretFile, whole, deed.path);
+        reportFinding(walk, secretFileReason, whole, deed.path);
         break;
       case 'secret-variable':
-        report(walk, showsVariables([deed.name]), whole, deed.name);
+        reportFinding(walk, shownVariablesReason([deed.name]), whole, deed.name);
         break;
       case 'shell':
         classifyText(deed.text, [], whole, walk);
@@ -267,38 +309,46 @@ function classifyCode(text: string, language: string, whole: Command, walk: Walk
 }
 
 /** A script from the network or from a decoder: on the input, in an operand, or as the text. */
-function checkOrigin(read: Read, whole: Command, walk: Walk): void {
+function checkOrigin(read: ParsedInvocation, whole: ShellCommand, walk: AnalysisContext): void {
   const { node, command, parsed } = read;
   if (node.sink === undefined && node.script !== true) return;
   const { commands } = walk.script;
   const at = parsed.operands[0];
   const word = at === undefined ? undefined : command.words[at];
-  const filling = word === undefined ? [] : assignedFrom(word.variables, commands);
+  const filling = word === undefined ? [] : commandsAssigning(word.variables, commands);
   const program = at === undefined ? [] : [...(command.inner[at] ?? []), ...filling];
-  const typed = readsInput(read) ? originOf(command.input, commands) : null;
-  const origin = typed === 'download' ? typed : (anyOrigin(program, commands) ?? typed);
+  const typed = readsProgramFromInput(read) ? inputOrigin(command.input, commands) : null;
+  const origin = typed === 'download' ? typed : (strongestOrigin(program, commands) ?? typed);
   if (node.sink === 'code') {
-    if (origin !== null) report(walk, interpretsDownload, whole);
+    if (origin !== null) reportFinding(walk, downloadedCodeReason, whole);
   } else if (origin !== null) {
-    report(walk, origin === 'download' ? runsDownload : runsDecoded, whole);
-  } else if (readsInput(read) && isFed(command) && literalInput(command.input) === null) {
-    report(walk, readsScript, whole);
+    reportFinding(
+      walk,
+      origin === 'download' ? downloadedScriptReason : decodedScriptReason,
+      whole,
+    );
+  } else if (
+    readsProgramFromInput(read) &&
+    isFed(command) &&
+    literalInput(command.input) === null
+  ) {
+    reportFinding(walk, unknownScriptReason, whole);
   }
 }
 
-function isFed({ input }: Command): boolean {
+function isFed({ input }: ShellCommand): boolean {
   return input.kind !== 'inherited';
 }
 
 /** `tee >(sh)`: what goes into the outer command comes out into the inner one. */
-function feedSubstitutions(command: Command, walk: Walk): void {
-  const feed = (inner: readonly Command[], input: Command['input']): void => {
+function feedSubstitutions(command: ShellCommand, walk: AnalysisContext): void {
+  const feed = (inner: readonly ShellCommand[], input: ShellCommand['input']): void => {
     for (const one of inner) {
       if (one.input.kind !== 'inherited') continue;
-      classifyStarted({ ...one, input }, through(walk, '>()'));
+      classifyStarted({ ...one, input }, insideWrapper(walk, '>()'));
     }
   };
-  const isOutput = (span: Span | undefined): span is Span =>
+  const isOutput = (span: SourceSpan | undefined): span is SourceSpan =>
     span !== undefined && walk.source.startsWith('>(', span[0]);
   if (command.input.kind !== 'inherited') {
     for (const [at, inner] of command.inner.entries()) {
@@ -308,7 +358,10 @@ function feedSubstitutions(command: Command, walk: Walk): void {
   const from = [{ ...command, redirects: [] }];
   for (const { operator, target } of command.redirects) {
     if (!operator.includes('>') || !isOutput(target?.span)) continue;
-    const inner = within(walk.script.commands.slice(0, substitutedMax), target?.span ?? [0, 0]);
+    const inner = commandsWithin(
+      walk.script.commands.slice(0, substitutedMax),
+      target?.span ?? [0, 0],
+    );
     feed(inner, { kind: 'pipe', from });
   }
 }

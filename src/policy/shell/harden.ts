@@ -2,9 +2,9 @@
  * Recipes by which an allowed command runs nothing that the repository or the environment chose.
  * What each is for is shown by test/policy-git-hostile.test.ts.
  */
-import type { Hardened } from '../analysis.ts';
-import type { AllowRule } from '../commands/allowance.ts';
-import type { Accepted } from './accept.ts';
+import type { HardenedCommand } from '../analysis.ts';
+import type { AllowRule } from '../commands/allow-rule.ts';
+import type { AcceptedCommandLine } from './accept-command-line.ts';
 import { secretGlob } from './secret.ts';
 
 /** Settings that make git start programs, each turned off; the command line wins over all files. */
@@ -94,13 +94,17 @@ const quietly: Readonly<Record<string, string>> = {
 };
 
 /** `rest` are the words after those of the rule, as they were accepted. */
-export function harden(rule: AllowRule, rest: readonly string[], accepted: Accepted): Hardened {
+export function hardenCommand(
+  rule: AllowRule,
+  rest: readonly string[],
+  accepted: AcceptedCommandLine,
+): HardenedCommand {
   const [program = '', ...sub] = rule.words;
   const argv = [program, ...argvOf(rule, sub, rest, accepted)];
   return { argv, unset: dropped, set: variablesOf(rule) };
 }
 
-function variablesOf({ harden: recipe, packageScript }: AllowRule): Hardened['set'] {
+function variablesOf({ harden: recipe, packageScript }: AllowRule): HardenedCommand['set'] {
   switch (recipe) {
     case 'git':
     case 'git-show':
@@ -122,7 +126,7 @@ function argvOf(
   { harden: recipe, packageScript }: AllowRule,
   sub: readonly string[],
   rest: readonly string[],
-  { end }: Accepted,
+  { end }: AcceptedCommandLine,
 ): readonly string[] {
   const git = ['--no-pager', ...settings.flatMap((setting) => ['-c', setting])];
   switch (recipe) {
@@ -154,7 +158,7 @@ function argvOf(
  * The same run with these filter drivers turned off, as `git status` and `git diff` run them on
  * files whose times changed. By variables, since `-c` cannot name a driver that has `=` in it.
  */
-export function withoutFilters(run: Hardened, names: readonly string[]): Hardened {
+export function withoutGitFilters(run: HardenedCommand, names: readonly string[]): HardenedCommand {
   if (run.argv[0] !== 'git' || names.length === 0) return run;
   const keys = names.flatMap((name) =>
     ['clean', 'smudge', 'process', 'required'].map((key) => `filter.${name}.${key}`),

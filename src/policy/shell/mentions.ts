@@ -2,27 +2,36 @@
  * What a text says that may name files, and where it does not tell all that would run: what a
  * person's yes has to bind. Pure; which of the names are files is looked up later.
  */
-import type { Mentions } from '../analysis.ts';
+import type { FileMentions } from '../analysis.ts';
 import {
-  closed,
-  fetchers,
-  filters,
-  inert,
+  closedCommands,
+  fetchingCommands,
+  filterCommands,
+  inertCommands,
   readableShells,
-  startupOf,
-  transparent,
-  writers,
-} from '../commands/closed.ts';
-import { parseOptions } from '../commands/grammar.ts';
-import type { Node } from '../commands/schema.ts';
-import { baseName } from '../commands/table.ts';
-import type { Command, Input, Word } from '../syntax/script.ts';
-import { changesPrograms, runsVariables, setsUnknown } from './assigning.ts';
-import { readsInput } from './payload.ts';
-import { gapText, isStandardInput, literalInput, tail } from './word.ts';
+  shellStartupFiles,
+  transparentWrappers,
+  writingCommands,
+} from '../commands/command-classes.ts';
+import { parseCommandOptions } from '../commands/options.ts';
+import type { CommandNode } from '../commands/schema.ts';
+import { programBaseName } from '../commands/table.ts';
+import type { ShellCommand, StdinSource, ShellWord } from '../syntax/script.ts';
+import {
+  isProgramChangingVariable,
+  variableExecutionReasons,
+  setsUnknownVariable,
+} from './assignments.ts';
+import { readsProgramFromInput } from './embedded-programs.ts';
+import {
+  gapsAsVariables,
+  isStandardInputPath,
+  literalInput,
+  commandTail,
+} from './derived-words.ts';
 
 /** The same while it is collected. */
-export interface MentionsSoFar extends Mentions {
+export interface FileMentionsBuilder extends FileMentions {
   readonly words: Set<string>;
   readonly globs: Set<string>;
   readonly scripts: Set<string>;
@@ -33,7 +42,7 @@ export interface MentionsSoFar extends Mentions {
   readonly open: Set<string>;
 }
 
-export const noMentions = (): MentionsSoFar => ({
+export const createFileMentions = (): FileMentionsBuilder => ({
   words: new Set(),
   globs: new Set(),
   scripts: new Set(),
@@ -47,32 +56,32 @@ export const noMentions = (): MentionsSoFar => ({
 const wordsMax = 8_192;
 
 /** Also where nobody knows yet what will be typed. */
-export const readsInputWhy = 'it reads a script from its standard input';
+export const readsInputReason = 'it reads a script from its standard input';
 
-export const unread = 'not all of its text is understood';
+export const unreadTextReason = 'not all of its text is understood';
 
 /** Whether a problem means that some of a text was not looked at. */
-export const isUnread = (code: string): boolean => /^limit\.|unparseable$/.test(code);
+export const isUnreadCode = (code: string): boolean => /^limit\.|unparseable$/.test(code);
 
 /** Notes what one command names. `node`: what is known of it. */
-export function mention(
-  command: Command,
-  node: Node | undefined,
-  { found, defined }: { readonly found: MentionsSoFar; readonly defined: readonly string[] },
+export function collectMentions(
+  command: ShellCommand,
+  node: CommandNode | undefined,
+  { found, defined }: { readonly found: FileMentionsBuilder; readonly defined: readonly string[] },
 ): void {
   const { words, assignments } = command;
   for (const word of words) noteWord(word, found);
   for (const { name, value } of assignments) {
     if (value !== null) noteWord(value, found);
-    if (changesPrograms(name)) found.open.add(`it sets ${name}`);
+    if (isProgramChangingVariable(name)) found.open.add(`it sets ${name}`);
   }
   noteRedirects(command, found);
   if (found.words.size > wordsMax) found.open.add('it names too many files to look at');
   const [first, ...rest] = words;
-  const program = baseName(first?.value ?? '');
+  const program = programBaseName(first?.value ?? '');
   noteWrites(program, rest, found);
   noteMove(program, rest, found);
-  if (fetchers.has(program)) found.fetches.add(program);
+  if (fetchingCommands.has(program)) found.fetches.add(program);
   if (first === undefined) return;
   if (defined.includes(first.value ?? '')) {
     // A program of that name runs where the function is unset, not defined yet, or passed over.
@@ -90,7 +99,7 @@ export function mention(
   }
 }
 
-function noteRedirects({ redirects, input }: Command, found: MentionsSoFar): void {
+function noteRedirects({ redirects, input }: ShellCommand, found: FileMentionsBuilder): void {
   for (const { operator, descriptor, target } of redirects) {
     if (operator.includes('>') && target !== null) found.writes.add(writtenBy(target));
     if (!operator.startsWith('<') || operator === '<&' || target === null) continue;
@@ -100,22 +109,26 @@ function noteRedirects({ redirects, input }: Command, found: MentionsSoFar): voi
     if (isDynamic(target)) found.open.add(unknownWord);
   }
   if (input.kind === 'file') noteWord(input.target, found);
-  if (input.kind === 'text') found.words.add(gapText(input.pieces));
+  if (input.kind === 'text') found.words.add(gapsAsVariables(input.pieces));
 }
 
 /** Notes the name or pattern of what is run. */
-function noteScript(word: Word, { scripts, open }: MentionsSoFar): void {
+function noteScript(word: ShellWord, { scripts, open }: FileMentionsBuilder): void {
   const name = word.value ?? (isHere(word) ? textOf(word) : word.glob);
   if (name === null) open.add(unknownWord);
   else scripts.add(name);
 }
 
 /** `uniq IN OUT`, `tree -o OUT`, `sed -i` and `w`, and what is named among those that write. */
-function noteWrites(program: string, words: readonly Word[], { writes }: MentionsSoFar): void {
+function noteWrites(
+  program: string,
+  words: readonly ShellWord[],
+  { writes }: FileMentionsBuilder,
+): void {
   const texts = words.map(({ value }) => value ?? '');
   const isSecond = texts.filter((text) => !text.startsWith('-')).length > 1;
   const isWriter =
-    writers.has(program) ||
+    writingCommands.has(program) ||
     (/^(?:uniq|xxd)$/.test(program) && isSecond) ||
     (program === 'tree' && texts.some((text) => text.startsWith('-'))) ||
     (program === 'sed' && texts.some((text) => /^-\w*[is]|^--[is]|[wW]\s/.test(text))) ||
@@ -125,7 +138,11 @@ function noteWrites(program: string, words: readonly Word[], { writes }: Mention
 }
 
 /** Where a text goes before it runs something. */
-function noteMove(program: string, words: readonly Word[], { moves }: MentionsSoFar): void {
+function noteMove(
+  program: string,
+  words: readonly ShellWord[],
+  { moves }: FileMentionsBuilder,
+): void {
   const texts = words.map((word) => (isDynamic(word) ? '*' : textOf(word)));
   if (program === 'popd') moves.add('*');
   if (program === 'cd' || program === 'pushd') {
@@ -143,9 +160,9 @@ function noteMove(program: string, words: readonly Word[], { moves }: MentionsSo
 
 const unknownWord = 'a word of it is put together while it runs';
 
-function noteWord(word: Word, { words, globs, open }: MentionsSoFar): void {
+function noteWord(word: ShellWord, { words, globs, open }: FileMentionsBuilder): void {
   const set = /^([A-Za-z_]\w*)(?:\+?=|$)/.exec(word.pieces[0] ?? '')?.[1];
-  if (set !== undefined && changesPrograms(set)) open.add(`it sets ${set}`);
+  if (set !== undefined && isProgramChangingVariable(set)) open.add(`it sets ${set}`);
   const text = word.value ?? textOf(word);
   if (isHere(word) && /[*?[]/.test(text)) globs.add(text);
   else if (word.glob !== null) globs.add(word.glob);
@@ -153,9 +170,12 @@ function noteWord(word: Word, { words, globs, open }: MentionsSoFar): void {
 }
 
 /** What a session carries by these names may change what the text runs; its `PATH` is searched. */
-export function withCarried(mentions: Mentions, names: readonly string[]): Mentions {
+export function withSessionVariables(
+  mentions: FileMentions,
+  names: readonly string[],
+): FileMentions {
   const found = names.filter((name) => {
-    return name !== 'PATH' && (name.startsWith('shell ') || changesPrograms(name));
+    return name !== 'PATH' && (name.startsWith('shell ') || isProgramChangingVariable(name));
   });
   if (found.length === 0) return mentions;
   const why = `its session carries ${found.toSorted().join(', ')}`;
@@ -163,20 +183,20 @@ export function withCarried(mentions: Mentions, names: readonly string[]): Menti
 }
 
 /** `*`: which file that is, is not known. */
-const writtenBy = ({ value }: Word): string => value ?? '*';
+const writtenBy = ({ value }: ShellWord): string => value ?? '*';
 
-const isOnly = ({ variables }: Word, only: string): boolean =>
+const isOnly = ({ variables }: ShellWord, only: string): boolean =>
   variables.length > 0 && variables.every((name) => name === only);
-const isHere = (word: Word): boolean => isOnly(word, 'PWD');
+const isHere = (word: ShellWord): boolean => isOnly(word, 'PWD');
 
 /** `$PWD/x` is `./x`, `$HOME/x` is `~/x`; of what else is not known, what stands beside it. */
-function textOf(word: Word): string {
+function textOf(word: ShellWord): string {
   const gap = isHere(word) ? '.' : isOnly(word, 'HOME') || isOnly(word, 'TMPDIR') ? '~' : ' ';
   return word.pieces.map((piece) => piece ?? gap).join('');
 }
 
 /** Whether it is not certain which words a command gets for this one. */
-function isDynamic({ value, glob, derived, variables, pieces }: Word): boolean {
+function isDynamic({ value, glob, derived, variables, pieces }: ShellWord): boolean {
   // What a substitution writes is what its own commands name.
   if (pieces[0] === '/dev/fd/') return false;
   if (variables.some((name) => name !== 'PWD')) return derived || value === null;
@@ -184,29 +204,39 @@ function isDynamic({ value, glob, derived, variables, pieces }: Word): boolean {
 }
 
 /** Why a command may run what the text does not name; `null`: it does not. */
-function whyOpen(command: Command, node: Node | undefined, found: MentionsSoFar): string | null {
+function whyOpen(
+  command: ShellCommand,
+  node: CommandNode | undefined,
+  found: FileMentionsBuilder,
+): string | null {
   const [first, ...rest] = command.words;
   const called = first?.value ?? null;
   if (first === undefined || called === null || isDynamic(first)) return unknownWord;
-  const name = baseName(called);
+  const name = programBaseName(called);
   const isShell = readableShells.has(name) && node !== undefined;
   if (called.includes('/') && !/^\/(?:usr\/)?bin\//.test(called)) {
     // Which program that is tells the file itself.
     found.scripts.add(called);
     return null;
   }
-  if (inert.has(name)) return setsUnknown(name, rest, isDynamic) ? unknownWord : null;
+  if (inertCommands.has(name)) {
+    return setsUnknownVariable(name, rest, isDynamic) ? unknownWord : null;
+  }
   if (rest.some((word) => isDynamic(word))) return unknownWord;
   const options = rest.map(({ value }) => value ?? '').filter((text) => /^[-+]./.test(text));
-  for (const file of startupOf(name, options)) found.scripts.add(file);
-  if (isShell) return whyShellOpen(tail(command, 1), node, found);
-  if (closed.has(name) || transparent.has(name)) return null;
+  for (const file of shellStartupFiles(name, options)) found.scripts.add(file);
+  if (isShell) return whyShellOpen(commandTail(command, 1), node, found);
+  if (closedCommands.has(name) || transparentWrappers.has(name)) return null;
   if (/^(?:sed|awk|jq)$/.test(name)) return whyFilterOpen(name, rest);
   return `${name} may run files that it does not name`;
 }
 
-function whyShellOpen(args: Command, node: Node, found: MentionsSoFar): string | null {
-  const parsed = parseOptions(args.words, node);
+function whyShellOpen(
+  args: ShellCommand,
+  node: CommandNode,
+  found: FileMentionsBuilder,
+): string | null {
+  const parsed = parseCommandOptions(args.words, node);
   const { options, operands } = parsed;
   for (const given of options.get('startup') ?? []) found.scripts.add(given?.text ?? '');
   if (options.has('command')) return null;
@@ -215,15 +245,15 @@ function whyShellOpen(args: Command, node: Node, found: MentionsSoFar): string |
   if (script?.pieces[0] === '/dev/fd/') {
     return noteInput({ kind: 'substitution', from: args.inner[at] ?? [] }, found);
   }
-  if (script !== undefined && !isStandardInput(script.value ?? '')) noteScript(script, found);
+  if (script !== undefined && !isStandardInputPath(script.value ?? '')) noteScript(script, found);
   // Another descriptor was opened by a name of the text.
   const isCopied = args.redirects.some(({ operator }) => operator === '<&');
-  if (isCopied || !readsInput({ node, parsed, command: args })) return null;
+  if (isCopied || !readsProgramFromInput({ node, parsed, command: args })) return null;
   return noteInput(args.input, found);
 }
 
 /** What a shell reads is a script, and so is what is written to it. */
-function noteInput(input: Input, found: MentionsSoFar): string | null {
+function noteInput(input: StdinSource, found: FileMentionsBuilder): string | null {
   if (literalInput(input) !== null) return null;
   switch (input.kind) {
     case 'file':
@@ -235,15 +265,15 @@ function noteInput(input: Input, found: MentionsSoFar): string | null {
     case 'text':
       return unknownWord;
     case 'inherited':
-      return readsInputWhy;
+      return readsInputReason;
   }
 }
 
-function noteFilters(from: readonly Command[], found: MentionsSoFar): string | null {
+function noteFilters(from: readonly ShellCommand[], found: FileMentionsBuilder): string | null {
   for (const { words } of from.filter((one) => one.words.length > 0)) {
-    const program = baseName(words[0]?.value ?? '');
-    const isFilter = filters.has(program);
-    if (!isFilter && !inert.has(program)) return 'it runs what another program writes';
+    const program = programBaseName(words[0]?.value ?? '');
+    const isFilter = filterCommands.has(program);
+    if (!isFilter && !inertCommands.has(program)) return 'it runs what another program writes';
     if (!isFilter || program === 'tee') continue;
     const options = words.flatMap(({ value }) => (value?.startsWith('-') === true ? value : []));
     if (program.endsWith('grep') && options.some((text) => /^-\w*[rRd]|^--[rd]/.test(text))) {
@@ -272,7 +302,7 @@ const startsMore: Readonly<Record<string, RegExp>> = {
 };
 
 /** A program in a file may start others, and so may one among the words where it says so. */
-function whyFilterOpen(name: string, words: readonly Word[]): string | null {
+function whyFilterOpen(name: string, words: readonly ShellWord[]): string | null {
   const texts = words.map(({ value }) => value ?? '');
   const isPlain = texts.every((text) => !/^-./.test(text) || plainOptions[name]?.test(text));
   if (isPlain && !texts.some((text) => startsMore[name]?.test(text))) return null;
@@ -280,12 +310,12 @@ function whyFilterOpen(name: string, words: readonly Word[]): string | null {
 }
 
 /** Notes what the grammar keeps no word of: loops, and expansions that set or run something. */
-export function noteSource(text: string, { open }: MentionsSoFar): void {
-  for (const why of runsVariables(text)) open.add(why);
+export function collectSourceMentions(text: string, { open }: FileMentionsBuilder): void {
+  for (const why of variableExecutionReasons(text)) open.add(why);
 }
 
 /** Of a text that no analysis has read: all of it. */
-export function mentionsOf(text: string): Mentions {
+export function unanalysedTextMentions(text: string): FileMentions {
   const open = new Set(['what it runs cannot be told from its text']);
-  return { ...noMentions(), words: new Set([text]), loads: new Set([text]), open };
+  return { ...createFileMentions(), words: new Set([text]), loads: new Set([text]), open };
 }

@@ -1,6 +1,6 @@
 /** Which files and variables hold secrets, by name. Pure: links are a fact for others. */
-import type { Word } from '../syntax/script.ts';
-import { plainPath, shown } from './word.ts';
+import type { ShellWord } from '../syntax/script.ts';
+import { normalizeShellPath, gapMarkedText } from './derived-words.ts';
 
 /** `block`: its content must not be shown. `ask`: it may hold a secret. */
 export type Secrecy = 'block' | 'ask' | null;
@@ -29,7 +29,7 @@ function oneOf(sources: readonly string[], flags: string): RegExp {
 
 /** How secret the file of this path is; a gap (U+FFFF) may stand for anything. */
 export function fileSecrecy(path: string): Secrecy {
-  const plain = plainPath(path);
+  const plain = normalizeShellPath(path);
   const base = plain.slice(plain.lastIndexOf('/') + 1);
   if (processEnvironment.test(plain) || systemFile.test(plain)) return 'block';
   if (environmentFile.test(base)) return template.test(base) ? 'ask' : 'block';
@@ -43,12 +43,12 @@ const globMax = 512;
 const candidates = ['.env', '.env.local', '.env.production', '.envrc', '.env.development'];
 
 /** How secret the files are that a word names: also by a pattern that matches them. */
-export function wordSecrecy(word: Word): Secrecy {
+export function wordSecrecy(word: ShellWord): Secrecy {
   if (word.glob !== null) {
     const secrecy = globSecrecy(word.glob);
     if (secrecy !== null) return secrecy;
   }
-  const text = shown(word);
+  const text = gapMarkedText(word);
   // `$x.env` may be any file of that ending; `$HOME/.env` is one.
   return fileSecrecy(text.replaceAll('\uFFFF', /\uFFFF\//.test(text) ? '\uFFFF' : 'x'));
 }
@@ -68,7 +68,7 @@ const plainSamples = ['README.md', 'index.ts', 'package.json', 'main', 'Makefile
  * Whether a pattern, or a plain name, may take in a file with secrets that it means. Here a star
  * also takes the dot that begins a name. What takes in ordinary files as well means those.
  */
-export function globMaySecret(pattern: string): boolean {
+export function globMayMatchSecret(pattern: string): boolean {
   const base = pattern.slice(pattern.lastIndexOf('/') + 1);
   if (fileSecrecy(pattern) !== null) return true;
   if (!/[*?[{\\]/.test(base)) return false;
@@ -147,7 +147,7 @@ const harmless = oneOf(
 const short = /^(?:key|keys|token|tokens|pass|auth|pat|private)$/;
 
 /** Whether a variable of this name holds a secret. */
-export function isSecretName(name: string): boolean {
+export function isSecretVariableName(name: string): boolean {
   if (short.test(name) || harmless.test(name)) return false;
   return secretNames.test(name) || joinedNames.test(name) || wellKnown.test(name);
 }

@@ -1,9 +1,9 @@
 /** The commands that a command starts with words of its own arguments. */
-import type { Span } from '../analysis.ts';
-import type { Given, Parsed } from '../commands/grammar.ts';
-import type { Node, Wrapper } from '../commands/schema.ts';
-import type { Command, Word } from '../syntax/script.ts';
-import { appended, literalInput, tail, textWord } from './word.ts';
+import type { SourceSpan } from '../analysis.ts';
+import type { OptionValue, ParsedOptions } from '../commands/options.ts';
+import type { CommandNode, WrapperSpec } from '../commands/schema.ts';
+import type { ShellCommand, ShellWord } from '../syntax/script.ts';
+import { appendWord, literalInput, commandTail, shellTextWord } from './derived-words.ts';
 
 const itemsMax = 256;
 /** Of a text that is divided into words, in UTF-16 units. */
@@ -15,15 +15,15 @@ const copiedMax = 65_536;
 const firstWords = 16;
 
 /** A command whose own name is already cut off, with its options read. */
-export interface Read {
-  readonly node: Node;
+export interface ParsedInvocation {
+  readonly node: CommandNode;
   /** Words are the arguments alone. */
-  readonly command: Command;
-  readonly parsed: Parsed<Word>;
+  readonly command: ShellCommand;
+  readonly parsed: ParsedOptions<ShellWord>;
 }
 
 /** Every command that it starts, its name as the first word. */
-export function unwrap(read: Read): readonly Command[] {
+export function unwrapCommand(read: ParsedInvocation): readonly ShellCommand[] {
   const { wrapper } = read.node;
   if (wrapper === undefined) return [];
   if (wrapper.unless !== undefined && read.parsed.options.has(wrapper.unless)) return [];
@@ -31,7 +31,7 @@ export function unwrap(read: Read): readonly Command[] {
   const own = wrapper.splitOnly === undefined ? [begin(read, wrapper)] : [];
   const found = own.map((inner) => ended(inner, wrapper));
   const split = wrapper.split === undefined ? [] : splits(read, wrapper.split);
-  const isKnown = ({ words: [first] }: Command): boolean =>
+  const isKnown = ({ words: [first] }: ShellCommand): boolean =>
     wrapper.splitOnly?.includes(first?.value ?? '') !== false;
   return [...found, ...split.filter(isKnown)]
     .map((inner) => (wrapper.packages === true ? unversioned(inner) : inner))
@@ -40,25 +40,26 @@ export function unwrap(read: Read): readonly Command[] {
     .filter(({ words }) => words.length > 0);
 }
 
-function begin({ command, parsed }: Read, wrapper: Wrapper): Command {
+function begin({ command, parsed }: ParsedInvocation, wrapper: WrapperSpec): ShellCommand {
   if (wrapper.after !== undefined) {
     const at = command.words.findIndex(({ value }) => value === wrapper.after);
-    if (at !== -1) return tail(command, at + 1);
-    if (wrapper.skip === undefined) return tail(command, command.words.length);
+    if (at !== -1) return commandTail(command, at + 1);
+    if (wrapper.skip === undefined) return commandTail(command, command.words.length);
   }
   let from = parsed.operands[wrapper.skip ?? 0] ?? command.words.length;
   // `env - A=1 ls`: the dash stands for an option.
-  const isBefore = (word: Word | undefined): boolean => isAssignment(word) || word?.value === '-';
+  const isBefore = (word: ShellWord | undefined): boolean =>
+    isAssignmentWord(word) || word?.value === '-';
   while (wrapper.assignments === true && isBefore(command.words[from])) from += 1;
-  return tail(command, from);
+  return commandTail(command, from);
 }
 
 /** Whether the word is `NAME=value`, also with a value that is not known. */
-export function isAssignment(word: Word | undefined): boolean {
+export function isAssignmentWord(word: ShellWord | undefined): boolean {
   return /^[A-Za-z_]\w*=/.test(word?.pieces[0] ?? '');
 }
 
-function ended(inner: Command, { until }: Wrapper): Command {
+function ended(inner: ShellCommand, { until }: WrapperSpec): ShellCommand {
   const end = inner.words.findIndex(({ value }) => value !== null && until?.includes(value));
   return end === -1
     ? inner
@@ -66,7 +67,12 @@ function ended(inner: Command, { until }: Wrapper): Command {
 }
 
 /** The words from `from` up to the end of that command; the rest is not copied. */
-function between(command: Command, from: number, max: number, { until }: Wrapper): Command {
+function between(
+  command: ShellCommand,
+  from: number,
+  max: number,
+  { until }: WrapperSpec,
+): ShellCommand {
   const end = Math.min(command.words.length, from + max);
   let to = from;
   for (; to < end; to += 1) {
@@ -78,7 +84,7 @@ function between(command: Command, from: number, max: number, { until }: Wrapper
 }
 
 /** `find … -exec COMMAND ; … -exec COMMAND {} +`. */
-function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
+function inTheMiddle(command: ShellCommand, wrapper: WrapperSpec): readonly ShellCommand[] {
   const starts = command.words.flatMap(({ value }, at) =>
     value !== null && wrapper.at?.includes(value) ? [at + 1] : [],
   );
@@ -99,7 +105,7 @@ function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
 }
 
 /** `{}` stands for what `-name` looks for. */
-function withFound(inner: Command, names: readonly string[]): Command {
+function withFound(inner: ShellCommand, names: readonly string[]): ShellCommand {
   if (names.length === 0) return inner;
   const words = inner.words.flatMap((word) =>
     word.value === '{}' && inner.words.length <= itemsMax
@@ -109,20 +115,20 @@ function withFound(inner: Command, names: readonly string[]): Command {
   return { ...inner, words, inner: words.map((_, at) => inner.inner[at] ?? []) };
 }
 
-function patternWord(name: string, span: Span): Word {
+function patternWord(name: string, span: SourceSpan): ShellWord {
   const glob = /[*?[]/.test(name);
-  return { ...textWord(name, span), value: glob ? null : name, glob: glob ? name : null };
+  return { ...shellTextWord(name, span), value: glob ? null : name, glob: glob ? name : null };
 }
 
 /** `env -S 'rm -rf' x`: the value's words come before the rest. */
-function splits(read: Read, option: string): readonly Command[] {
+function splits(read: ParsedInvocation, option: string): readonly ShellCommand[] {
   const { command, parsed } = read;
   const values = parsed.options.get(option) ?? [];
   return values.flatMap((given) => {
     if (given?.text == null) return [];
-    const words = splitWords(given.text).map((text) => textWord(text, given.word.span));
-    const rest = tail(command, parsed.operands[0] ?? command.words.length);
-    const start = words.findIndex((word) => !isAssignment(word) && word.value !== '-');
+    const words = splitWords(given.text).map((text) => shellTextWord(text, given.word.span));
+    const rest = commandTail(command, parsed.operands[0] ?? command.words.length);
+    const start = words.findIndex((word) => !isAssignmentWord(word) && word.value !== '-');
     const all = [...words.slice(Math.max(start, 0)), ...rest.words];
     return [{ ...command, words: all, inner: all.map(() => []) }];
   });
@@ -142,13 +148,13 @@ export function splitWords(text: string): readonly string[] {
 }
 
 /** `vercel@latest` → `vercel`, `@railway/cli` → `railway`. */
-function unversioned(inner: Command): Command {
+function unversioned(inner: ShellCommand): ShellCommand {
   const [first, ...rest] = inner.words;
   const value = first?.value ?? null;
   if (first === undefined || value === null) return inner;
   const name = value.replace(/(?<=[^/])@[^@/]*$/, '');
   const binary = /^@[^/]+\/cli$/.test(name) ? name.slice(1, -4) : name;
-  return { ...inner, words: [textWord(binary, first.span), ...rest] };
+  return { ...inner, words: [shellTextWord(binary, first.span), ...rest] };
 }
 
 /** No project has a binary `sudo`, but many have one of these. */
@@ -158,12 +164,12 @@ const scripts = /^(?:format|eval|exec|halt|reboot|shutdown|poweroff)$/i;
  * Whether a runner of packages would find this name among the project's own scripts: a program of
  * the system, or a builtin of the shell, is not meant by it.
  */
-function isOwnScript({ words }: Command): boolean {
+function isOwnScript({ words }: ShellCommand): boolean {
   return scripts.test(words[0]?.value ?? '');
 }
 
 /** Items of a known input: as the last arguments, or in the place of `{}`. */
-function withInput(read: Read, inner: Command): Command {
+function withInput(read: ParsedInvocation, inner: ShellCommand): ShellCommand {
   const text = literalInput(read.command.input);
   if (text === null || inner.words.length === 0) return inner;
   const items = splitWords(text);
@@ -171,20 +177,23 @@ function withInput(read: Read, inner: Command): Command {
   const span = inner.words[0]?.span ?? inner.span;
   const words =
     replaced === null
-      ? [...inner.words, ...items.map((item) => textWord(item, span))]
+      ? [...inner.words, ...items.map((item) => shellTextWord(item, span))]
       : inner.words.map((word) => filled(word, replaced, text.trim()));
   return { ...inner, words, inner: words.map((_, at) => inner.inner[at] ?? []) };
 }
 
 /** The same commands with what `from` writes as a last argument, or where `replace` says. */
-export function withUnknown(read: Read, from: readonly Command[]): readonly Command[] {
+export function unwrapWithUnknownArgument(
+  read: ParsedInvocation,
+  from: readonly ShellCommand[],
+): readonly ShellCommand[] {
   if (read.node.wrapper?.input !== true) return [];
   const replaced = replacement(read.parsed.options.get('replace'));
-  return unwrap(read).map((inner) => {
+  return unwrapCommand(read).map((inner) => {
     const span = inner.words[0]?.span ?? inner.span;
-    if (replaced === null) return appended(inner, textWord(null, span), from);
+    if (replaced === null) return appendWord(inner, shellTextWord(null, span), from);
     // In the middle of a script it is mostly an argument.
-    const isName = (word: Word): boolean => {
+    const isName = (word: ShellWord): boolean => {
       const before = word.value?.split(replaced, 1)[0] ?? null;
       return before !== null && before !== word.value && /(?:^|[;&|({`])\s*$/.test(before);
     };
@@ -193,16 +202,16 @@ export function withUnknown(read: Read, from: readonly Command[]): readonly Comm
   });
 }
 
-function replacement(given: readonly (Given<Word> | null)[] | undefined): string | null {
+function replacement(given: readonly (OptionValue<ShellWord> | null)[] | undefined): string | null {
   if (given === undefined) return null;
   const text = given.at(-1)?.text;
   return text === undefined || text === null || text === '' ? '{}' : text;
 }
 
-function filled(word: Word, mark: string, text: string): Word {
+function filled(word: ShellWord, mark: string, text: string): ShellWord {
   const { value } = word;
   if (value === null || !value.includes(mark)) return word;
-  return textWord(
+  return shellTextWord(
     value.replaceAll(mark, () => text),
     word.span,
   );

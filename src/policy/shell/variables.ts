@@ -1,6 +1,6 @@
 /** Commands that stand in variables: those that programs start, and the shell's own name. */
-import type { Command, Word } from '../syntax/script.ts';
-import { textWord } from './word.ts';
+import type { ShellCommand, ShellWord } from '../syntax/script.ts';
+import { shellTextWord } from './derived-words.ts';
 
 /** What git, man, less and shells hand to a shell because a variable says so. */
 const started = new Set(
@@ -12,7 +12,7 @@ const started = new Set(
 );
 
 /** The command lines that assignments before a command, or all of it, put into such variables. */
-export function assignedPrograms({ assignments }: Command): readonly string[] {
+export function programsInVariables({ assignments }: ShellCommand): readonly string[] {
   return assignments.flatMap(({ name, value }) => {
     const text = value?.value ?? null;
     return started.has(name) && text !== null ? [text] : [];
@@ -20,23 +20,23 @@ export function assignedPrograms({ assignments }: Command): readonly string[] {
 }
 
 /** `/???/rm` and `$prefix/bin/rm`: which directory it is does not change what the program is. */
-export function baseNamed(command: Command): Command {
+export function withProgramBaseName(command: ShellCommand): ShellCommand {
   const [first, ...rest] = command.words;
   if (first === undefined || first.value !== null) return command;
   const base = /\/([\w.+-]+)$/.exec(first.glob ?? first.pieces.at(-1) ?? '')?.[1];
   return base === undefined
     ? command
-    : { ...command, words: [textWord(base, first.span), ...rest] };
+    : { ...command, words: [shellTextWord(base, first.span), ...rest] };
 }
 
 /** `$SHELL -c …` and `"$BASH" -c …` start a shell, whichever it is. */
-export function shellNamed(command: Command): Command {
+export function withShellName(command: ShellCommand): ShellCommand {
   const [first, ...rest] = command.words;
   if (first === undefined || !isShellVariable(first)) return command;
-  return { ...command, words: [textWord('sh', first.span), ...rest] };
+  return { ...command, words: [shellTextWord('sh', first.span), ...rest] };
 }
 
-function isShellVariable({ value, pieces, variables }: Word): boolean {
+function isShellVariable({ value, pieces, variables }: ShellWord): boolean {
   const [name] = variables;
   const only = variables.length === 1 && pieces.length === 1 && pieces[0] === null;
   return value === null && only && (name === 'SHELL' || name === 'BASH');

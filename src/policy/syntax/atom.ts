@@ -1,5 +1,5 @@
 /** What a word consists of before braces, splitting and globs: static text and expansions. */
-import type { Value } from './scope.ts';
+import type { VariableValue } from './scope.ts';
 
 export type Atom = TextAtom | HoleAtom;
 
@@ -22,21 +22,21 @@ export interface HoleAtom {
   /** Static text in front of what is unknown: `/dev/fd/` of a process substitution. */
   readonly prefix: string;
   /** What it stands for by the script itself, or `null`. */
-  readonly values: Value | null;
+  readonly values: VariableValue | null;
   /** Whether quoted values stay apart, as those of `"$@"` do. */
   readonly apart: boolean;
 }
 
-export function text(value: string, quoted: boolean, escaped = false): TextAtom {
+export function textAtom(value: string, quoted: boolean, escaped = false): TextAtom {
   return { kind: 'text', text: value, quoted, escaped };
 }
 
-export function hole(quoted: boolean, given: Partial<HoleAtom> = {}): HoleAtom {
+export function holeAtom(quoted: boolean, given: Partial<HoleAtom> = {}): HoleAtom {
   return { kind: 'hole', quoted, name: null, prefix: '', values: null, apart: false, ...given };
 }
 
 /** Unquoted source text: escaped characters become quoted ones, continued lines are joined. */
-export function bare(source: string): TextAtom[] {
+export function unquotedAtoms(source: string): TextAtom[] {
   const atoms: TextAtom[] = [];
   for (const run of source.match(/\\[^]?|[^\\]+/gu) ?? []) {
     if (run === '\\\n') continue;
@@ -46,7 +46,7 @@ export function bare(source: string): TextAtom[] {
     const joins = escaped && last?.quoted === true;
     if (joins) atoms.pop();
     const value = escaped ? run.slice(1) : run;
-    atoms.push(text(joins ? last.text + value : value, escaped, escaped));
+    atoms.push(textAtom(joins ? last.text + value : value, escaped, escaped));
   }
   return atoms;
 }

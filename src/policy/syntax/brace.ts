@@ -2,7 +2,7 @@
  * Brace expansion as bash does it (braces.c): textual, before everything else, blind to what is
  * quoted and to expansions. Its odd corners are kept: `{a}b,c}` is `a}b c`, `{}` stays.
  */
-import { text, type Atom } from './atom.ts';
+import { textAtom, type Atom } from './atom.ts';
 
 const wordsMax = 512;
 const stepsMax = 50_000;
@@ -18,7 +18,7 @@ export function expandBraces(atoms: readonly Atom[]): readonly (readonly Atom[])
   if (atoms.reduce((sum, atom) => sum + signOf(atom).length, 0) > signsMax) return null;
   const symbols = atoms.flatMap((atom) =>
     atom.kind === 'text' && !atom.quoted
-      ? Array.from(atom.text, (sign) => text(sign, false))
+      ? Array.from(atom.text, (sign) => textAtom(sign, false))
       : [atom],
   );
   const work = { steps: stepsMax };
@@ -121,7 +121,7 @@ function range(amble: readonly Atom[], work: Work): readonly (readonly Atom[])[]
   return Array.from({ length: count }, (_, index) => {
     const value = from + Math.sign(to - from) * step * index;
     const signs = letters ? String.fromCodePoint(value) : pad(value, width);
-    return Array.from(signs, (sign) => text(sign, !/[\w-]/.test(sign)));
+    return Array.from(signs, (sign) => textAtom(sign, !/[\w-]/.test(sign)));
   });
 }
 
@@ -144,11 +144,11 @@ function joined(symbols: readonly Atom[]): Atom[] {
   let run = '';
   for (const symbol of symbols) {
     if (signOf(symbol) === '') {
-      if (run !== '') atoms.push(text(run, false));
+      if (run !== '') atoms.push(textAtom(run, false));
       run = '';
       atoms.push(symbol);
     } else run += signOf(symbol);
   }
-  if (run !== '') atoms.push(text(run, false));
+  if (run !== '') atoms.push(textAtom(run, false));
   return atoms;
 }

@@ -1,6 +1,6 @@
 /** The bounds of one analysis: what runs out is reported, and what was found before it counts. */
 import { limits } from '../../limits.ts';
-import type { Budget } from './script.ts';
+import type { AnalysisBudget } from './script.ts';
 
 const unfinishedMs = 30;
 /** What is read whatever the clock says: every ordinary script, a millisecond or a few of work. */
@@ -11,7 +11,7 @@ const few = { commands: 256, words: 4_096 };
  * nesting, 2,000 commands, 50 ms. All scripts of a decision share it. The deadline is 20 ms from
  * now: what is under way when it passes (a parse, a long word) still ends within the 50 ms.
  */
-export function openBudget(): Budget {
+export function createAnalysisBudget(): AnalysisBudget {
   return {
     bytesMax: limits.policyBytes.default,
     depthMax: limits.policyDepth.default,
@@ -23,9 +23,9 @@ export function openBudget(): Budget {
 }
 
 /** Which bound is reached, if any. */
-export function exhausted(budget: Budget): 'limit.commands' | 'limit.time' | null {
+export function exhaustedBound(budget: AnalysisBudget): 'limit.commands' | 'limit.time' | null {
   if (budget.commands >= budget.commandsMax) return 'limit.commands';
-  return isPast(budget) ? 'limit.time' : null;
+  return isPastDeadline(budget) ? 'limit.time' : null;
 }
 
 /**
@@ -33,14 +33,14 @@ export function exhausted(budget: Budget): 'limit.commands' | 'limit.time' | nul
  * machine does not change what is decided on an ordinary text, and the start of a huge one is
  * still read.
  */
-export function reached(budget: Budget): 'limit.commands' | 'limit.time' | null {
+export function reachedBound(budget: AnalysisBudget): 'limit.commands' | 'limit.time' | null {
   const { commands, commandsMax, words } = budget;
   if (commands >= commandsMax) return 'limit.commands';
   if (commands <= few.commands && words <= few.words) return null;
-  return isPast(budget) ? 'limit.time' : null;
+  return isPastDeadline(budget) ? 'limit.time' : null;
 }
 
 /** Whether the deadline has passed. */
-export function isPast(budget: Budget): boolean {
+export function isPastDeadline(budget: AnalysisBudget): boolean {
   return performance.now() > budget.deadline;
 }

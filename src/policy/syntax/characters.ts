@@ -1,5 +1,5 @@
 /** Characters that make a text look like something else than what the shell reads. */
-import type { Problem } from './script.ts';
+import type { SyntaxProblem } from './script.ts';
 
 // Everything that shows nothing or moves text: control characters (also NUL and CR), format
 // characters (zero width, bidirectional), blanks that are no blanks to a shell (NBSP, U+2028),
@@ -89,48 +89,48 @@ const divides = /[․．。。∕⁄⧸／](?=[A-Za-z0-9])|(?<=[A-Za-z0-9])[․�
  * A word as a reader may take it: full-width and other compatible forms folded (NFKC), lookalikes
  * of Cyrillic and Greek replaced, what shows nothing removed. Good for raising a decision only.
  */
-export function skeleton(word: string): string {
+export function confusableSkeleton(word: string): string {
   if (!nonAscii.test(word)) return word;
-  const shown = withoutInvisible(word).normalize('NFKC');
+  const shown = removeInvisible(word).normalize('NFKC');
   return Array.from(shown, (letter) => lookalikes.get(letter) ?? letter).join('');
 }
 
 /** The text with everything that is not printable ASCII or a letter written as `\u{202E}`. */
-export function visible(text: string): string {
+export function escapeInvisible(text: string): string {
   const short = text.length > evidenceMax ? `${text.slice(0, evidenceMax)}…` : text;
   return short.replaceAll(invisible, (run) => Array.from(run, escaped).join(''));
 }
 
 /** As `visible`, and every character beyond ASCII is written as an escape too. */
-export function spelled(text: string): string {
+export function escapeNonAscii(text: string): string {
   const short = text.length > evidenceMax ? `${text.slice(0, evidenceMax)}…` : text;
-  return visible(short).replaceAll(/[^\0-\x7F]/gu, escaped);
+  return escapeInvisible(short).replaceAll(/[^\0-\x7F]/gu, escaped);
 }
 
 /** The text without what shows nothing. */
-export function withoutInvisible(text: string): string {
+export function removeInvisible(text: string): string {
   return text.replaceAll(invisible, '');
 }
 
 /** One `invisible` problem for every run of such characters, at most eight. */
-export function invisibles(text: string): Problem[] {
-  const found: Problem[] = [];
+export function invisibleProblems(text: string): SyntaxProblem[] {
+  const found: SyntaxProblem[] = [];
   invisible.lastIndex = 0;
   for (const match of text.matchAll(invisible)) {
     const span = [match.index, match.index + match[0].length] as const;
-    found.push({ code: 'invisible', span, evidence: visible(match[0]) });
+    found.push({ code: 'invisible', span, evidence: escapeInvisible(match[0]) });
     if (found.length === runsMax) break;
   }
   return found;
 }
 
 /** Whether a command name may be taken for another one: it has a character beyond ASCII. */
-export function confusableName(name: string): boolean {
+export function isConfusableName(name: string): boolean {
   return nonAscii.test(name);
 }
 
 /** Whether an argument may be taken for an option it is not: `–rf`, `--оutput`. */
-export function confusableOption(argument: string): boolean {
+export function isConfusableOption(argument: string): boolean {
   if (dashes.test(argument)) return true;
   return argument.startsWith('-') && nonAscii.test(argument.split('=', 1)[0] ?? argument);
 }
@@ -140,7 +140,7 @@ export function confusableOption(argument: string): boolean {
  * it may be, reads as ASCII while it is not, or letters of two scripts look like one word.
  * Words of one other script, and accents, are what they seem.
  */
-export function confusableWord(word: string): boolean {
+export function isConfusableWord(word: string): boolean {
   if (!nonAscii.test(word)) return false;
   const parts = [word, ...word.split(/[/\\:=]/)];
   if (parts.some((part) => readsAsAscii(part)) || divides.test(word)) return true;
@@ -149,7 +149,9 @@ export function confusableWord(word: string): boolean {
 
 function readsAsAscii(part: string): boolean {
   if (!nonAscii.test(part)) return false;
-  return !nonAscii.test(Array.from(skeleton(part), (one) => marks.get(one) ?? one).join(''));
+  return !nonAscii.test(
+    Array.from(confusableSkeleton(part), (one) => marks.get(one) ?? one).join(''),
+  );
 }
 
 function isMixed(run: string): boolean {

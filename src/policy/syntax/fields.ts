@@ -1,7 +1,7 @@
 /** From atoms to the words of a command: field splitting, removal of what is empty, globs. */
-import type { Span } from '../analysis.ts';
+import type { SourceSpan } from '../analysis.ts';
 import type { Atom } from './atom.ts';
-import type { Word } from './script.ts';
+import type { ShellWord } from './script.ts';
 
 /** Static text and gaps of one word, and the pattern it is if it has a glob. */
 interface Field {
@@ -12,8 +12,8 @@ interface Field {
   derived: boolean;
 }
 
-export interface FieldOptions {
-  readonly span: Span;
+export interface FieldSplitOptions {
+  readonly span: SourceSpan;
   readonly variables: readonly string[];
   /** `false` where the shell does not split: assignments, redirect targets, `[[ ]]`. */
   readonly split: boolean;
@@ -22,7 +22,7 @@ export interface FieldOptions {
 }
 
 /** The words that come of one word without braces. None, where only empty expansions are in it. */
-export function wordsOf(atoms: readonly Atom[], options: FieldOptions): Word[] {
+export function splitFields(atoms: readonly Atom[], options: FieldSplitOptions): ShellWord[] {
   const fields: Field[] = [];
   let field = empty();
   const flush = (): void => {
@@ -76,7 +76,7 @@ function spread(
   });
 }
 
-function wordOf(field: Field, options: FieldOptions): Word {
+function wordOf(field: Field, options: FieldSplitOptions): ShellWord {
   const { span, variables } = options;
   const pieces = field.pieces.length === 0 ? [''] : field.pieces;
   const globbed = options.split && isGlob(field.pattern);

@@ -10,29 +10,39 @@ import {
   type Word as WordNode,
   type WordPart,
 } from 'unbash';
-import type { Span } from '../analysis.ts';
-import { bare, hole, staticText, text, type Atom } from './atom.ts';
-import { reached } from './budget.ts';
-import { staticOutput } from './output.ts';
-import { staysApart, valuesOf, type Operation, type Parameter } from './parameter.ts';
-import { report, spanOf, type Place, type Reading } from './reading.ts';
-import { assign, look } from './scope.ts';
-import type { Command } from './script.ts';
+import type { SourceSpan } from '../analysis.ts';
+import { unquotedAtoms, holeAtom, staticText, textAtom, type Atom } from './atom.ts';
+import { reachedBound } from './budget.ts';
+import { staticOutput } from './static-output.ts';
+import {
+  keepsValuesApart,
+  expandParameter,
+  type ReferenceOperation,
+  type ParameterReference,
+} from './parameter-expansion.ts';
+import {
+  reportSyntaxProblem,
+  nodeSpan,
+  type SyntaxPosition,
+  type ScriptReadingState,
+} from './reading-state.ts';
+import { assignVariable, lookUpVariable } from './scope.ts';
+import type { ShellCommand } from './script.ts';
 
 /** Everything that one word holds. */
-export interface Flat {
+export interface FlatWord {
   readonly atoms: readonly Atom[];
   /** The commands of its substitutions. */
-  readonly inner: readonly Command[];
+  readonly inner: readonly ShellCommand[];
   /** Names of the variables whose values it contains. */
   readonly variables: readonly string[];
 }
 
 /** A word being taken apart. */
 interface Taking {
-  readonly reading: Reading;
-  readonly place: Place;
-  readonly inner: Command[];
+  readonly reading: ScriptReadingState;
+  readonly place: SyntaxPosition;
+  readonly inner: ShellCommand[];
   readonly variables: Set<string>;
 }
 
@@ -42,29 +52,41 @@ const charactersOfWord = 16;
 type Parts = readonly (WordPart | DoubleQuotedChild)[];
 
 /** Takes a word apart; `quoted` where quotes and blanks in it mean nothing (here-documents). */
-export function flatten(reading: Reading, place: Place, word: WordNode): Flat {
+export function flattenWord(
+  reading: ScriptReadingState,
+  place: SyntaxPosition,
+  word: WordNode,
+): FlatWord {
   const taking = open(reading, place);
   return close(taking, atomsOf(taking, word));
 }
 
 /** Takes parts apart that stand in double quotes or in a here-document. */
-export function flattenQuoted(reading: Reading, place: Place, parts: Parts): Flat {
+export function flattenQuotedParts(
+  reading: ScriptReadingState,
+  place: SyntaxPosition,
+  parts: Parts,
+): FlatWord {
   const taking = open(reading, place);
   return close(taking, partsAtoms(taking, parts, true));
 }
 
 /** The commands of all substitutions below a node of arithmetic or of `[[ ]]`. */
-export function innerOf(reading: Reading, place: Place, node: SyntaxNode): readonly Command[] {
+export function substitutionCommands(
+  reading: ScriptReadingState,
+  place: SyntaxPosition,
+  node: SyntaxNode,
+): readonly ShellCommand[] {
   const taking = open(reading, place);
   search(taking, node);
   return taking.inner;
 }
 
-function open(reading: Reading, place: Place): Taking {
+function open(reading: ScriptReadingState, place: SyntaxPosition): Taking {
   return { reading, place, inner: [], variables: new Set() };
 }
 
-function close({ inner, variables }: Taking, atoms: readonly Atom[]): Flat {
+function close({ inner, variables }: Taking, atoms: readonly Atom[]): FlatWord {
   return { atoms, inner, variables: [...variables] };
 }
 
@@ -72,7 +94,7 @@ function atomsOf(taking: Taking, word: WordNode): readonly Atom[] {
   const parts = word.parts;
   if (parts === undefined) {
     noteUnclosed(taking, word);
-    return bare(word.text);
+    return unquotedAtoms(word.text);
   }
   return partsAtoms(taking, parts, false);
 }
@@ -82,15 +104,17 @@ function noteUnclosed(
   { reading, place }: Taking,
   node: { readonly text: string; readonly pos: number; readonly end: number },
 ): void {
-  if (node.text.includes('$[')) report(reading, 'dynamic', spanOf(place, node));
+  if (node.text.includes('$[')) reportSyntaxProblem(reading, 'dynamic', nodeSpan(place, node));
 }
 
 function partsAtoms(taking: Taking, parts: Parts, quoted: boolean): readonly Atom[] {
   if (parts.length <= partsMax) return parts.flatMap((part) => partAtoms(taking, part, quoted));
   const last = parts[partsMax] ?? parts[0];
-  if (last !== undefined) report(taking.reading, 'limit.parts', spanOf(taking.place, last));
+  if (last !== undefined) {
+    reportSyntaxProblem(taking.reading, 'limit.parts', nodeSpan(taking.place, last));
+  }
   const head = parts.slice(0, partsMax).flatMap((part) => partAtoms(taking, part, quoted));
-  return [...head, hole(quoted)];
+  return [...head, holeAtom(quoted)];
 }
 
 function partAtoms(
@@ -103,23 +127,23 @@ function partAtoms(
   switch (part.type) {
     case 'Literal':
       noteUnclosed(taking, part);
-      return quoted ? [text(part.value, true)] : bare(part.text);
+      return quoted ? [textAtom(part.value, true)] : unquotedAtoms(part.text);
     case 'SingleQuoted':
-      return [text(part.value, true)];
+      return [textAtom(part.value, true)];
     case 'AnsiCQuoted':
-      return isUtf8(part) ? [text(part.value, true)] : [hole(true)];
+      return isUtf8(part) ? [textAtom(part.value, true)] : [holeAtom(true)];
     case 'DoubleQuoted':
     case 'LocaleString':
-      return [text('', true), ...partsAtoms(taking, part.parts, true)];
+      return [textAtom('', true), ...partsAtoms(taking, part.parts, true)];
     case 'Glob':
-      if (part.kind !== 'bracket') return [text(part.text, quoted)];
-      return [text('[', quoted), ...part.parts.flatMap(child), text(']', quoted)];
+      if (part.kind !== 'bracket') return [textAtom(part.text, quoted)];
+      return [textAtom('[', quoted), ...part.parts.flatMap(child), textAtom(']', quoted)];
     case 'BraceExpansion':
-      if (part.parts === undefined) return bare(part.text);
-      return [text('{', false), ...part.parts.flatMap(child), text('}', false)];
+      if (part.parts === undefined) return unquotedAtoms(part.text);
+      return [textAtom('{', false), ...part.parts.flatMap(child), textAtom('}', false)];
     case 'ExtendedGlob':
       part.parts?.forEach(child);
-      return [text(part.text, quoted)];
+      return [textAtom(part.text, quoted)];
     case 'SimpleExpansion':
       return [simpleHole(taking, part.text, quoted)];
     case 'ParameterExpansion':
@@ -128,7 +152,7 @@ function partAtoms(
     case 'ProcessSubstitution':
       return [substitutionHole(taking, part, quoted)];
     case 'ArithmeticExpansion':
-      if (!hasTime(taking, spanOf(taking.place, part))) return [hole(quoted)];
+      if (!hasTime(taking, nodeSpan(taking.place, part))) return [holeAtom(quoted)];
       if (part.expression !== undefined) search(taking, part.expression);
       return [arithmeticHole(taking, part, quoted)];
   }
@@ -150,10 +174,10 @@ function isUtf8({
 function simpleHole(taking: Taking, source: string, quoted: boolean): Atom {
   const name = source.slice(1).replaceAll('\\\n', '');
   taking.variables.add(name);
-  const values = look(taking.reading.scope, name);
+  const values = lookUpVariable(taking.reading.scope, name);
   const identifier = /^[A-Za-z_]\w*$/.test(name) ? name : null;
-  if (name === '@' || name === '*') return hole(quoted, { values, apart: name === '@' });
-  return hole(quoted, { name: identifier, values: values?.slice(0, 1) ?? null });
+  if (name === '@' || name === '*') return holeAtom(quoted, { values, apart: name === '@' });
+  return holeAtom(quoted, { name: identifier, values: values?.slice(0, 1) ?? null });
 }
 
 function parameterAtoms(
@@ -165,7 +189,7 @@ function parameterAtoms(
   const before = new Set(taking.variables);
   // Read once: reading it twice would double the work with every level of nesting.
   const operand = part.operation?.type === 'Default' ? atomsOf(taking, part.operation.operand) : [];
-  const parameter: Parameter = {
+  const parameter: ParameterReference = {
     name: part.parameter,
     prefix: part.prefix,
     index: part.index === undefined ? undefined : staticText(atomsOf(taking, part.index)),
@@ -176,27 +200,27 @@ function parameterAtoms(
   // A length and `${x+set}` tell that it is set, and nothing of its value.
   if (part.prefix !== '#' && !alternative) before.add(part.parameter);
   for (const name of before) taking.variables.add(name);
-  const values = valuesOf(reading.scope, parameter);
+  const values = expandParameter(reading.scope, parameter);
   if (operation?.kind === 'default' && operation.operator.endsWith('=')) {
-    assign(reading.scope, part.parameter, values, false);
+    assignVariable(reading.scope, part.parameter, values, false);
   }
   if (operation?.kind === 'transform' && operation.operator === 'P') {
-    expandAgain(taking, values, spanOf(place, part));
+    expandAgain(taking, values, nodeSpan(place, part));
   }
   if (operation?.kind === 'default' && values !== null && values === operation.operand && !quoted) {
     // Quotes in an operand keep it together; the empty expansion says that it is derived.
-    return [hole(false, { values: [] }), ...operand.map(loosened)];
+    return [holeAtom(false, { values: [] }), ...operand.map(loosened)];
   }
-  return [hole(quoted, { values, apart: staysApart(parameter) })];
+  return [holeAtom(quoted, { values, apart: keepsValuesApart(parameter) })];
 }
 
 /** Unquoted text of an operand is split at blanks as a value is. */
 function loosened(atom: Atom): Atom {
-  return atom.kind === 'text' && !atom.quoted ? hole(false, { values: [atom.text] }) : atom;
+  return atom.kind === 'text' && !atom.quoted ? holeAtom(false, { values: [atom.text] }) : atom;
 }
 
 /** `${x@P}` runs the substitutions in the value of `x`. */
-function expandAgain(taking: Taking, values: readonly string[] | null, span: Span): void {
+function expandAgain(taking: Taking, values: readonly string[] | null, span: SourceSpan): void {
   for (const value of values ?? []) {
     if (!/[`$]/.test(value)) continue;
     const script = taking.reading.parse(`: "${value.replaceAll('"', String.raw`\"`)}"`);
@@ -208,7 +232,7 @@ function operationOf(
   taking: Taking,
   operation: ParameterOperation | undefined,
   operandAtoms: readonly Atom[],
-): Operation | undefined {
+): ReferenceOperation | undefined {
   const textOf = (word: WordNode): string | null => staticText(atomsOf(taking, word));
   if (operation === undefined) return undefined;
   switch (operation.type) {
@@ -257,21 +281,21 @@ function substitutionHole(
   part: Extract<WordPart, { type: 'CommandExpansion' | 'ProcessSubstitution' }>,
   quoted: boolean,
 ): Atom {
-  const span = spanOf(taking.place, part);
-  if (!mayParse(taking, span)) return hole(quoted);
+  const span = nodeSpan(taking.place, part);
+  if (!mayParse(taking, span)) return holeAtom(quoted);
   if (part.script === undefined) {
-    report(taking.reading, 'unparseable', span);
-    return hole(quoted);
+    reportSyntaxProblem(taking.reading, 'unparseable', span);
+    return holeAtom(quoted);
   }
   const commands = read(taking, part.script, span, part.text.startsWith('`'));
   taking.inner.push(...commands);
-  if (part.type === 'ProcessSubstitution') return hole(quoted, { prefix: '/dev/fd/' });
+  if (part.type === 'ProcessSubstitution') return holeAtom(quoted, { prefix: '/dev/fd/' });
   const output = staticOutput(commands);
-  return hole(quoted, { values: output === null ? null : [output.replace(/\n+$/, '')] });
+  return holeAtom(quoted, { values: output === null ? null : [output.replace(/\n+$/, '')] });
 }
 
-function mayParse(taking: Taking, span: Span): boolean {
-  report(taking.reading, 'substitution', span);
+function mayParse(taking: Taking, span: SourceSpan): boolean {
+  reportSyntaxProblem(taking.reading, 'substitution', span);
   return hasTime(taking, span);
 }
 
@@ -279,10 +303,10 @@ function mayParse(taking: Taking, span: Span): boolean {
  * Whether what stands here may be parsed: the parser does it when it is asked for it. What lies
  * deep inside of others is gone through once for each of them, so its length counts every time.
  */
-function hasTime({ reading }: Taking, span: Span): boolean {
-  const bound = reached(reading.budget);
+function hasTime({ reading }: Taking, span: SourceSpan): boolean {
+  const bound = reachedBound(reading.budget);
   reading.budget.words += Math.floor((span[1] - span[0]) / charactersOfWord);
-  if (bound !== null) report(reading, bound, span);
+  if (bound !== null) reportSyntaxProblem(reading, bound, span);
   return bound === null;
 }
 
@@ -290,9 +314,9 @@ function hasTime({ reading }: Taking, span: Span): boolean {
 function read(
   { reading, place }: Taking,
   script: ParsedScript,
-  span: Span,
+  span: SourceSpan,
   decoded: boolean,
-): readonly Command[] {
+): readonly ShellCommand[] {
   const own = decoded || script.source !== undefined;
   const within = own ? (place.within ?? span) : place.within;
   return reading.nested(script, { ...place, stdin: { kind: 'inherited' }, within }, span);
@@ -304,7 +328,7 @@ function arithmeticHole(
   quoted: boolean,
 ): Atom {
   const value = part.expression === undefined ? null : numberOf(part.expression);
-  return hole(quoted, { values: value === null ? null : [String(value)] });
+  return holeAtom(quoted, { values: value === null ? null : [String(value)] });
 }
 
 /** The value of an expression of whole numbers alone. */
@@ -334,7 +358,7 @@ function search(taking: Taking, node: SyntaxNode): void {
     return;
   }
   if (node.type === 'ArithmeticCommandExpansion') {
-    const span = spanOf(taking.place, node);
+    const span = nodeSpan(taking.place, node);
     if (!mayParse(taking, span) || node.script === undefined) return;
     taking.inner.push(...read(taking, node.script, span, node.text.startsWith('`')));
     return;
@@ -344,9 +368,9 @@ function search(taking: Taking, node: SyntaxNode): void {
     return;
   }
   const isArithmetic = node.type === 'ArithmeticWord' || node.type === 'ArithmeticExpansion';
-  if (isArithmetic && !hasTime(taking, spanOf(taking.place, node))) return;
+  if (isArithmetic && !hasTime(taking, nodeSpan(taking.place, node))) return;
   if (node.type === 'ArithmeticWord') {
-    arithmeticNames(taking, node.value, spanOf(taking.place, node));
+    arithmeticNames(taking, node.value, nodeSpan(taking.place, node));
   }
   forEachChild(node, (child) => {
     search(taking, child);
@@ -354,9 +378,9 @@ function search(taking: Taking, node: SyntaxNode): void {
 }
 
 /** A variable in arithmetic is an expression again: `$((a))` with `a='x[$(cmd)]'` runs `cmd`. */
-function arithmeticNames(taking: Taking, source: string, span: Span): void {
+function arithmeticNames(taking: Taking, source: string, span: SourceSpan): void {
   for (const [name] of source.matchAll(/[A-Za-z_]\w*/g)) {
     taking.variables.add(name);
-    expandAgain(taking, look(taking.reading.scope, name), span);
+    expandAgain(taking, lookUpVariable(taking.reading.scope, name), span);
   }
 }

@@ -3,12 +3,17 @@
  * parser is unbash, and nothing outside this directory knows it. Nothing is ever executed.
  */
 import { parse, type ParsedScript } from 'unbash';
-import { invisibles } from './characters.ts';
-import { deeper, report, type Place, type Reading } from './reading.ts';
-import { assign, openScope } from './scope.ts';
-import type { Budget, Command, Script } from './script.ts';
-import { givePositional } from './simple.ts';
-import { walkScript, type Calls } from './walk.ts';
+import { invisibleProblems } from './characters.ts';
+import {
+  enterNesting,
+  reportSyntaxProblem,
+  type SyntaxPosition,
+  type ScriptReadingState,
+} from './reading-state.ts';
+import { assignVariable, createVariableScope } from './scope.ts';
+import type { AnalysisBudget, ShellCommand, ShellScript } from './script.ts';
+import { assignPositionalParameters } from './simple-command.ts';
+import { walkScript, type FunctionCallState } from './walk-script.ts';
 
 const hereDocumentsMax = 256;
 const openMax = 128;
@@ -21,42 +26,49 @@ const prefixes = [4_096, 512, 64];
  * `positional` are the arguments the script is started with: `sh -c TEXT name ARGUMENTS`.
  * `variables` are what it is started with by name, where that is known: `x=rm sh -c TEXT`.
  */
-export function readScript(
+export function readShellScript(
   text: string,
-  budget: Budget,
+  budget: AnalysisBudget,
   positional: readonly string[] = [],
   variables: ReadonlyMap<string, string> = new Map(),
-): Script {
+): ShellScript {
   const reading = open(text, budget);
   const source = bounded(reading, text);
-  reading.problems.push(...invisibles(source));
-  givePositional(reading, positional, true);
-  for (const [name, value] of variables) assign(reading.scope, name, [value], true);
-  const place: Place = { depth: 0, stdin: { kind: 'inherited' }, certain: true, within: null };
+  reading.problems.push(...invisibleProblems(source));
+  assignPositionalParameters(reading, positional, true);
+  for (const [name, value] of variables) assignVariable(reading.scope, name, [value], true);
+  const place: SyntaxPosition = {
+    depth: 0,
+    stdin: { kind: 'inherited' },
+    certain: true,
+    within: null,
+  };
   const script = parseWhatCan(reading, source);
-  const inside = deeper(reading, place, [0, source.length]);
+  const inside = enterNesting(reading, place, [0, source.length]);
   if (script !== null && inside !== null) reading.walk(inside, script);
   const commands = reading.commands.toSorted(bySource);
-  if (commands.length === 0 && reading.problems.length === 0) report(reading, 'empty', [0, 0]);
+  if (commands.length === 0 && reading.problems.length === 0) {
+    reportSyntaxProblem(reading, 'empty', [0, 0]);
+  }
   const { problems } = reading;
   return { commands, plain: plainOf(reading), problems, defined: [...reading.defined] };
 }
 
-interface Opened extends Reading {
-  readonly walk: (place: Place, script: ParsedScript) => readonly Command[];
+interface Opened extends ScriptReadingState {
+  readonly walk: (place: SyntaxPosition, script: ParsedScript) => readonly ShellCommand[];
 }
 
-function open(text: string, budget: Budget): Opened {
-  const calls: Calls = { bodies: new Map(), depth: 0 };
+function open(text: string, budget: AnalysisBudget): Opened {
+  const calls: FunctionCallState = { bodies: new Map(), depth: 0 };
   const parsed = new Map<string, ParsedScript | null>();
-  let read = new Map<ParsedScript, readonly Command[]>();
+  let read = new Map<ParsedScript, readonly ShellCommand[]>();
   const reading: Opened = {
     text,
     budget,
     commands: [],
     problems: [],
     defined: new Set(),
-    scope: openScope(),
+    scope: createVariableScope(),
     walk: (place, script) => walkScript({ reading, calls }, place, script),
     parse: (again) => {
       const known = parsed.get(again);
@@ -68,7 +80,7 @@ function open(text: string, budget: Budget): Opened {
     nested: (script, place, span) => {
       const known = read.get(script);
       if (known !== undefined) return known;
-      const inside = deeper(reading, place, span);
+      const inside = enterNesting(reading, place, span);
       if (inside === null) return [];
       // Set before it is read: what contains itself by expansion ends here.
       read.set(script, []);
@@ -90,7 +102,7 @@ function open(text: string, budget: Budget): Opened {
 }
 
 /** The part of the text that is looked at: within the bound, cut at the end of a line. */
-function bounded(reading: Reading, text: string): string {
+function bounded(reading: ScriptReadingState, text: string): string {
   const { bytesMax } = reading.budget;
   let source = text;
   if (Buffer.byteLength(text) > bytesMax) {
@@ -100,7 +112,7 @@ function bounded(reading: Reading, text: string): string {
       .replace(/\uFFFD$/, '');
     const line = head.lastIndexOf('\n');
     source = line > 0 ? head.slice(0, line) : head;
-    report(reading, 'limit.bytes', [source.length, text.length]);
+    reportSyntaxProblem(reading, 'limit.bytes', [source.length, text.length]);
   }
   return withoutDepths(reading, source);
 }
@@ -110,7 +122,7 @@ function bounded(reading: Reading, text: string): string {
  * here-document, and of every open expansion, on its own, and builds every statement although
  * only the first 2,000 commands count. Quotes are not looked at: what is in them counts as well.
  */
-function withoutDepths(reading: Reading, source: string): string {
+function withoutDepths(reading: ScriptReadingState, source: string): string {
   let [documents, open, separators] = [0, 0, 0];
   for (const { 0: sign, index } of source.matchAll(/<<|[$<>][({]|[)};&|\n]/g)) {
     if (/[;&|\n]/.test(sign)) separators += 1;
@@ -119,17 +131,17 @@ function withoutDepths(reading: Reading, source: string): string {
     const few = documents <= hereDocumentsMax && separators <= separatorsMax;
     if (few && open <= openMax) continue;
     const code = open > openMax ? 'limit.nesting' : 'limit.commands';
-    report(reading, code, [index, source.length]);
+    reportSyntaxProblem(reading, code, [index, source.length]);
     return source.slice(0, index);
   }
   return source;
 }
 
 /** Parses the text, or the longest part from its start that the parser does not give up on. */
-function parseWhatCan(reading: Reading, source: string): ParsedScript | null {
+function parseWhatCan(reading: ScriptReadingState, source: string): ParsedScript | null {
   const whole = tryParse(source);
   if (whole !== null) return whole;
-  report(reading, 'unparseable', [0, source.length]);
+  reportSyntaxProblem(reading, 'unparseable', [0, source.length]);
   for (const length of prefixes) {
     const part = tryParse(source.slice(0, length));
     if (part !== null) return part;
@@ -145,12 +157,12 @@ function tryParse(source: string): ParsedScript | null {
   }
 }
 
-function bySource(left: Command, right: Command): number {
+function bySource(left: ShellCommand, right: ShellCommand): number {
   return left.span[0] - right.span[0] || right.span[1] - left.span[1];
 }
 
 /** The one command, where nothing but static words was found. */
-function plainOf({ commands, problems }: Reading): Command | null {
+function plainOf({ commands, problems }: ScriptReadingState): ShellCommand | null {
   const [only] = commands;
   if (only === undefined || commands.length !== 1 || problems.length > 0) return null;
   const isStatic = only.words.every(({ value, derived }) => value !== null && !derived);

@@ -1,29 +1,35 @@
 /** Redirects, and what a command therefore reads. */
 import type { HereDoc, Redirection } from 'unbash';
-import { flattenQuoted } from './flatten.ts';
-import { isLate, report, spanOf, type Place, type Reading } from './reading.ts';
-import type { Command, Input, Redirect, Word } from './script.ts';
-import { readSingle } from './word.ts';
+import { flattenQuotedParts } from './flatten.ts';
+import {
+  isOutOfTime,
+  reportSyntaxProblem,
+  nodeSpan,
+  type SyntaxPosition,
+  type ScriptReadingState,
+} from './reading-state.ts';
+import type { ShellCommand, StdinSource, Redirect, ShellWord } from './script.ts';
+import { readSingleWord } from './word.ts';
 
-export interface Redirected {
+export interface RedirectResult {
   readonly redirects: readonly Redirect[];
-  readonly input: Input;
-  readonly inner: readonly Command[];
+  readonly input: StdinSource;
+  readonly inner: readonly ShellCommand[];
 }
 
 /** Reads redirects in order; of several that set descriptor 0 the last one counts. */
 export function readRedirects(
-  reading: Reading,
-  place: Place,
+  reading: ScriptReadingState,
+  place: SyntaxPosition,
   nodes: readonly Redirection[],
-): Redirected {
+): RedirectResult {
   const redirects: Redirect[] = [];
-  const inner: Command[] = [];
+  const inner: ShellCommand[] = [];
   let input = place.stdin;
   for (const node of nodes) {
-    const span = spanOf(place, node);
-    report(reading, 'redirect', span);
-    if (isLate(reading, span)) break;
+    const span = nodeSpan(place, node);
+    reportSyntaxProblem(reading, 'redirect', span);
+    if (isOutOfTime(reading, span)) break;
     const descriptor = node.descriptor?.type === 'FileDescriptor' ? node.descriptor.value : null;
     const named = node.descriptor?.type === 'FileDescriptorVariable';
     if (node.type === 'HereDoc') {
@@ -33,10 +39,10 @@ export function readRedirects(
       continue;
     }
     if (node.target === undefined) {
-      report(reading, 'unparseable', span);
+      reportSyntaxProblem(reading, 'unparseable', span);
       continue;
     }
-    const read = readSingle(reading, place, node.target);
+    const read = readSingleWord(reading, place, node.target);
     const target = read.words[0] ?? null;
     inner.push(...read.inner);
     if (node.type === 'HereString') {
@@ -52,20 +58,20 @@ export function readRedirects(
   return { redirects, input, inner };
 }
 
-function hereString(target: Word): Input {
+function hereString(target: ShellWord): StdinSource {
   const { span, value, pieces, variables } = target;
   const text = value === null ? null : `${value}\n`;
   return { kind: 'text', text, pieces: [...pieces, '\n'], span, variables };
 }
 
 function readBody(
-  reading: Reading,
-  place: Place,
+  reading: ScriptReadingState,
+  place: SyntaxPosition,
   node: HereDoc,
-): { readonly input: Input; readonly inner: readonly Command[] } {
-  const span = spanOf(place, node.body);
+): { readonly input: StdinSource; readonly inner: readonly ShellCommand[] } {
+  const span = nodeSpan(place, node.body);
   if (node.closing === undefined || node.delimiter === undefined) {
-    report(reading, 'unparseable', spanOf(place, node));
+    reportSyntaxProblem(reading, 'unparseable', nodeSpan(place, node));
   }
   const untabbed = (line: string): string =>
     node.operator === '<<-' ? line.replaceAll(/^\t+/gm, '') : line;
@@ -74,7 +80,7 @@ function readBody(
     const text = untabbed(node.body.text);
     return { input: { kind: 'text', text, pieces: [text], span, variables: [] }, inner: [] };
   }
-  const flat = flattenQuoted(reading, place, parts);
+  const flat = flattenQuotedParts(reading, place, parts);
   const pieces = flat.atoms.map((atom) => {
     if (atom.kind === 'text') return untabbed(atom.text);
     return atom.values === null ? null : atom.values.join(' ');

@@ -3,7 +3,7 @@
  * replace; those inside conditions, loops, functions and subshells add a candidate. What is
  * resolved here is evidence that may raise a decision and never lowers one.
  */
-export type Value = readonly string[];
+export type VariableValue = readonly string[];
 
 const candidatesMax = 16;
 const itemsMax = 64;
@@ -12,8 +12,8 @@ const textMax = 4_096;
 const givenMax = 262_144;
 const shortMax = 16;
 
-export interface Scope {
-  readonly candidates: Map<string, readonly (Value | null)[]>;
+export interface VariableScope {
+  readonly candidates: Map<string, readonly (VariableValue | null)[]>;
   /** Which candidate is looked at, counted from the last. */
   pick: number;
   /** The largest number of candidates that was met since it was last set to zero. */
@@ -23,19 +23,24 @@ export interface Scope {
 }
 
 /** A scope as `bash -c` starts: no positional parameters and the usual field separators. */
-export function openScope(): Scope {
+export function createVariableScope(): VariableScope {
   return { candidates: new Map([['IFS', [[' \t\n']]]]), pick: 0, most: 0, given: 0 };
 }
 
 /** Records an assignment. `value` is `null` where it is not static. */
-export function assign(scope: Scope, name: string, value: Value | null, certain: boolean): void {
+export function assignVariable(
+  scope: VariableScope,
+  name: string,
+  value: VariableValue | null,
+  certain: boolean,
+): void {
   const small = value !== null && isSmall(value) ? value : null;
   const before = certain ? [] : (scope.candidates.get(name) ?? []);
   scope.candidates.set(name, [...before, small].slice(-candidatesMax));
 }
 
 /** Every item of a variable, or `null` where nothing is known. */
-export function look(scope: Scope, name: string): Value | null {
+export function lookUpVariable(scope: VariableScope, name: string): VariableValue | null {
   const known = scope.candidates.get(name)?.filter((value) => value !== null);
   if (known === undefined || known.length === 0) return null;
   scope.most = Math.max(scope.most, known.length);
@@ -45,6 +50,6 @@ export function look(scope: Scope, name: string): Value | null {
   return scope.given > givenMax && length > shortMax ? null : value;
 }
 
-function isSmall(value: Value): boolean {
+function isSmall(value: VariableValue): boolean {
   return value.length <= itemsMax && value.every((item) => item.length <= textMax);
 }

@@ -2,23 +2,26 @@
  * The single commands of PowerShell and cmd that may run unasked: programs by the rules of all
  * shells, and the few commands of the shells themselves, each by a grammar of its own.
  */
-import type { Allowed } from '../analysis.ts';
-import { isInside, mayShow } from '../shell/accept.ts';
-import { allowPlain } from '../shell/allow.ts';
-import { confusableWord } from '../syntax/characters.ts';
-import type { Dialect } from './walk.ts';
-import type { Command, Word } from './words.ts';
+import type { AllowedCommand } from '../analysis.ts';
+import { isRelativePathInside, isShowableFile } from '../shell/accept-command-line.ts';
+import { allowPlainCommand } from '../shell/allow.ts';
+import { isConfusableWord } from '../syntax/characters.ts';
+import type { WindowsDialect } from './analysis-context.ts';
+import type { WindowsCommand, WindowsWord } from './words.ts';
 
 /** Names that mean something else in these shells than what the common rules allow. */
 const own = new Set(['ls', 'dir', 'pwd', 'cat', 'type', 'get-content']);
 
 /** How the one plain command of a script may run unasked, or `null`. */
-export function allowed(command: Command, dialect: Dialect): Allowed | null {
+export function allowWindowsCommand(
+  command: WindowsCommand,
+  dialect: WindowsDialect,
+): AllowedCommand | null {
   if (command.kind !== 'command' || command.input.length > 0) return null;
   const words = command.words.map(({ value, quoted }) => ({ value: value ?? '', quoted }));
   // Quotes inside a word reach a program differently than the shell has read them.
   const unclear = words.some(({ value }) => /["\p{Cc}]/u.test(value) || value === '');
-  if (unclear || words.some(({ value }) => confusableWord(value))) return null;
+  if (unclear || words.some(({ value }) => isConfusableWord(value))) return null;
   if (command.words.some(isDynamic)) return null;
   const [first, ...rest] = words;
   const name = first?.value.toLowerCase() ?? '';
@@ -28,18 +31,18 @@ export function allowed(command: Command, dialect: Dialect): Allowed | null {
   return dialect === 'cmd' ? ofCmd(argv, rest) : ofPowerShell(argv, rest);
 }
 
-const isDynamic = ({ value, variables, group }: Word): boolean =>
+const isDynamic = ({ value, variables, group }: WindowsWord): boolean =>
   value === null || variables.length > 0 || group.length > 0;
 
 /** A program: also with `\` read as `/`, as it names the same files. */
-function program(argv: readonly string[]): Allowed | null {
+function program(argv: readonly string[]): AllowedCommand | null {
   const slashed = argv.map((word) => word.replaceAll('\\', '/'));
-  return allowPlain(slashed) === null ? null : allowPlain(argv);
+  return allowPlainCommand(slashed) === null ? null : allowPlainCommand(argv);
 }
 
 type Plain = { readonly value: string; readonly quoted: boolean };
 
-function ofCmd(argv: readonly string[], words: readonly Plain[]): Allowed | null {
+function ofCmd(argv: readonly string[], words: readonly Plain[]): AllowedCommand | null {
   const [name = ''] = argv;
   const options = words.filter(({ value, quoted }) => !quoted && value.startsWith('/'));
   const operands = words.filter((word) => !options.includes(word)).map(({ value }) => value);
@@ -60,7 +63,7 @@ function ofCmd(argv: readonly string[], words: readonly Plain[]): Allowed | null
   }
 }
 
-function ofPowerShell(argv: readonly string[], words: readonly Plain[]): Allowed | null {
+function ofPowerShell(argv: readonly string[], words: readonly Plain[]): AllowedCommand | null {
   const [name = ''] = argv;
   if (name === 'pwd') return words.length === 0 ? listing(argv, 'powershell') : null;
   const reads = name !== 'ls' && name !== 'dir';
@@ -106,22 +109,29 @@ function isPath(path: string): boolean {
   }
   const parts = plain.split('/');
   const device = /^(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)(?:\.|$)/i;
-  return isInside(plain) && !parts.includes('..') && !parts.some((part) => device.test(part));
+  return (
+    isRelativePathInside(plain) && !parts.includes('..') && !parts.some((part) => device.test(part))
+  );
 }
 
 /** `ls` and kin show names and sizes only. */
-const listing = (argv: readonly string[], dialect: Dialect): Allowed => made(argv, [], dialect);
+const listing = (argv: readonly string[], dialect: WindowsDialect): AllowedCommand =>
+  made(argv, [], dialect);
 
 function reading(
   argv: readonly string[],
   files: readonly string[],
-  dialect: Dialect,
-): Allowed | null {
+  dialect: WindowsDialect,
+): AllowedCommand | null {
   const paths = files.map((file) => file.replaceAll('\\', '/'));
-  return paths.some((path) => !mayShow(path)) ? null : made(argv, paths, dialect);
+  return paths.some((path) => !isShowableFile(path)) ? null : made(argv, paths, dialect);
 }
 
-function made(argv: readonly string[], files: readonly string[], dialect: Dialect): Allowed {
+function made(
+  argv: readonly string[],
+  files: readonly string[],
+  dialect: WindowsDialect,
+): AllowedCommand {
   const run = { argv, unset: [], set: {} };
   const rule = `${dialect}.${argv[0] ?? ''}`;
   return { rule, argv, run, files, packageScript: null, runsRepositoryCode: false };

@@ -1,8 +1,15 @@
 /** Shells started by a command: what they are given to run. */
-import { runsDownload, runsDecoded } from '../shell/reasons.ts';
-import { dynamicText, runsEncoded, runsInput } from './reasons.ts';
-import { inputText, report, wordOrigin, type Dialect, type Names, type Walk } from './walk.ts';
-import type { Command, Word } from './words.ts';
+import { downloadedScriptReason, decodedScriptReason } from '../shell/reasons.ts';
+import { dynamicScriptText, encodedScript, unknownScriptInput } from './reasons.ts';
+import {
+  windowsInputText,
+  reportWindowsFinding,
+  windowsWordOrigin,
+  type WindowsDialect,
+  type ProgramNameResolver,
+  type WindowsAnalysisContext,
+} from './analysis-context.ts';
+import type { WindowsCommand, WindowsWord } from './words.ts';
 
 /** Options of powershell.exe and pwsh that take a value, as far as needed to tell them apart. */
 const valued =
@@ -11,7 +18,11 @@ const valued =
 const option = /^(?:[-–—―]{1,2}|\/)([A-Za-z]+)(?::.*)?$/;
 
 /** `powershell -enc …`, `pwsh -c "…"`, `… | powershell -`; `words` start after the name. */
-export function judgePowerShell(walk: Walk, command: Command, names: Names): void {
+export function judgePowerShellStart(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  names: ProgramNameResolver,
+): void {
   const words = command.words.slice(1);
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at];
@@ -23,7 +34,7 @@ export function judgePowerShell(walk: Walk, command: Command, names: Names): voi
       return;
     }
     if ('encodedcommand'.startsWith(key) || key === 'ec') {
-      report(walk, runsEncoded, command);
+      reportWindowsFinding(walk, encodedScript, command);
       return;
     }
     if ('command'.startsWith(key) || key === 'commandwithargs' || key === 'cwa') {
@@ -32,7 +43,7 @@ export function judgePowerShell(walk: Walk, command: Command, names: Names): voi
     }
     if ('file'.startsWith(key)) {
       if (words[at + 1]?.value === '-') runInput(walk, command, 'powershell', names);
-      else report(walk, runsInput, command);
+      else reportWindowsFinding(walk, unknownScriptInput, command);
       return;
     }
     if (valued.test(key)) at += 1;
@@ -40,7 +51,12 @@ export function judgePowerShell(walk: Walk, command: Command, names: Names): voi
   runInput(walk, command, 'powershell', names);
 }
 
-function runGiven(walk: Walk, command: Command, words: readonly Word[], names: Names): void {
+function runGiven(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  words: readonly WindowsWord[],
+  names: ProgramNameResolver,
+): void {
   if (words.length === 0 || (words.length === 1 && words[0]?.value === '-')) {
     runInput(walk, command, 'powershell', names);
     return;
@@ -49,16 +65,20 @@ function runGiven(walk: Walk, command: Command, words: readonly Word[], names: N
 }
 
 interface Given {
-  readonly words: readonly Word[];
-  readonly dialect: Dialect;
-  readonly names: Names;
+  readonly words: readonly WindowsWord[];
+  readonly dialect: WindowsDialect;
+  readonly names: ProgramNameResolver;
   readonly via: string;
 }
 
 /** The words as one text: PowerShell joins them as they are, cmd sees their quotes. */
-function runText(walk: Walk, command: Command, { words, dialect, names, via }: Given): void {
-  if (words.some((word) => wordOrigin(word, names) === 'download')) {
-    report(walk, runsDownload, command);
+function runText(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  { words, dialect, names, via }: Given,
+): void {
+  if (words.some((word) => windowsWordOrigin(word, names) === 'download')) {
+    reportWindowsFinding(walk, downloadedScriptReason, command);
   }
   const gap = dialect === 'powershell' ? '$gap' : '%gap%';
   const texts = words.map((word) => {
@@ -66,7 +86,9 @@ function runText(walk: Walk, command: Command, { words, dialect, names, via }: G
     const text = word.pieces.map((piece) => piece ?? gap).join('');
     return words.length > 1 && dialect === 'cmd' && /\s/.test(text) ? `"${text}"` : text;
   });
-  if (words.some(({ value }) => value === null)) report(walk, dynamicText, command);
+  if (words.some(({ value }) => value === null)) {
+    reportWindowsFinding(walk, dynamicScriptText, command);
+  }
   const span = [words[0]?.span[0] ?? 0, words.at(-1)?.span[1] ?? 0] as const;
   const text = texts.join(' ');
   walk.nested(dialect === 'cmd' ? unquoted(text) : text, dialect, { walk, via, span });
@@ -81,19 +103,34 @@ function unquoted(text: string): string {
 }
 
 /** A shell that reads its commands from the pipe. */
-function runInput(walk: Walk, command: Command, dialect: Dialect, names: Names): void {
+function runInput(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  dialect: WindowsDialect,
+  names: ProgramNameResolver,
+): void {
   if (command.input.length === 0) return;
-  const { origin, text } = inputText(command, names);
-  if (origin !== null) report(walk, origin === 'download' ? runsDownload : runsDecoded, command);
+  const { origin, text } = windowsInputText(command, names);
+  if (origin !== null) {
+    reportWindowsFinding(
+      walk,
+      origin === 'download' ? downloadedScriptReason : decodedScriptReason,
+      command,
+    );
+  }
   if (text === null) {
-    report(walk, runsInput, command);
+    reportWindowsFinding(walk, unknownScriptInput, command);
     return;
   }
   walk.nested(text, dialect, { walk, via: dialect, span: command.input[0]?.span ?? command.span });
 }
 
 /** `cmd /d /c "…"`, `cmd/c …`, `… | cmd`. */
-export function judgeCmd(walk: Walk, command: Command, names: Names): void {
+export function judgeCmdStart(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  names: ProgramNameResolver,
+): void {
   const words = command.words.slice(1);
   for (const [at, word] of words.entries()) {
     const glued = afterSwitch(word);
@@ -108,7 +145,7 @@ export function judgeCmd(walk: Walk, command: Command, names: Names): void {
 const runSwitch = /^(?:[/-][abdefqstuvx](?::\w+)?)*[/-][ckr]/i;
 
 /** What is glued to `/c`, as words: none for `/c` itself. `null`: it is another switch. */
-function afterSwitch(word: Word): readonly Word[] | null {
+function afterSwitch(word: WindowsWord): readonly WindowsWord[] | null {
   const [head, ...others] = word.pieces;
   const found = runSwitch.exec(head ?? '');
   if (head == null || found === null) return null;
@@ -119,7 +156,7 @@ function afterSwitch(word: Word): readonly Word[] | null {
 }
 
 /** What follows `wsl` and its options. */
-export function insideWsl(words: readonly Word[]): readonly Word[] {
+export function wslCommandWords(words: readonly WindowsWord[]): readonly WindowsWord[] {
   let at = 1;
   while (at < words.length) {
     const value = words[at]?.value ?? '';

@@ -1,53 +1,65 @@
 /** Why a Windows command is held; codes are those of the knowledge base where the class is one. */
-import type { Reason } from '../shell/walk.ts';
+import type { FindingReason } from '../shell/analysis-context.ts';
 
-const block = (code: string, why: string, instead: string | null = null): Reason => {
+const block = (code: string, why: string, instead: string | null = null): FindingReason => {
   return { code, bound: 'block', why, instead };
 };
-const ask = (code: string, why: string): Reason => ({ code, bound: 'ask', why, instead: null });
+const ask = (code: string, why: string): FindingReason => ({
+  code,
+  bound: 'ask',
+  why,
+  instead: null,
+});
 
-export const deletesTree = block(
+export const treeDeletion = block(
   'fs.rm-rf',
   'deletes a tree by force',
   'Delete the files that are meant by name.',
 );
-export const removesDirectory = block(
+export const directoryRemoval = block(
   'fs.rmdir-s',
   'deletes a directory with all below it',
   'Delete the files that are meant by name.',
 );
-export const deletesBelow = block(
+export const recursiveDeletion = block(
   'fs.del-s',
   'deletes files in all directories below',
   'Delete the files that are meant by name.',
 );
-export const formats = block('fs.format', 'formats a volume');
-export const endsMachine = block('power.shutdown', 'ends or restarts the machine');
-export const killsByForce = block(
+export const volumeFormat = block('fs.format', 'formats a volume');
+export const machineShutdown = block('power.shutdown', 'ends or restarts the machine');
+export const forcedKill = block(
   'kill.force',
   'ends processes by force',
   'End them without force, by name or number.',
 );
-export const gainsRights = block(
+export const privilegeGain = block(
   'privilege.runas',
   'takes the rights of another user',
   'Run it without other rights, or ask a person to run it.',
 );
-export const runsEncoded = block(
+export const encodedScript = block(
   'shell.encoded',
   'runs a script that is encoded',
   'Write the commands themselves.',
 );
-export const evaluates = block('shell.eval', 'runs text as a command', 'Write the command itself.');
-export const publishes = block('publish.package', 'publishes a package');
+export const textEvaluation = block(
+  'shell.eval',
+  'runs text as a command',
+  'Write the command itself.',
+);
+export const packagePublication = block('publish.package', 'publishes a package');
 
-export const dynamicName = ask('shell.dynamic', 'the command is known only when it runs');
-export const dynamicText = ask('shell.dynamic', 'runs text that is known only when it runs');
-export const runsInput = ask('shell.input', 'runs a script that is not known before it runs');
-export const tooDeep = ask('limit.nesting', 'is nested too deeply to be read');
-export const tooLong = ask('limit.bytes', 'is longer than the 64 KiB that are read');
+export const dynamicCommandName = ask('shell.dynamic', 'the command is known only when it runs');
+export const dynamicScriptText = ask('shell.dynamic', 'runs text that is known only when it runs');
+export const unknownScriptInput = ask(
+  'shell.input',
+  'runs a script that is not known before it runs',
+);
+export const windowsNestingLimit = ask('limit.nesting', 'is nested too deeply to be read');
+export const windowsLengthLimit = ask('limit.bytes', 'is longer than the 64 KiB that are read');
 
-const problems: Readonly<Record<string, Reason>> = {
+const problems: Readonly<Record<string, FindingReason>> = {
   unparseable: ask('shell.unparseable', 'is not understood'),
   several: ask('shell.several', 'has several statements'),
   redirect: ask('shell.redirect', 'redirects input or output'),
@@ -59,11 +71,11 @@ const problems: Readonly<Record<string, Reason>> = {
   list: ask('shell.list', 'has a list of values'),
   verbatim: ask('shell.verbatim', 'hands over text unread'),
   invisible: ask('shell.invisible', 'has characters that show nothing or move text'),
-  'limit.nesting': tooDeep,
+  'limit.nesting': windowsNestingLimit,
   'limit.commands': ask('limit.commands', 'holds too many commands to be read'),
   'limit.words': ask('limit.words', 'has too many words to be read'),
   'limit.time': ask('limit.time', 'took too long to be read'),
 };
 
-export const ofProblem = (code: string): Reason =>
+export const windowsProblemReason = (code: string): FindingReason =>
   problems[code] ?? ask(`shell.${code}`, 'is not understood');

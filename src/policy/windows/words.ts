@@ -2,11 +2,11 @@
  * Commands of PowerShell and cmd as the rules see them: every command at any depth, its words
  * decoded as far as they are static.
  */
-import type { Span } from '../analysis.ts';
+import type { SourceSpan } from '../analysis.ts';
 
 /** One word; `value` is `null` where a part of it is known only when it runs. */
-export interface Word {
-  readonly span: Span;
+export interface WindowsWord {
+  readonly span: SourceSpan;
   readonly value: string | null;
   /** Static text and gaps (`null`) in order. */
   readonly pieces: readonly (string | null)[];
@@ -17,48 +17,48 @@ export interface Word {
   /** How cmd hands it on: with its quotes; `null` where the shell keeps none. */
   readonly raw: string | null;
   /** What runs inside it: `( … )`, `$( … )`. */
-  readonly group: readonly Command[];
+  readonly group: readonly WindowsCommand[];
 }
 
-export interface Command {
+export interface WindowsCommand {
   /** A `value` is an expression whose result is written out, such as `"text" | …`. */
   readonly kind: 'command' | 'value';
-  readonly span: Span;
-  readonly words: readonly Word[];
+  readonly span: SourceSpan;
+  readonly words: readonly WindowsWord[];
   /** What the pipe's left side runs. */
-  readonly input: readonly Command[];
+  readonly input: readonly WindowsCommand[];
   /** Whether its result goes to the output, not into a variable or a condition. */
   readonly shown: boolean;
   /** Calls of .NET in it: `[io.directory]::delete` in lower case, with the words given. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly DotNetCall[];
 }
 
-export interface Call {
+export interface DotNetCall {
   readonly name: string;
-  readonly args: readonly Word[];
-  readonly span: Span;
+  readonly args: readonly WindowsWord[];
+  readonly span: SourceSpan;
 }
 
-export interface Problem {
+export interface WindowsSyntaxProblem {
   readonly code: string;
-  readonly span: Span;
+  readonly span: SourceSpan;
 }
 
-export interface Script {
-  readonly commands: readonly Command[];
-  readonly problems: readonly Problem[];
+export interface WindowsScript {
+  readonly commands: readonly WindowsCommand[];
+  readonly problems: readonly WindowsSyntaxProblem[];
 }
 
 /** How deep groups may lie in each other before they are read as if side by side. */
-export const depthMax = 64;
-export const commandsMax = 2_000;
+export const windowsGroupDepthMax = 64;
+export const windowsCommandsMax = 2_000;
 /** Words of one command that are looked at. */
-export const wordsMax = 4_096;
+export const windowsCommandWordsMax = 4_096;
 
 /** A word under construction: text and gaps. */
-export class Pieces {
+export class WindowsWordBuilder {
   readonly variables: string[] = [];
-  readonly group: Command[] = [];
+  readonly group: WindowsCommand[] = [];
   quoted = false;
   raw: string | null = null;
   readonly #pieces: (string | null)[] = [];
@@ -74,7 +74,7 @@ export class Pieces {
   }
 
   /** Takes over the pieces of another word. */
-  join(word: Word): void {
+  join(word: WindowsWord): void {
     for (const piece of word.pieces) {
       if (piece === null) {
         this.gap();
@@ -86,7 +86,7 @@ export class Pieces {
     this.group.push(...word.group);
   }
 
-  word(span: Span): Word {
+  word(span: SourceSpan): WindowsWord {
     this.#flush();
     const pieces = this.#pieces;
     const value = pieces.length === 0 ? '' : pieces.length === 1 ? (pieces[0] ?? null) : null;
@@ -103,9 +103,10 @@ export class Pieces {
 }
 
 /** A word of known text that stands where `span` is. */
-export function textWord(value: string, span: Span): Word {
+export function windowsTextWord(value: string, span: SourceSpan): WindowsWord {
   return { span, value, pieces: [value], variables: [], quoted: true, raw: null, group: [] };
 }
 
 /** A word as a person reads it: gaps as an ellipsis. */
-export const legible = (word: Word): string => word.pieces.map((piece) => piece ?? '…').join('');
+export const legibleWindowsWord = (word: WindowsWord): string =>
+  word.pieces.map((piece) => piece ?? '…').join('');

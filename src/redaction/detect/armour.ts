@@ -1,7 +1,7 @@
 /** Private keys between `-----BEGIN … PRIVATE KEY-----` and `-----END`, over lines. */
-import { BLANK, is, skip } from './characters.ts';
-import type { Finding } from '../finding.ts';
-import { found, type Report, type Segment } from './finder.ts';
+import { BLANK, isCharacterOf, skipCharactersOf } from './characters.ts';
+import type { SecretFinding } from '../secret-finding.ts';
+import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
 
 const header = new RegExp(
   [
@@ -14,16 +14,20 @@ const field = /^[A-Za-z][\w-]{1,24}: /u;
 const base64Run = /[\w+/]{16}/u;
 
 /** Lines of a key that may still come. */
-export interface Armour {
+export interface KeyArmour {
   /** `hex`, `base64`: lines of nothing else. `pem`: up to the end that is written. */
   readonly form: 'pem' | 'base64' | 'hex';
   readonly lines: number;
 }
 
-export const pem: Armour = { form: 'pem', lines: Infinity };
+export const pemArmour: KeyArmour = { form: 'pem', lines: Infinity };
 
 /** @param at Where the dashes begin. @returns Whether lines of the key follow. */
-export function findHeader({ text, end, spent }: Segment, at: number, report: Report): boolean {
+export function findKeyHeader(
+  { text, end, spent }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): boolean {
   header.lastIndex = at;
   if (!header.test(text) || header.lastIndex > end) return false;
   const body = header.lastIndex;
@@ -53,12 +57,16 @@ export function findHeader({ text, end, spent }: Segment, at: number, report: Re
 }
 
 /** One line under a header. @returns What may still come; null: the key is at its end. */
-export function findBody(segment: Segment, { form, lines }: Armour, report: Report): Armour | null {
-  if (form === 'pem') return findPemBody(segment, report) ? pem : null;
+export function findKeyBody(
+  segment: LineSegment,
+  { form, lines }: KeyArmour,
+  report: ReportFinding,
+): KeyArmour | null {
+  if (form === 'pem') return findPemBody(segment, report) ? pemArmour : null;
   const { text, start, end } = segment;
-  const from = skip(text, start, end, BLANK);
+  const from = skipCharactersOf(text, start, end, BLANK);
   let to = end;
-  while (to > from && is(text, to - 1, BLANK)) to--;
+  while (to > from && isCharacterOf(text, to - 1, BLANK)) to--;
   const line = text.slice(from, Math.min(to, from + 512));
   if (!(form === 'hex' ? hexLine : base64Line).test(line)) return null;
   report(armour(from, to));
@@ -72,7 +80,11 @@ const vaultBody = /(?:\\+[rn]|[\da-f]|[ \t]){20,16384}/uy;
 const puttyBody = /Private-Lines: ?(\d{1,3})[ \t]*$/iuy;
 
 /** `$ANSIBLE_VAULT;1.1;AES256`: hexadecimal digits follow, or come in the same text. */
-export function findVault({ text, end }: Segment, at: number, report: Report): Armour | null {
+export function findAnsibleVault(
+  { text, end }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): KeyArmour | null {
   vault.lastIndex = at;
   if (!vault.test(text) || vault.lastIndex > end) return null;
   vaultBody.lastIndex = vault.lastIndex;
@@ -80,19 +92,21 @@ export function findVault({ text, end }: Segment, at: number, report: Report): A
     report(armour(vault.lastIndex, vaultBody.lastIndex));
     return null;
   }
-  return skip(text, vault.lastIndex, end, BLANK) >= end ? { form: 'hex', lines: 4096 } : null;
+  return skipCharactersOf(text, vault.lastIndex, end, BLANK) >= end
+    ? { form: 'hex', lines: 4096 }
+    : null;
 }
 
 /** `Private-Lines: 8`, as PuTTY writes it before so many lines. */
-export function findPutty({ text, end }: Segment, at: number): Armour | null {
+export function findPuttyKey({ text, end }: LineSegment, at: number): KeyArmour | null {
   const count = puttyBody.exec(text.slice(at, Math.min(end, at + 32)))?.[1];
   puttyBody.lastIndex = 0;
   return count === undefined || count === '0' ? null : { form: 'base64', lines: Number(count) };
 }
 
-function findPemBody({ text, start, end }: Segment, report: Report): boolean {
+function findPemBody({ text, start, end }: LineSegment, report: ReportFinding): boolean {
   const close = endOf(text, start, end);
-  const from = skip(text, start, end, BLANK);
+  const from = skipCharactersOf(text, start, end, BLANK);
   if (close !== null) {
     // `END = b"-----END …"`: words stand before it, and no key.
     const before = text.slice(from, text.indexOf('-----END', from));
@@ -126,6 +140,6 @@ function endOf(text: string, at: number, end: number): number | null {
   return stop;
 }
 
-function armour(start: number, end: number): Finding {
-  return found([start, end], 'private-key', 0.99, null);
+function armour(start: number, end: number): SecretFinding {
+  return makeFinding([start, end], 'private-key', 0.99, null);
 }

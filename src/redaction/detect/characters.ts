@@ -16,10 +16,10 @@ export const ALNUM = LETTER | DIGIT;
 export const NAME = ALNUM | JOINER;
 export const TOKEN = ALNUM | TOKEN_SIGN;
 
-export const classes: Uint8Array = new Uint8Array(256);
-for (let code = 48; code <= 57; code++) classes[code] = DIGIT;
-for (let code = 65; code <= 90; code++) classes[code] = UPPER;
-for (let code = 97; code <= 122; code++) classes[code] = LOWER;
+export const characterClasses: Uint8Array = new Uint8Array(256);
+for (let code = 48; code <= 57; code++) characterClasses[code] = DIGIT;
+for (let code = 65; code <= 90; code++) characterClasses[code] = UPPER;
+for (let code = 97; code <= 122; code++) characterClasses[code] = LOWER;
 for (const [signs, bit] of [
   ['_-.', JOINER],
   [' \t', BLANK],
@@ -28,20 +28,20 @@ for (const [signs, bit] of [
 ] as const) {
   for (const sign of signs) {
     const code = sign.charCodeAt(0);
-    classes[code] = (classes[code] ?? 0) | bit;
+    characterClasses[code] = (characterClasses[code] ?? 0) | bit;
   }
 }
 
 /** Whether the character at an offset is of one of the classes; false outside of the text. */
-export function is(text: string, at: number, bits: number): boolean {
+export function isCharacterOf(text: string, at: number, bits: number): boolean {
   // Reading outside of a text is slow, and makes every later reading slow.
   if (at < 0 || at >= text.length) return false;
-  return ((classes[text.charCodeAt(at)] ?? 0) & bits) !== 0;
+  return ((characterClasses[text.charCodeAt(at)] ?? 0) & bits) !== 0;
 }
 
 /** The first offset from `at` on, at most `end`, that is not of the classes. */
-export function skip(text: string, at: number, end: number, bits: number): number {
+export function skipCharactersOf(text: string, at: number, end: number, bits: number): number {
   let p = at;
-  while (p < end && ((classes[text.charCodeAt(p)] ?? 0) & bits) !== 0) p++;
+  while (p < end && ((characterClasses[text.charCodeAt(p)] ?? 0) & bits) !== 0) p++;
   return p;
 }

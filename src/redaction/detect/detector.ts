@@ -2,38 +2,43 @@
  * Finds secrets that nobody named beforehand: known formats, what stands beside a telling name, and
  * tokens that look drawn at random.
  */
-import type { Finding, Prior, RedactionProfile } from '../finding.ts';
-import type { Hits } from '../rules/automaton.ts';
-import type { Span } from '../recognise/line.ts';
-import { recognise, strengthOf } from '../recognise/recognise.ts';
-import { RuleSet } from '../rules/ruleset.ts';
-import { findBare, labelMax, type Judge } from './bare.ts';
+import type { SecretFinding, SecretPrior, RedactionProfile } from '../secret-finding.ts';
+import type { KeywordHits } from '../rules/keyword-automaton.ts';
+import type { LineSpan } from '../recognise/line-families.ts';
+import { recogniseToken, strengthOf } from '../recognise/recognise-token.ts';
+import { SecretRuleSet } from '../rules/rule-set.ts';
+import { findBareToken, labelDistanceMax, type BareTokenCriteria } from './bare-tokens.ts';
 import { wordiness } from './bigram.ts';
-import { NAME, is } from './characters.ts';
-import { segmentOf, type Report, type Segment } from './finder.ts';
-import { words, searchSegment, type Carried } from './line.ts';
-import { merge } from './merge.ts';
-import { priorOf, promptOf } from './prior.ts';
-import { isBody, isTail } from './screen.ts';
-import { defaultVetoes, thresholdsOf, type Thresholds, type Vetoes } from './thresholds.ts';
+import { NAME, isCharacterOf } from './characters.ts';
+import { makeLineSegment, type ReportFinding, type LineSegment } from './line-segment.ts';
+import { lineKeywords, searchSegment, type LineState } from './segment-search.ts';
+import { mergeFindings } from './merge-findings.ts';
+import { secretPriorOf, readPromptCommand } from './secret-prior.ts';
+import { isBase64Line, isBase64Tail } from './screen.ts';
+import {
+  defaultVetoes,
+  thresholdsOf,
+  type ScoreThresholds,
+  type ScoreVetoes,
+} from './thresholds.ts';
 import { isProgramName } from './program-name.ts';
-import { findRuns, type Runs } from './tokens.ts';
-import { forgetValues } from './values.ts';
-import { isWide, narrow, widen } from './wide.ts';
+import { findTokenRuns, type TokenRuns } from './tokens.ts';
+import { clearValueCache } from './values.ts';
+import { isWideLine, narrowLine, widenFinding } from './wide-text.ts';
 
 /** Rules by the form of a key: those shipped, and those that people write. */
-export interface Rules {
-  find(text: string, bytes: Uint8Array, from: number, to: number): readonly Finding[];
+export interface SecretRuleFinder {
+  find(text: string, bytes: Uint8Array, from: number, to: number): readonly SecretFinding[];
 }
 
 export interface DetectorOptions {
   readonly profile: RedactionProfile;
   /** See `priorOf`. A first line that is a prompt with a command has its own. */
-  readonly prior: Prior;
-  readonly thresholds?: Partial<Thresholds>;
-  readonly vetoes?: Partial<Vetoes>;
+  readonly prior: SecretPrior;
+  readonly thresholds?: Partial<ScoreThresholds>;
+  readonly vetoes?: Partial<ScoreVetoes>;
   /** Besides the shipped ones. */
-  readonly rules?: Rules;
+  readonly rules?: SecretRuleFinder;
 }
 
 /** Occurrences in a block: words, and runs of characters that could be a key. */
@@ -41,10 +46,10 @@ interface Block {
   readonly text: string;
   /** Without carriage returns and NULs. */
   readonly plain: boolean;
-  readonly hits: Hits;
-  readonly runs: Runs;
+  readonly hits: KeywordHits;
+  readonly runs: TokenRuns;
   /** What rules found, sorted. */
-  readonly covered: readonly Finding[];
+  readonly covered: readonly SecretFinding[];
   /** The next ones. */
   hit: number;
   run: number;
@@ -56,17 +61,17 @@ interface Block {
  * calls.
  */
 export class Detector {
-  readonly #shipped = RuleSet.shipped();
-  readonly #rules: Rules | null;
-  readonly #carried: Carried = {
+  readonly #shipped = SecretRuleSet.shipped();
+  readonly #rules: SecretRuleFinder | null;
+  readonly #carried: LineState = {
     armour: null,
     codes: null,
     published: 0,
     expected: null,
     column: null,
   };
-  readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
-  #judge: Judge;
+  readonly #hits: KeywordHits = { pairs: new Int32Array(1024), count: 0 };
+  #judge: BareTokenCriteria;
   #first = true;
   /** Where the line begins that follows a full line of base64. */
   #behindBody = -1;
@@ -86,33 +91,33 @@ export class Detector {
    * @param bytes The same.
    * @returns In order, not overlapping.
    */
-  scan(text: string, bytes: Uint8Array): Finding[] {
+  scan(text: string, bytes: Uint8Array): SecretFinding[] {
     if (this.#first) this.#prompt(text);
-    const findings: Finding[] = [];
-    const report: Report = (finding) => {
+    const findings: SecretFinding[] = [];
+    const report: ReportFinding = (finding) => {
       findings.push(finding);
     };
     // One look for a NUL tells binary and UTF-16 output apart.
     if (bytes.includes(0)) this.#wideLines(text, bytes, report);
     else this.#block(text, bytes, report);
-    forgetValues();
-    return merge(findings);
+    clearValueCache();
+    return mergeFindings(findings);
   }
 
   #prompt(text: string): void {
     this.#first = false;
-    const command = promptOf(text.slice(0, 1024).split('\n', 1)[0] ?? '');
-    const prior = command === null ? 'none' : priorOf(command);
+    const command = readPromptCommand(text.slice(0, 1024).split('\n', 1)[0] ?? '');
+    const prior = command === null ? 'none' : secretPriorOf(command);
     if (prior !== 'none') this.#judge = { ...this.#judge, prior };
   }
 
-  #wideLines(text: string, bytes: Uint8Array, report: Report): void {
+  #wideLines(text: string, bytes: Uint8Array, report: ReportFinding): void {
     for (let line = 0; line < text.length;) {
       const feed = text.indexOf('\n', line);
       const end = feed < 0 ? text.length : feed + 1;
-      if (isWide(text, line, end)) {
-        const thin = narrow(bytes, line, end);
-        this.#block(thin.text, thin.bytes, (finding) => report(widen(finding, thin)));
+      if (isWideLine(text, line, end)) {
+        const thin = narrowLine(bytes, line, end);
+        this.#block(thin.text, thin.bytes, (finding) => report(widenFinding(finding, thin)));
       } else {
         const from = line;
         this.#block(text.slice(line, end), bytes.subarray(line, end), (finding) => {
@@ -123,10 +128,10 @@ export class Detector {
     }
   }
 
-  #block(text: string, bytes: Uint8Array, report: Report): void {
+  #block(text: string, bytes: Uint8Array, report: ReportFinding): void {
     const { format } = this.#judge.thresholds;
-    const covered: Finding[] = [];
-    const other = { automaton: words, hits: this.#hits };
+    const covered: SecretFinding[] = [];
+    const other = { automaton: lineKeywords, hits: this.#hits };
     for (const findings of [
       this.#shipped.findBeside(text, bytes, other),
       this.#rules?.find(text, bytes, 0, text.length) ?? [],
@@ -137,7 +142,7 @@ export class Detector {
     }
     covered.sort((a, b) => a.start - b.start);
     covered.forEach(report);
-    const runs = findRuns(bytes);
+    const runs = findTokenRuns(bytes);
     const plain = !bytes.includes(13) && !bytes.includes(0);
     const block: Block = { text, plain, hits: this.#hits, runs, covered, hit: 0, run: 0, cover: 0 };
     let line = 0;
@@ -162,18 +167,18 @@ export class Detector {
   }
 
   /** A line, in the parts that carriage returns and NULs make of it. */
-  #line(block: Block, start: number, end: number, report: Report): void {
+  #line(block: Block, start: number, end: number, report: ReportFinding): void {
     const { text } = block;
     let from = start;
     if (block.plain) {
-      this.#segment(block, segmentOf(text, start, end), report);
+      this.#segment(block, makeLineSegment(text, start, end), report);
       return;
     }
     while (from <= end) {
       let to = from;
       while (to < end && text.charCodeAt(to) !== 13 && text.charCodeAt(to) !== 0) to++;
       if (to > from || start === end) {
-        this.#segment(block, segmentOf(text, from, to), report);
+        this.#segment(block, makeLineSegment(text, from, to), report);
       }
       from = to + 1;
     }
@@ -181,14 +186,14 @@ export class Detector {
     while (runStart(block) < end) block.run++;
   }
 
-  #segment(block: Block, segment: Segment, report: Report): void {
+  #segment(block: Block, segment: LineSegment, report: ReportFinding): void {
     const { context } = this.#judge.thresholds;
     const from = block.hit;
     skipHits(block, segment.end);
-    const found: Finding[] = [];
-    const tail = segment.start === this.#behindBody && isTail(segment.text, segment);
+    const found: SecretFinding[] = [];
+    const tail = segment.start === this.#behindBody && isBase64Tail(segment.text, segment);
     const silent = tail || this.#carried.armour !== null || this.#carried.published > 0;
-    if (isBody(segment.text, segment)) this.#behindBody = nextLine(segment);
+    if (isBase64Line(segment.text, segment)) this.#behindBody = nextLine(segment);
     if (this.#carried.published > 0) this.#carried.published--;
     const label = searchSegment(
       { segment, hits: block.hits, from, to: block.hit },
@@ -203,38 +208,43 @@ export class Detector {
       const end = block.runs.pairs[block.run * 2 + 1] ?? 0;
       block.run++;
       if (silent || touches(found, start, end) || isCovered(block, start, end)) continue;
-      findBare(segment, { start, end, label: label < 0 ? -labelMax : label }, this.#judge, report);
+      findBareToken(
+        segment,
+        { start, end, label: label < 0 ? -labelDistanceMax : label },
+        this.#judge,
+        report,
+      );
     }
   }
 }
 
-function nextLine({ text, end }: Segment): number {
+function nextLine({ text, end }: LineSegment): number {
   return text.charCodeAt(end) === 13 && text.charCodeAt(end + 1) === 10 ? end + 2 : end + 1;
 }
 
 /** A form that arose by chance: of words, or in the middle of a symbol or a line of base64. */
-function isChance(text: string, { start, end, score }: Finding): boolean {
+function isChance(text: string, { start, end, score }: SecretFinding): boolean {
   const shown = text.slice(start, end);
   // Drawn letters hardly ever read like words, and never without a digit among them.
   if ((score < 0.9 || !/\d/u.test(shown)) && isProgramName(shown)) return true;
   if (score < 0.9) {
     let from = start;
-    while (is(text, from - 1, NAME)) from--;
+    while (isCharacterOf(text, from - 1, NAME)) from--;
     if (text.startsWith('_Z', from) || wordiness(text, start, end) > 0.9) return true;
-    const family = recognise(text, start, end, lineAround(text, start, end));
+    const family = recogniseToken(text, start, end, lineAround(text, start, end));
     if (family !== null && strengthOf(family) === 'certain') return true;
   }
   if (inDigest.test(text.slice(Math.max(0, start - 100), start))) return true;
   const line = lineAround(text, start, end);
   // Alone on its line it is a key, however long.
   if (start === line.start && end === line.end) return false;
-  return start - line.start <= 76 && isBody(text, line);
+  return start - line.start <= 76 && isBase64Line(text, line);
 }
 
 /** As far as its form is looked at. */
 const aroundMax = 256;
 
-function lineAround(text: string, start: number, end: number): Span {
+function lineAround(text: string, start: number, end: number): LineSpan {
   const low = Math.max(0, start - aroundMax);
   const head = start > low ? text.slice(low, start).lastIndexOf('\n') : -1;
   const tail = text.slice(end, end + aroundMax).indexOf('\n');
@@ -267,6 +277,6 @@ function isCovered(block: Block, start: number, end: number): boolean {
   return (covered[block.cover]?.start ?? Infinity) < end;
 }
 
-function touches(findings: readonly Finding[], start: number, end: number): boolean {
+function touches(findings: readonly SecretFinding[], start: number, end: number): boolean {
   return findings.some((finding) => finding.start < end && start < finding.end);
 }

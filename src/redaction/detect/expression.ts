@@ -1,8 +1,8 @@
 /** Whether what stands in the place of a value is a piece of a program: a type, a name, a call. */
-import { isWords } from '../recognise/places.ts';
+import { isJoinedWords } from '../recognise/technical-names.ts';
 import { wordiness } from './bigram.ts';
 import { isProgramPath } from './program-name.ts';
-import type { NameClass } from './names.ts';
+import type { NameClass } from './name-class.ts';
 
 const pathOfNames = /^(?:::)?[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)#?[A-Za-z_$][\w$-]*)+[!?;]*$/u;
 /** Also `Token![;]`, a macro of Rust. */
@@ -81,19 +81,19 @@ export function isIdentifier(value: string, name: NameClass): boolean {
   while (end > 0 && '])};,:?!'.includes(value.charAt(end - 1))) end--;
   const bare = value.slice(0, end);
   if (end > 80 || !identifier.test(bare)) return false;
-  if (constant.test(bare)) return isWords(bare);
-  if (name === 'password') return snake.test(bare) && namesSecret(bare) && isWords(bare);
-  return /[A-Z_]/u.test(bare.slice(1)) && isWords(bare.replace(acronym, ''));
+  if (constant.test(bare)) return isJoinedWords(bare);
+  if (name === 'password') return snake.test(bare) && isNameOfSecret(bare) && isJoinedWords(bare);
+  return /[A-Z_]/u.test(bare.slice(1)) && isJoinedWords(bare.replace(acronym, ''));
 }
 
 /** What is compared with a secret: another name, or something that is calculated. */
-export function isCompared(value: string, name: NameClass): boolean {
+export function isComparison(value: string, name: NameClass): boolean {
   if (name === 'password' || !/^[\w+/=.-]+$/u.test(value)) return true;
-  return isWords(value);
+  return isJoinedWords(value);
 }
 
 /** `accessToken`, `password-field`, `DB_PASS`: the name of a secret rather than one. */
-export function namesSecret(value: string): boolean {
+export function isNameOfSecret(value: string): boolean {
   return (
     /pass(?:w|$|[^a-z])|passphrase|passcode|passwd|pwd|secret|token|credential|cred(?:s|$)/iu.test(
       value,
@@ -121,13 +121,13 @@ const holding = new RegExp(
  *
  * @param mapped Behind a colon and a blank, without quotes.
  */
-export function isResource(value: string, name: string, mapped: boolean): boolean {
+export function isResourceName(value: string, name: string, mapped: boolean): boolean {
   if (value.length > 120 || !resource.test(value)) return false;
   const key = name.replaceAll(/(?<=[a-z])(?=[A-Z])|[-.]/gu, '_').toLowerCase();
   const plain = value.split(/[-.]/u).every((part) => /^(?:[a-z]+\d{0,3}|\d{1,4})$/u.test(part));
   if (!plain) return false;
   if (key !== 'secret' && referring.test(key)) return true;
-  return mapped && (referring.test(key) || holding.test(key)) && isWords(value);
+  return mapped && (referring.test(key) || holding.test(key)) && isJoinedWords(value);
 }
 
 /** `ABCDEFGHIJ…`, `0123456789abcdef`: mostly steps from one character to the next. */

@@ -1,9 +1,9 @@
 /** What the score is told of one token: its letters, its shape, and the line around it. */
 import { pairBits } from './bigram.ts';
-import { ALNUM, BLANK, QUOTE, is } from './characters.ts';
+import { ALNUM, BLANK, QUOTE, isCharacterOf } from './characters.ts';
 
 /** Where a token stands; offsets in the text. */
-export interface Surroundings {
+export interface TokenSurroundings {
   readonly lineStart: number;
   readonly lineEnd: number;
   /** The line has a name that may belong to a secret: "key", "token", "created". */
@@ -12,9 +12,9 @@ export interface Surroundings {
   readonly charactersMax?: number;
 }
 
-export const featureCount = 42;
+export const tokenFeatureCount = 42;
 /** Filled anew for each token. */
-const features = new Float64Array(featureCount);
+const features = new Float64Array(tokenFeatureCount);
 const counts = new Uint16Array(128);
 const logs = Float64Array.from({ length: 513 }, (_, count) => Math.log2(Math.max(1, count)));
 
@@ -34,11 +34,11 @@ interface Tally {
 /**
  * Numbers between about -1 and 1. Valid until the next call.
  */
-export function featuresOf(
+export function computeTokenFeatures(
   text: string,
   start: number,
   end: number,
-  around: Surroundings,
+  around: TokenSurroundings,
 ): Float64Array {
   const stop = Math.min(end, start + (around.charactersMax ?? 512));
   const length = stop - start;
@@ -92,7 +92,7 @@ function shannon(length: number): number {
 }
 
 /** Bits a character of a text; 0 for one of a single kind. */
-export function entropy(text: string, start: number, end: number): number {
+export function shannonEntropy(text: string, start: number, end: number): number {
   tallyOf(text, start, end);
   return shannon(end - start);
 }
@@ -178,7 +178,7 @@ function signsOf(text: string, start: number, end: number, first: number): numbe
   f[at++] = text.charAt(end - 1) === '=' ? 1 : 0;
   // A short word, a sign, and one long piece: the usual form of a key with a prefix.
   let tail = end;
-  while (tail > start && is(text, tail - 1, ALNUM)) tail--;
+  while (tail > start && isCharacterOf(text, tail - 1, ALNUM)) tail--;
   const head = tail - start;
   f[at++] = head > 1 && head <= 12 && end - tail >= 12 ? 1 : 0;
   f[at++] = (end - tail) / length;
@@ -189,17 +189,22 @@ function placeOf(
   text: string,
   start: number,
   end: number,
-  { around, at: first }: { readonly around: Surroundings; readonly at: number },
+  { around, at: first }: { readonly around: TokenSurroundings; readonly at: number },
 ): number {
   const f = features;
   let at = first;
   const before = text.charAt(start - 1);
   let from = around.lineStart;
-  while (from < start && is(text, from, BLANK | QUOTE)) from++;
+  while (from < start && isCharacterOf(text, from, BLANK | QUOTE)) from++;
   let to = around.lineEnd;
-  while (to > end && (is(text, to - 1, BLANK | QUOTE) || ',;'.includes(text.charAt(to - 1)))) to--;
+  while (
+    to > end &&
+    (isCharacterOf(text, to - 1, BLANK | QUOTE) || ',;'.includes(text.charAt(to - 1)))
+  ) {
+    to--;
+  }
   f[at++] = from === start && to === end ? 1 : 0;
-  f[at++] = is(text, start - 1, QUOTE) && is(text, end, QUOTE) ? 1 : 0;
+  f[at++] = isCharacterOf(text, start - 1, QUOTE) && isCharacterOf(text, end, QUOTE) ? 1 : 0;
   f[at++] = around.labelled ? 1 : 0;
   f[at++] = before === '=' || before === ':' ? 1 : 0;
   f[at++] = before === '/' || before === '@' || before === '#' ? 1 : 0;

@@ -1,11 +1,16 @@
 /** Secrets in forms of their own, in which no name with an operator stands beside them. */
 import { wordiness } from './bigram.ts';
-import { ALNUM, BLANK, is } from './characters.ts';
-import { found, type Report, type Segment } from './finder.ts';
-import { classifyName } from './names.ts';
-import { isPlaceholder, isReference, mixes, plausible } from './plausible.ts';
+import { ALNUM, BLANK, isCharacterOf } from './characters.ts';
+import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
+import { classifyName } from './name-class.ts';
+import {
+  isPlaceholderValue,
+  isVariableReference,
+  mixesLettersAndDigits,
+  valuePlausibility,
+} from './plausibility.ts';
 
-type Find = (segment: Segment, at: number, report: Report) => void;
+type Find = (segment: LineSegment, at: number, report: ReportFinding) => void;
 
 /** By keyword, what looks; `at` is where the keyword begins. */
 export const formatFinders: ReadonlyMap<string, Find> = new Map<string, Find>([
@@ -32,48 +37,50 @@ export const formatFinders: ReadonlyMap<string, Find> = new Map<string, Find>([
 const jwkPrivate = /["'](?:d|p|q|dp|dq|qi|k)\\*["']\s*:\s*\\*["']([\w-]{11,2048})/gu;
 
 /** The private numbers of a key in one line: `{"kty":"EC","x":"…","d":"…"}`. */
-function findJwk({ text, start, end }: Segment, at: number, report: Report): void {
+function findJwk({ text, start, end }: LineSegment, at: number, report: ReportFinding): void {
   const low = Math.max(start, at - 8192);
   for (const match of text.slice(low, Math.min(end, at + 8192)).matchAll(jwkPrivate)) {
     const value = match[1] ?? '';
     const from = low + match.index + match[0].length - value.length;
-    report(found([from, from + value.length], 'jwk', 0.95, 'jwk'));
+    report(makeFinding([from, from + value.length], 'jwk', 0.95, 'jwk'));
   }
 }
 
 const jwkNumber = /"\w+"\s*:\s*"([\w-]{43,2048})"/uy;
 
 /** One of them in a line of its own, where the kind of the key stands in another. */
-function findJwkNumber({ text, end }: Segment, at: number, report: Report): void {
+function findJwkNumber({ text, end }: LineSegment, at: number, report: ReportFinding): void {
   jwkNumber.lastIndex = at;
   const value = jwkNumber.exec(text)?.[1];
   const stop = jwkNumber.lastIndex - 1;
-  if (value === undefined || stop > end || !mixes(value, 0, value.length)) return;
+  if (value === undefined || stop > end || !mixesLettersAndDigits(value, 0, value.length)) return;
   if (wordiness(value, 0, value.length) > 0 || /^[\da-f]+$/u.test(value)) return;
-  report(found([stop - value.length, stop], 'jwk', 0.85, 'jwk'));
+  report(makeFinding([stop - value.length, stop], 'jwk', 0.85, 'jwk'));
 }
 
 /** `user:password@tcp(host:3306)/db`: what Go's drivers take. */
-function findDsn({ text, start }: Segment, at: number, report: Report): void {
+function findDsn({ text, start }: LineSegment, at: number, report: ReportFinding): void {
   const low = Math.max(start, at - 160);
   const match = /(?:^|[\s"'`=(])[\w.-]{1,64}:([^\s"'`/]\S{2,127})$/u.exec(text.slice(low, at));
   const value = match?.[1];
-  if (value === undefined || isReference(value) || isPlaceholder(value)) return;
+  if (value === undefined || isVariableReference(value) || isPlaceholderValue(value)) return;
   if (/^(?:pass(?:word|wd)?|pwd|secret)$|^%\w$/iu.test(value)) return;
-  report(found([at - value.length, at], 'url-userinfo', 0.9, null));
+  report(makeFinding([at - value.length, at], 'url-userinfo', 0.9, null));
 }
 
 const acl = /(?:^|[\s"'])(?:acl\s+setuser|user)\s+[\w.@-]{1,64}\s/iu;
 
 /** `user default on >password ~* +@all` */
-function findAcl({ text, start, end }: Segment, at: number, report: Report): void {
+function findAcl({ text, start, end }: LineSegment, at: number, report: ReportFinding): void {
   const low = Math.max(start, at - 100);
   const line = text.slice(low, Math.min(end, at + 400));
   if (!acl.test(line)) return;
   for (const match of line.matchAll(/\s["']?>([^\s"'>]{3,128})/gu)) {
     const value = match[1] ?? '';
     const from = low + match.index + match[0].length - value.length;
-    if (!isReference(value)) report(found([from, from + value.length], 'acl', 0.9, null));
+    if (!isVariableReference(value)) {
+      report(makeFinding([from, from + value.length], 'acl', 0.9, null));
+    }
   }
 }
 
@@ -86,17 +93,17 @@ const ldapHash = new RegExp(
 );
 
 /** `{SSHA}…`: the hash of a password, with its scheme. */
-function findLdapHash({ text, end }: Segment, at: number, report: Report): void {
+function findLdapHash({ text, end }: LineSegment, at: number, report: ReportFinding): void {
   ldapHash.lastIndex = at;
   if (!ldapHash.test(text) || ldapHash.lastIndex > end) return;
-  report(found([at, ldapHash.lastIndex], 'ldap-hash', 0.9, null));
+  report(makeFinding([at, ldapHash.lastIndex], 'ldap-hash', 0.9, null));
 }
 
 const insert = /insert\s+into\s+[\w.`"[\]]{1,80}\s*\(([^()]{1,800})\)\s*values\s*(?=\()/iuy;
 const tuplesMax = 64;
 
 /** `INSERT INTO t (name, password) VALUES ('a', 'x'), ('b', 'y')` */
-function findInsert({ text, end }: Segment, at: number, report: Report): void {
+function findInsert({ text, end }: LineSegment, at: number, report: ReportFinding): void {
   insert.lastIndex = at;
   const names = insert.exec(text)?.[1]?.split(',');
   if (names === undefined || insert.lastIndex >= end) return;
@@ -110,11 +117,11 @@ function findInsert({ text, end }: Segment, at: number, report: Report): void {
       const kind = classes[index];
       if (kind !== 'password' && kind !== 'secret') continue;
       const value = { start: from, end: to, quoted: true, closed: true };
-      const score = from < to ? plausible(text, value, kind, 'data') : 0;
-      if (score > 0) report(found([from, to], 'sql-password', score, columns[index] ?? null));
+      const score = from < to ? valuePlausibility(text, value, kind, 'data') : 0;
+      if (score > 0) report(makeFinding([from, to], 'sql-password', score, columns[index] ?? null));
     }
     p = values.end;
-    while (p < end && (is(text, p, BLANK) || text.charAt(p) === ',')) p++;
+    while (p < end && (isCharacterOf(text, p, BLANK) || text.charAt(p) === ',')) p++;
   }
 }
 
@@ -129,7 +136,7 @@ function tupleAt(
   let span: [number, number] = [0, 0];
   while (p < end && p < open + 8192) {
     const sign = text.charAt(p);
-    if (sign === "'" && !is(text, p - 1, ALNUM)) {
+    if (sign === "'" && !isCharacterOf(text, p - 1, ALNUM)) {
       const close = quoteEnd(text, p, end);
       span = [p + 1, close];
       p = close;

@@ -1,7 +1,7 @@
 /** Passwords that their place in a command or in a protocol gives away. */
 import { wordiness } from './bigram.ts';
-import { found, type Report, type Segment } from './finder.ts';
-import { isPlaceholder, isReference } from './plausible.ts';
+import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
+import { isPlaceholderValue, isVariableReference } from './plausibility.ts';
 
 /** Sticky at the keyword's start; group 1 is before the password, group 2 the password. */
 interface Form {
@@ -109,9 +109,9 @@ export const loginWords: readonly string[] = [...forms.keys()];
 
 /** @param at Where the keyword begins. */
 export function findLoginForm(
-  { text, end }: Segment,
+  { text, end }: LineSegment,
   { word: keyword, at }: { readonly word: string; readonly at: number },
-  report: Report,
+  report: ReportFinding,
 ): void {
   const one = forms.get(keyword);
   if (one === undefined) return;
@@ -126,18 +126,18 @@ function reportWord(
   text: string,
   [from, to]: readonly [number, number],
   rule: string,
-  report: Report,
+  report: ReportFinding,
 ): void {
   let [start, end] = [from, to];
   if (/["']/u.test(text.charAt(start))) start++;
   if (/["']/u.test(text.charAt(end - 1))) end--;
   const value = text.slice(start, end);
-  if (value.length < 3 || isReference(value) || isPlaceholder(value)) return;
-  report(found([start, end], rule, 0.9, null));
+  if (value.length < 3 || isVariableReference(value) || isPlaceholderValue(value)) return;
+  report(makeFinding([start, end], rule, 0.9, null));
 }
 
 /** What reads a password from the program before it in a pipe. */
-export const pipeWords: readonly string[] = [
+export const passwordReaderWords: readonly string[] = [
   'chpasswd',
   'smbpasswd',
   'sudo -s',
@@ -155,7 +155,11 @@ const piped = new RegExp(
 );
 
 /** `echo 'user:password' | chpasswd`. @param at Where the word that reads begins. */
-export function findPipedTo({ text, start }: Segment, at: number, report: Report): void {
+export function findPasswordPipedTo(
+  { text, start }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): void {
   const low = Math.max(start, at - 300);
   const before = text.slice(low, at).replace(/(?:gpg2?|7z)(?: +-{1,2}[\w-]+)* *$/u, '');
   const match = piped.exec(before);
@@ -172,22 +176,35 @@ export function findPipedTo({ text, start }: Segment, at: number, report: Report
 const ftp = /(?:^|[>:*]\s*|C:\s*)PASS ([^\s/]{4,128})\s*$/u;
 
 /** `PASS x`, as FTP, POP and IRC have it; tests print it too. @param asked One was asked for. */
-export function findPass({ text, start, end }: Segment, asked: boolean, report: Report): void {
+export function findPassCommand(
+  { text, start, end }: LineSegment,
+  asked: boolean,
+  report: ReportFinding,
+): void {
   if (end - start > 200) return;
   const match = ftp.exec(text.slice(start, end));
   const value = match?.[1];
-  if (match === null || value === undefined || isReference(value) || isPlaceholder(value)) return;
+  if (
+    match === null ||
+    value === undefined ||
+    isVariableReference(value) ||
+    isPlaceholderValue(value)
+  ) {
+    return;
+  }
   const from = start + match.index + match[0].lastIndexOf(value);
   const chosen = /\d/u.test(value) && !/^[\d.:()]+(?:m?s)?$|[._(:]|^test|\d-|-\d/iu.test(value);
   const drawn = wordiness(value, 0, value.length) < -0.5 && /[^\w.:()-]/u.test(value);
-  if (asked || chosen || drawn) report(found([from, from + value.length], 'flag', 0.85, 'PASS'));
+  if (asked || chosen || drawn) {
+    report(makeFinding([from, from + value.length], 'flag', 0.85, 'PASS'));
+  }
 }
 
 const imap =
   /^\W{0,8}[A-Za-z]{0,6}\d{1,8} LOGIN (?:"[^"]{1,80}"|\S{1,80}) ("[^"]{1,128}"|\S{1,128})\s*$/u;
 
 /** `a1 LOGIN user "password"`, as IMAP has it. */
-export function findImap({ text, start, end }: Segment, report: Report): void {
+export function findImapLogin({ text, start, end }: LineSegment, report: ReportFinding): void {
   if (end - start > 320) return;
   const line = text.slice(start, end);
   const value = imap.exec(line)?.[1];

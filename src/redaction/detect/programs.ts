@@ -1,10 +1,10 @@
 /** Passwords that well-known programs take as short flags: `mysql -pX`, `curl -u user:X`. */
 import { wordiness } from './bigram.ts';
-import { BLANK, QUOTE, is, skip } from './characters.ts';
-import { found, type Report, type Segment } from './finder.ts';
-import { findPairs } from './headers.ts';
-import { isPlaceholder, isReference, mixes } from './plausible.ts';
-import { readValue, type Value } from './values.ts';
+import { BLANK, QUOTE, isCharacterOf, skipCharactersOf } from './characters.ts';
+import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
+import { findCookiePairs } from './cookies.ts';
+import { isPlaceholderValue, isVariableReference, mixesLettersAndDigits } from './plausibility.ts';
+import { readValue, type ValueSpan } from './values.ts';
 
 /** `joined`: the value follows at once. `user`: it follows the first colon of the
  * value. `cookie`: pairs of a cookie follow. */
@@ -85,15 +85,20 @@ export const programWords: readonly string[] = [...programs.keys()].filter(
 );
 
 /** @param at Just behind the program's name. */
-export function findFlags(segment: Segment, program: string, at: number, report: Report): void {
+export function findSecretFlags(
+  segment: LineSegment,
+  program: string,
+  at: number,
+  report: ReportFinding,
+): void {
   const { text, end } = segment;
-  if (!is(text, at, BLANK)) return;
+  if (!isCharacterOf(text, at, BLANK)) return;
   const rest = text.slice(at, Math.min(end, at + 2048));
   for (const { flag, form } of programs.get(program) ?? []) {
     let p = rest.indexOf(flag);
     for (let tries = 0; tries < 8 && p >= 0; tries++) {
       const behind = p + flag.length;
-      const begins = is(rest, p - 1, BLANK | QUOTE);
+      const begins = isCharacterOf(rest, p - 1, BLANK | QUOTE);
       if (begins) judge(segment, { form, behind: at + behind }, flag, report);
       p = rest.indexOf(flag, behind);
     }
@@ -101,19 +106,19 @@ export function findFlags(segment: Segment, program: string, at: number, report:
 }
 
 function judge(
-  { text, end }: Segment,
+  { text, end }: LineSegment,
   { form, behind }: { readonly form: Flag['form']; readonly behind: number },
   flag: string,
-  report: Report,
+  report: ReportFinding,
 ): void {
-  const spaced = is(text, behind, BLANK) || text.charAt(behind) === '=';
+  const spaced = isCharacterOf(text, behind, BLANK) || text.charAt(behind) === '=';
   if (form === 'joined' && spaced) return;
   if (form === 'next' && !spaced) return;
   if (form === 'cookie') {
-    findPairs({ text, end }, skip(text, behind, end, BLANK), report);
+    findCookiePairs({ text, end }, skipCharactersOf(text, behind, end, BLANK), report);
     return;
   }
-  const at = spaced ? skip(text, behind + 1, end, BLANK) : behind;
+  const at = spaced ? skipCharactersOf(text, behind + 1, end, BLANK) : behind;
   const value = readValue(text, at, end, 'assignment');
   if (value === null || value.end - value.start < 4) return;
   if (text.charAt(at) === '-' && !isDrawn(text, value)) return;
@@ -124,13 +129,15 @@ function judge(
     start += colon + 1;
   }
   const shown = text.slice(start, Math.min(value.end, start + 200));
-  if (shown.length < 3 || isReference(shown) || isPlaceholder(shown)) return;
+  if (shown.length < 3 || isVariableReference(shown) || isPlaceholderValue(shown)) return;
   // `mysql -port 3306`, `curl -upgrade`.
   if (form !== 'user' && !spaced && /^(?:ort|assword|rotocol|ath|ipe)\b/u.test(shown)) return;
-  report(found([start, value.end], 'flag', 0.9, flag));
+  report(makeFinding([start, value.end], 'flag', 0.9, flag));
 }
 
 /** `-a -JvF_CcczsR9Vyle`: no other flag. */
-function isDrawn(text: string, { start, end }: Value): boolean {
-  return end - start >= 10 && mixes(text, start, end) && wordiness(text, start, end) < 0;
+function isDrawn(text: string, { start, end }: ValueSpan): boolean {
+  return (
+    end - start >= 10 && mixesLettersAndDigits(text, start, end) && wordiness(text, start, end) < 0
+  );
 }

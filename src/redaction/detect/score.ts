@@ -1,12 +1,12 @@
 /** How much a token looks drawn at random: a small network over its features. */
-import { featureCount, featuresOf, type Surroundings } from './features.ts';
+import { tokenFeatureCount, computeTokenFeatures, type TokenSurroundings } from './features.ts';
 import { hiddenUnits, scoreWeights } from './score-weights.ts';
 
 /** One signed byte a weight; each unit and the output have a scale of their own. */
 const { bytes, scales } = scoreWeights;
 const cells = new Int8Array(Buffer.from(bytes, 'base64'));
 const hidden = new Float64Array(hiddenUnits);
-const width = featureCount + 1;
+const width = tokenFeatureCount + 1;
 
 /**
  * The network knows lengths that keys often have, so its answer jumps from length to length. A
@@ -16,11 +16,16 @@ const width = featureCount + 1;
 const judgedLengths = [16, 18, 20, 28, 32, 40];
 
 /** From 0 to 1; 0 for what is shorter than 16 characters. */
-export function scoreOf(text: string, start: number, end: number, around: Surroundings): number {
+export function scoreToken(
+  text: string,
+  start: number,
+  end: number,
+  around: TokenSurroundings,
+): number {
   let highest = 0;
   for (const charactersMax of judgedLengths) {
     if (charactersMax > end - start) break;
-    const features = featuresOf(text, start, end, { ...around, charactersMax });
+    const features = computeTokenFeatures(text, start, end, { ...around, charactersMax });
     highest = Math.max(highest, answerTo(features));
   }
   return highest;
@@ -29,8 +34,10 @@ export function scoreOf(text: string, start: number, end: number, around: Surrou
 function answerTo(features: Float64Array): number {
   for (let unit = 0; unit < hiddenUnits; unit++) {
     const row = unit * width;
-    let sum = cells[row + featureCount] ?? 0;
-    for (let at = 0; at < featureCount; at++) sum += (cells[row + at] ?? 0) * (features[at] ?? 0);
+    let sum = cells[row + tokenFeatureCount] ?? 0;
+    for (let at = 0; at < tokenFeatureCount; at++) {
+      sum += (cells[row + at] ?? 0) * (features[at] ?? 0);
+    }
     hidden[unit] = Math.max(0, sum * (scales[unit] ?? 0));
   }
   const row = hiddenUnits * width;

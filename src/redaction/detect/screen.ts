@@ -1,13 +1,13 @@
 /** Which tokens are told apart from keys by their form alone, before any score. */
 import { wordiness } from './bigram.ts';
-import { ALNUM, BLANK, QUOTE, is, skip } from './characters.ts';
+import { ALNUM, BLANK, QUOTE, isCharacterOf, skipCharactersOf } from './characters.ts';
 import { isSequence } from './expression.ts';
 
 const digests = new Set([24, 32, 40, 56, 64, 96, 128]);
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 
 /** The family of what must stay readable, or null. */
-export function screen(
+export function screenToken(
   text: string,
   start: number,
   end: number,
@@ -18,14 +18,14 @@ export function screen(
   if (isHex(text, start, end)) {
     if (digests.has(length)) return 'digest';
     // A dump or a test's vector: whole bytes, in the quotes of a program.
-    const quoted = is(text, start - 1, QUOTE) && is(text, end, QUOTE);
+    const quoted = isCharacterOf(text, start - 1, QUOTE) && isCharacterOf(text, end, QUOTE);
     if (quoted && length % 2 === 0) return 'dump';
   }
   if (length === 36 && uuid.test(text.slice(start, end))) return 'uuid';
   if (longestRun(text, start, end) < runMin || isObjectId(text, start, end)) return 'identifier';
   if (isSequence(text, start, end)) return 'alphabet';
   if (text.startsWith('_Z', start) || text.startsWith('__Z', start)) return 'symbol';
-  if (isBody(text, line)) return 'base64';
+  if (isBase64Line(text, line)) return 'base64';
   const before = text.slice(Math.max(line.start, start - 16), start);
   const after = text.slice(end, Math.min(line.end, end + 8));
   return goesOnBefore.test(before) || goesOnAfter.test(after) ? 'dump' : null;
@@ -59,7 +59,7 @@ function longestRun(text: string, start: number, end: number): number {
   let longest = 0;
   let run = 0;
   for (let at = start; at < end; at++) {
-    run = is(text, at, ALNUM) || '+/'.includes(text.charAt(at)) ? run + 1 : 0;
+    run = isCharacterOf(text, at, ALNUM) || '+/'.includes(text.charAt(at)) ? run + 1 : 0;
     longest = Math.max(longest, run);
   }
   return longest;
@@ -79,13 +79,13 @@ function isHex(text: string, start: number, end: number): boolean {
 }
 
 /** A line of nothing but base64, as long as encoders make them: of a certificate, a picture. */
-export function isBody(
+export function isBase64Line(
   text: string,
   line: { readonly start: number; readonly end: number },
 ): boolean {
-  const from = skip(text, line.start, line.end, BLANK);
+  const from = skipCharactersOf(text, line.start, line.end, BLANK);
   let to = line.end;
-  while (to > from && is(text, to - 1, BLANK)) to--;
+  while (to > from && isCharacterOf(text, to - 1, BLANK)) to--;
   if (!bodyLengths.has(to - from)) return false;
   let upper = 0;
   let lower = 0;
@@ -99,11 +99,11 @@ export function isBody(
 }
 
 /** What is left of base64 for its last line. */
-export function isTail(
+export function isBase64Tail(
   text: string,
   { start, end }: { readonly start: number; readonly end: number },
 ): boolean {
-  const from = skip(text, start, end, BLANK);
+  const from = skipCharactersOf(text, start, end, BLANK);
   return end - from < 78 && /^[A-Za-z0-9+/]{1,76}={0,2}[ \t]*$/u.test(text.slice(from, end));
 }
 

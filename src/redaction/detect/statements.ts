@@ -1,11 +1,15 @@
 /** Passwords in statements and sentences that no name with an operator gives away. */
-import { BLANK, is, skip } from './characters.ts';
-import { found, type Report, type Segment } from './finder.ts';
-import { isReference, plausible } from './plausible.ts';
+import { BLANK, isCharacterOf, skipCharactersOf } from './characters.ts';
+import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
+import { isVariableReference, valuePlausibility } from './plausibility.ts';
 import { readValue } from './values.ts';
 
 /** `IDENTIFIED BY 'x'`, `IDENTIFIED WITH plugin BY 'x'`. @param at Behind `identified`. */
-export function findIdentified({ text, start, end }: Segment, at: number, report: Report): void {
+export function findSqlPassword(
+  { text, start, end }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): void {
   by.lastIndex = at;
   if (!by.test(text) || by.lastIndex >= end) return;
   const value = readValue(text, by.lastIndex, end, 'field');
@@ -18,8 +22,8 @@ export function findIdentified({ text, start, end }: Segment, at: number, report
   // `IDENTIFIED BY id-PBES2`, of ASN.1.
   const asn1 = before.includes('{') || /^(?:\{|id-[a-z])/u.test(text.slice(value.start, value.end));
   if (!value.quoted && asn1) return;
-  if (plausible(text, value, 'password', 'shell') === 0) return;
-  report(found([value.start, value.end], 'sql-password', 0.95, 'IDENTIFIED BY'));
+  if (valuePlausibility(text, value, 'password', 'shell') === 0) return;
+  report(makeFinding([value.start, value.end], 'sql-password', 0.95, 'IDENTIFIED BY'));
 }
 const by = /[ \t]+(?:with[ \t]+\S{1,64}[ \t]+)?(?:by[ \t]+(?:password[ \t]+)?|as[ \t]+(?='))/iuy;
 
@@ -27,42 +31,60 @@ const account =
   /\b(?:create|alter)[ \t]+(?:user|role)\b|\bgrant\b.{1,150}\bto\b|\bset[ \t]+password\b/iu;
 
 /** `echo x | docker login --password-stdin`. @param flag Where the flag stands. */
-export function findPiped({ text, start }: Segment, flag: number, report: Report): void {
+export function findPasswordPipedToFlag(
+  { text, start }: LineSegment,
+  flag: number,
+  report: ReportFinding,
+): void {
   const before = text.slice(Math.max(start, flag - 300), flag);
   const match = piped.exec(before);
   const value = match?.[1];
-  if (match === null || value === undefined || isReference(value)) return;
+  if (match === null || value === undefined || isVariableReference(value)) return;
   const from = flag - before.length + match.index + match[0].indexOf(value);
-  report(found([from, from + value.length], 'flag', 0.9, 'password-stdin'));
+  report(makeFinding([from, from + value.length], 'flag', 0.9, 'password-stdin'));
 }
 const piped = /(?:echo|printf)[ \t]+(?:-n[ \t]+|%s[ \t]+)?["']?([^\s"'|]{4,200})["']?[ \t]*\|/u;
 
 /** `Logged in with x`, `authenticated using x`. @param at Behind the verb. */
-export function findLogin({ text, end }: Segment, at: number, report: Report): void {
+export function findLoginSentence(
+  { text, end }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): void {
   using.lastIndex = at;
   if (!using.test(text) || using.lastIndex >= end) return;
   const value = readValue(text, using.lastIndex, end, 'field');
   if (value === null || value.end - value.start < 16) return;
-  const score = plausible(text, value, 'secret', 'code');
-  if (score > 0) report(found([value.start, value.end], 'sentence', Math.min(score, 0.85), null));
+  const score = valuePlausibility(text, value, 'secret', 'code');
+  if (score > 0) {
+    report(makeFinding([value.start, value.end], 'sentence', Math.min(score, 0.85), null));
+  }
 }
 const using = /(?:[ \t]+in)?[ \t]+(?:with|using|via|by)[ \t]+/iuy;
 
 /** `host:5432:database:user:password`. @param at Behind `:5432:`. */
-export function findPgpass({ text, end }: Segment, at: number, report: Report): void {
+export function findPgpassLine(
+  { text, end }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): void {
   pgpass.lastIndex = at;
   if (!pgpass.test(text)) return;
   const start = pgpass.lastIndex;
   let stop = start;
-  while (stop < end && !is(text, stop, BLANK)) stop++;
-  if (stop - start >= 4 && skip(text, stop, end, BLANK) === end) {
-    report(found([start, stop], 'pgpass', 0.9, null));
+  while (stop < end && !isCharacterOf(text, stop, BLANK)) stop++;
+  if (stop - start >= 4 && skipCharactersOf(text, stop, end, BLANK) === end) {
+    report(makeFinding([start, stop], 'pgpass', 0.9, null));
   }
 }
 const pgpass = /[\w*.-]{1,64}:[\w*.-]{1,64}:/uy;
 
 /** Twelve to twenty-four small words in a row: a recovery phrase. @param at Behind its name. */
-export function findPhrase({ text, end }: Segment, at: number, report: Report): boolean {
+export function findRecoveryPhrase(
+  { text, end }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): boolean {
   let p = at;
   while (p < end && '"\': =\t-'.includes(text.charAt(p))) p++;
   const start = p;
@@ -73,11 +95,11 @@ export function findPhrase({ text, end }: Segment, at: number, report: Report): 
     if (next - p < 3 || next - p > 8) break;
     words++;
     stop = next;
-    p = skip(text, next, end, BLANK);
+    p = skipCharactersOf(text, next, end, BLANK);
     if (p === next) break;
   }
   if (words < 12 || words > 24) return false;
-  report(found([start, stop], 'recovery-phrase', 0.95, null));
+  report(makeFinding([start, stop], 'recovery-phrase', 0.95, null));
   return true;
 }
 
@@ -91,14 +113,18 @@ const groups = new RegExp(
 );
 
 /** `secret key is: 4fp3 ufqi i3l2 uaq6`: base32 in groups. @param at Behind the name. */
-export function findGroups({ text, end }: Segment, at: number, report: Report): void {
+export function findBase32Groups(
+  { text, end }: LineSegment,
+  at: number,
+  report: ReportFinding,
+): void {
   groups.lastIndex = at;
   const value = groups.exec(text)?.[1];
   const stop = groups.lastIndex;
   if (value === undefined || stop > end) return;
   const digits = value.replaceAll(/\D/gu, '').length;
   if (digits < 2 || digits * 2 > value.length) return;
-  report(found([stop - value.length, stop], 'base32-groups', 0.9, null));
+  report(makeFinding([stop - value.length, stop], 'base32-groups', 0.9, null));
 }
 
 function lowerEnd(text: string, at: number, end: number): number {

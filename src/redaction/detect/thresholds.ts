@@ -1,20 +1,20 @@
 /** From which score on something is hidden; above 1: never. */
-import type { Prior, RedactionProfile } from '../finding.ts';
+import type { SecretPrior, RedactionProfile } from '../secret-finding.ts';
 
-export interface Thresholds {
+export interface ScoreThresholds {
   /** Of a token that stands alone in its line, by what the command prints. */
-  readonly alone: Readonly<Record<Prior, number>>;
+  readonly alone: Readonly<Record<SecretPrior, number>>;
   /** Of one with a word like "key" or "token" before it. */
-  readonly labelled: Readonly<Record<Prior, number>>;
+  readonly labelled: Readonly<Record<SecretPrior, number>>;
   /** Of one among other text: there most are identifiers of sessions, requests and objects. */
-  readonly inline: Readonly<Record<Prior, number>>;
+  readonly inline: Readonly<Record<SecretPrior, number>>;
   /** Of what stands beside a telling name, and of known formats. */
   readonly context: number;
   readonly format: number;
 }
 
 /** What a score cannot outvote. `null`: no veto. */
-export interface Vetoes {
+export interface ScoreVetoes {
   /** A token of less Shannon entropy, in bits a character, stays. Default 2.6. */
   readonly shannonBitsMin: number | null;
   /** A token of more bits a pair in the model of words stays. Default 0.6. */
@@ -43,10 +43,10 @@ const table = {
     context: 0.8,
     format: 0.7,
   },
-} as const satisfies Record<RedactionProfile, Thresholds>;
+} as const satisfies Record<RedactionProfile, ScoreThresholds>;
 
-export const defaultVetoes: Vetoes = { shannonBitsMin: 2.6, bigramBitsMax: 0.6 };
+export const defaultVetoes: ScoreVetoes = { shannonBitsMin: 2.6, bigramBitsMax: 0.6 };
 
-export function thresholdsOf(profile: RedactionProfile): Thresholds {
+export function thresholdsOf(profile: RedactionProfile): ScoreThresholds {
   return table[profile];
 }

@@ -1,44 +1,46 @@
 /** Runs of characters that could be a key and that no name gives away. */
 import { wordiness } from './bigram.ts';
-import { classes, DIGIT, LOWER, TOKEN, UPPER } from './characters.ts';
+import { characterClasses, DIGIT, LOWER, TOKEN, UPPER } from './characters.ts';
 
 /** Offsets `[start, end)` of runs, one pair each; reused from block to block. */
-export interface Runs {
+export interface TokenRuns {
   count: number;
   pairs: Int32Array;
 }
 
 /** Shorter ones are left to names and rules. */
-export const tokenMin = 16;
+export const tokenCharsMin = 16;
 
-const runs: Runs = { count: 0, pairs: new Int32Array(512) };
+const runs: TokenRuns = { count: 0, pairs: new Int32Array(512) };
 
 /** Besides letters and digits: `_ - + / = ~`, and `. : %` inside. Others end a run. */
 const inRun = new Uint8Array(256);
-for (let code = 0; code < 256; code++) inRun[code] = ((classes[code] ?? 0) & TOKEN) === 0 ? 0 : 1;
+for (let code = 0; code < 256; code++) {
+  inRun[code] = ((characterClasses[code] ?? 0) & TOKEN) === 0 ? 0 : 1;
+}
 for (const sign of '.:%') inRun[sign.charCodeAt(0)] = 1;
 
 /**
  * Runs of at least `tokenMin` characters that hold a digit or no lower case. Looks only at every
  * sixteenth byte where there are none: most text costs next to nothing. Valid until the next call.
  */
-export function findRuns(bytes: Uint8Array): Runs {
+export function findTokenRuns(bytes: Uint8Array): TokenRuns {
   runs.count = 0;
   const { length } = bytes;
-  let at = tokenMin - 1;
+  let at = tokenCharsMin - 1;
   while (at < length) {
     let start = at;
-    const low = at - tokenMin;
+    const low = at - tokenCharsMin;
     while (start > low && inRun[bytes[start] ?? 0] === 1) start--;
     if (start > low) {
-      at = start + tokenMin;
+      at = start + tokenCharsMin;
       continue;
     }
     start++;
     let end = at + 1;
     while (end < length && inRun[bytes[end] ?? 0] === 1) end++;
     if (isCandidate(bytes, start, end)) add(start, end);
-    at = end + tokenMin;
+    at = end + tokenCharsMin;
   }
   return runs;
 }
@@ -50,7 +52,7 @@ function isCandidate(bytes: Uint8Array, start: number, end: number): boolean {
   let lower = 0;
   const stop = Math.min(end, start + 512);
   for (let at = start; at < stop; at++) {
-    const bits = classes[bytes[at] ?? 0] ?? 0;
+    const bits = characterClasses[bytes[at] ?? 0] ?? 0;
     if ((bits & LOWER) !== 0) lower++;
     else if ((bits & UPPER) !== 0) upper++;
     else if ((bits & DIGIT) !== 0) digits++;
@@ -74,7 +76,7 @@ function add(start: number, end: number): void {
  * The part of a run that could be a key, or null: the value of `name=value`, without marks of a
  * diff, punctuation and what names it. Paths, URLs and host names are none.
  */
-export function tokenOf(
+export function extractToken(
   text: string,
   start: number,
   end: number,
@@ -83,12 +85,12 @@ export function tokenOf(
   let to = end;
   while (from < to && '-+.:%/='.includes(text.charAt(from))) from++;
   while (to > from && '.:%-/'.includes(text.charAt(to - 1))) to--;
-  if (to - from < tokenMin || to - from > 512) return null;
+  if (to - from < tokenCharsMin || to - from > 512) return null;
   // A path, or the anchor of a page.
   if (from > start && text.charAt(from - 1) === '/' && text.charAt(start) !== '+') return null;
   if (text.charAt(from - 1) === '#') return null;
   from = behindName(text, from, to);
-  if (to - from < tokenMin) return null;
+  if (to - from < tokenCharsMin) return null;
   return isPath(text, from, to) ? null : [from, to];
 }
 
@@ -104,7 +106,7 @@ function behindName(text: string, start: number, end: number): number {
     if (code === 61 && text.charCodeAt(at + 1) !== 61) from = at + 1;
     else if (code === 58) colon = at;
   }
-  return colon >= from && (colon - from > 8 || end - colon < tokenMin) ? colon + 1 : from;
+  return colon >= from && (colon - from > 8 || end - colon < tokenCharsMin) ? colon + 1 : from;
 }
 
 /** Words between slashes or dots. */

@@ -1,15 +1,15 @@
 /** Passwords in URLs: `scheme://user:password@host`, `https://token@host`. */
-import { ALNUM, NAME, QUOTE, is, skip } from './characters.ts';
-import { found, type Report, type Segment } from './finder.ts';
-import { isPlaceholder, isReference, mixes } from './plausible.ts';
+import { ALNUM, NAME, QUOTE, isCharacterOf, skipCharactersOf } from './characters.ts';
+import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
+import { isPlaceholderValue, isVariableReference, mixesLettersAndDigits } from './plausibility.ts';
 import { wordiness } from './bigram.ts';
 
 const authorityMax = 512;
 
 /** @param at Where `://` stands. */
-export function findUrl(segment: Segment, at: number, report: Report): void {
+export function findUrlPassword(segment: LineSegment, at: number, report: ReportFinding): void {
   const { text, start, end, spent } = segment;
-  if (at < spent.userless || at <= start || !is(text, at - 1, ALNUM)) return;
+  if (at < spent.userless || at <= start || !isCharacterOf(text, at - 1, ALNUM)) return;
   const from = at + 3;
   const limit = Math.min(end, from + authorityMax);
   const host = hostAt(text, from, limit);
@@ -21,15 +21,21 @@ export function findUrl(segment: Segment, at: number, report: Report): void {
   if (colon >= 0 && colon < host) {
     const user = text.slice(from, colon);
     if (isSecretPart(text, colon + 1, host, 4)) {
-      report(found([colon + 1, host], 'url-userinfo', 0.95, user === '' ? null : user));
+      report(makeFinding([colon + 1, host], 'url-userinfo', 0.95, user === '' ? null : user));
     }
     // `https://KEY:x-oauth-basic@host`: the user is the key.
-    if (user.length >= 16 && mixes(user, 0, user.length) && wordiness(user, 0, user.length) < 0.3) {
-      report(found([from, colon], 'url-userinfo', 0.85, null));
+    if (
+      user.length >= 16 &&
+      mixesLettersAndDigits(user, 0, user.length) &&
+      wordiness(user, 0, user.length) < 0.3
+    ) {
+      report(makeFinding([from, colon], 'url-userinfo', 0.85, null));
     }
   } else if (isSecretPart(text, from, host, 16)) {
-    const most = mixes(text, from, host) ? 0.6 : host - from >= 20 ? 0 : -Infinity;
-    if (wordiness(text, from, host) < most) report(found([from, host], 'url-userinfo', 0.85, null));
+    const most = mixesLettersAndDigits(text, from, host) ? 0.6 : host - from >= 20 ? 0 : -Infinity;
+    if (wordiness(text, from, host) < most) {
+      report(makeFinding([from, host], 'url-userinfo', 0.85, null));
+    }
   }
 }
 
@@ -63,13 +69,13 @@ function authorityEnd(text: string, from: number, limit: number): number {
 function isHost(text: string, at: number, limit: number): boolean {
   if (text.startsWith('${', at) || text.charAt(at) === '[' || text.charAt(at) === '/') return true;
   if (text.startsWith('tcp(', at) || text.startsWith('unix(', at)) return true;
-  let p = skip(text, at, limit, NAME);
+  let p = skipCharactersOf(text, at, limit, NAME);
   if (p === at) return '%{<*'.includes(text.charAt(at)) && at < limit;
-  if (text.charAt(p) === ':') p = skip(text, p + 1, limit, ALNUM);
+  if (text.charAt(p) === ':') p = skipCharactersOf(text, p + 1, limit, ALNUM);
   return (
     p >= limit ||
     text.charCodeAt(p) <= 32 ||
-    is(text, p, QUOTE) ||
+    isCharacterOf(text, p, QUOTE) ||
     '/?#,;)]}>\\|<&'.includes(text.charAt(p))
   );
 }
@@ -77,7 +83,7 @@ function isHost(text: string, at: number, limit: number): boolean {
 function isSecretPart(text: string, start: number, end: number, min: number): boolean {
   if (end - start < min) return false;
   const part = text.slice(start, end);
-  if (isReference(part) || isPlaceholder(part)) return false;
+  if (isVariableReference(part) || isPlaceholderValue(part)) return false;
   if (
     /^(?:pass(?:word|wd)?|pwd|pw|secret|token|user(?:name)?|\{[^}]*\}|%s|:?\w*PASS\w*)$/iu.test(
       part,

@@ -1,7 +1,7 @@
 /** Where the value beside a name begins and ends, in whatever syntax. */
-import { ALNUM, BLANK, NAME, QUOTE, is, skip } from './characters.ts';
+import { ALNUM, BLANK, NAME, QUOTE, isCharacterOf, skipCharactersOf } from './characters.ts';
 
-export interface Value {
+export interface ValueSpan {
   readonly start: number;
   readonly end: number;
   readonly quoted: boolean;
@@ -19,17 +19,22 @@ const BACKSLASH = 92;
 const valueMax = 16 * 1024;
 
 /** @param at Behind the operator and the blanks after it. */
-export function readValue(text: string, at: number, end: number, style: ValueStyle): Value | null {
+export function readValue(
+  text: string,
+  at: number,
+  end: number,
+  style: ValueStyle,
+): ValueSpan | null {
   const limit = Math.min(end, at + valueMax);
   let p = at;
   // String prefixes: b"", u'', r"", f"", @"".
-  if (is(text, p + 1, QUOTE) && /[bBuUrRfF@]/u.test(text.charAt(p))) p++;
+  if (isCharacterOf(text, p + 1, QUOTE) && /[bBuUrRfF@]/u.test(text.charAt(p))) p++;
   let slashes = 0;
   while (text.charCodeAt(p) === BACKSLASH && slashes < 8) {
     p++;
     slashes++;
   }
-  if (p < limit && is(text, p, QUOTE)) return readQuoted(text, p, limit, slashes > 0);
+  if (p < limit && isCharacterOf(text, p, QUOTE)) return readQuoted(text, p, limit, slashes > 0);
   if (text.startsWith('&quot;', at)) {
     const close = text.indexOf('&quot;', at + 6);
     if (close > 0 && close < limit) {
@@ -44,14 +49,19 @@ export function readValue(text: string, at: number, end: number, style: ValueSty
  * A value in quotes that began before its name, as in `"KEY=v"` and `-H 'Key: v'`: to the quote, if
  * no blank stands before it.
  */
-export function readUntil(text: string, at: number, end: number, quote: string): Value | null {
+export function readValueToQuote(
+  text: string,
+  at: number,
+  end: number,
+  quote: string,
+): ValueSpan | null {
   const close = text.indexOf(quote, at);
   if (close <= at || close >= end || text.charCodeAt(close - 1) === BACKSLASH) return null;
-  for (let p = at; p < close; p++) if (is(text, p, BLANK)) return null;
+  for (let p = at; p < close; p++) if (isCharacterOf(text, p, BLANK)) return null;
   return { start: at, end: close, quoted: false, closed: true };
 }
 
-function readQuoted(text: string, open: number, end: number, escaped: boolean): Value | null {
+function readQuoted(text: string, open: number, end: number, escaped: boolean): ValueSpan | null {
   const quote = text.charCodeAt(open);
   const start = open + 1;
   for (let p = start; p < end; p++) {
@@ -89,7 +99,7 @@ const long: LongValue = { text: '', end: 0, style: 'field', stop: 0, counted: 0,
 const longMin = 64;
 
 /** To be called when a text is done with: nothing keeps it. */
-export function forgetValues(): void {
+export function clearValueCache(): void {
   long.text = '';
 }
 
@@ -146,7 +156,11 @@ function bareStop(text: string, at: number, end: number, style: ValueStyle): num
       if (text.startsWith('</', p) || text.startsWith('<br', p)) return p;
     } else if (style !== 'assignment') {
       // `"`, `'`, `` ` `` end what began before the name.
-      if (code === BACKSLASH ? escapes(text, p) : code !== 96 || !is(text, p + 1, ALNUM)) return p;
+      if (
+        code === BACKSLASH ? escapes(text, p) : code !== 96 || !isCharacterOf(text, p + 1, ALNUM)
+      ) {
+        return p;
+      }
     }
   }
   return end;
@@ -168,8 +182,8 @@ const entityName = /lt;|gt;|quot;|amp;|#\d/uy;
 /** Whether `,`, `;` or `&` ends a value: nothing, a blank, a quote or another name comes next. */
 function separates(text: string, at: number, end: number): boolean {
   const next = at + 1;
-  if (next >= end || text.charCodeAt(next) <= 32 || is(text, next, QUOTE)) return true;
-  const name = skip(text, next, Math.min(end, next + 48), NAME | BLANK);
+  if (next >= end || text.charCodeAt(next) <= 32 || isCharacterOf(text, next, QUOTE)) return true;
+  const name = skipCharactersOf(text, next, Math.min(end, next + 48), NAME | BLANK);
   if (name === next || name >= end) return false;
   const code = text.charCodeAt(name);
   return code === 61 || (code === 58 && text.charCodeAt(at) === 44);
@@ -179,7 +193,12 @@ function separates(text: string, at: number, end: number): boolean {
 function closes(text: string, at: number, end: number): boolean {
   let p = at + 1;
   while (p < end && ')]};,.'.includes(text.charAt(p))) p++;
-  return p >= end || text.charCodeAt(p) <= 32 || is(text, p, QUOTE) || text.charCodeAt(p) === 58;
+  return (
+    p >= end ||
+    text.charCodeAt(p) <= 32 ||
+    isCharacterOf(text, p, QUOTE) ||
+    text.charCodeAt(p) === 58
+  );
 }
 
 /** Punctuation of the sentence or the code around, but not the padding of base64. */
@@ -187,6 +206,6 @@ function trimEnd(text: string, start: number, end: number): number {
   let p = end;
   while (p > start && ',;'.includes(text.charAt(p - 1))) p--;
   // A full stop at the end of a sentence; `...` is a value that was cut.
-  if (p > start + 1 && text.charAt(p - 1) === '.' && is(text, p - 2, ALNUM)) p--;
+  if (p > start + 1 && text.charAt(p - 1) === '.' && isCharacterOf(text, p - 2, ALNUM)) p--;
   return p;
 }

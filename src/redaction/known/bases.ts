@@ -22,7 +22,7 @@ export const base32 = (bytes: Uint8Array): string[] => aligned(bytes, 5, base32A
 export const base32Hex = (bytes: Uint8Array): string[] => aligned(bytes, 5, base32HexAlphabet);
 export const base64 = (bytes: Uint8Array): string[] => aligned(bytes, 6, base64Alphabet);
 export const uuencoded = (bytes: Uint8Array): string[] => aligned(bytes, 6, uuAlphabet);
-export const base85s = (bytes: Uint8Array): string[] =>
+export const base85Variants = (bytes: Uint8Array): string[] =>
   [ascii85Alphabet, base85Alphabet, z85Alphabet].flatMap((alphabet) => groups85(bytes, alphabet));
 
 /** One text for each number of bytes that may stand before in a group: 3 or 5 of them. */
@@ -69,7 +69,7 @@ function groups85(bytes: Uint8Array, alphabet: string): string[] {
 }
 
 /** The bytes as one big number, in base 58 and in base 10. */
-export function asNumber(bytes: Uint8Array): string[] {
+export function encodeAsNumbers(bytes: Uint8Array): string[] {
   const number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
   let base58 = '';
   for (let rest = number; rest > 0n; rest /= 58n) {

@@ -35,7 +35,7 @@ export function escapeAt(bytes: Uint8Array, at: number, end: number, last: boole
 }
 
 /** Whether an escape may start with this byte. */
-export const beginsEscape = (byte: number): boolean =>
+export const canBeginEscape = (byte: number): boolean =>
   byte === 0x5c || byte === 0x25 || byte === 0x26;
 
 /** The value of a hexadecimal digit, or -1. */
@@ -173,7 +173,12 @@ const cursorFinals = new Set(Buffer.from('78=>DEHMc'));
  * colour are left out, with numbers and titles too short for a value: what else a title or a link
  * holds is text that leaves as any other.
  */
-export function controlEnd(bytes: Uint8Array, at: number, end: number, last: boolean): number {
+export function controlSequenceEnd(
+  bytes: Uint8Array,
+  at: number,
+  end: number,
+  last: boolean,
+): number {
   if (at + 1 >= end) return last ? at + 1 : -1;
   if (bytes[at + 1] === 0x28 || bytes[at + 1] === 0x29) {
     return at + 3 <= end ? at + 3 : last ? end : -1;

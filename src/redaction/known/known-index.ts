@@ -3,12 +3,12 @@
  * that it stands at, where it is compared symbol by symbol.
  */
 import { TrlError } from '../../errors.ts';
-import type { KnownValue } from '../finding.ts';
-import { compile, isWide, type CompiledValue, type Needle } from './compiled.ts';
-import { symbolsMin, windowSymbolsMax, type Care } from './forms.ts';
-import { filterBits, hashMultiplier, leavingWeights, spread } from './symbols.ts';
-import type { WeakValues } from './weak.ts';
-import { wordlike } from './words.ts';
+import type { KnownValue } from '../secret-finding.ts';
+import { compileValue, hasWideLetters, type CompiledValue, type Needle } from './compiled-value.ts';
+import { symbolsMin, windowSymbolsMax, type FormCoverage } from './value-forms.ts';
+import { hashFilterBits, hashMultiplier, leavingWeights, spreadHash } from './symbols.ts';
+import type { WeakValues } from './weak-values.ts';
+import { isWordlike } from './common-words.ts';
 
 /** Values that can be looked for at once. */
 export const knownValuesMax = 256;
@@ -29,12 +29,12 @@ export interface WindowTable {
   readonly mask: number;
 }
 
-const compiledValues = new WeakMap<KnownValue, Map<Care, CompiledValue>>();
+const compiledValues = new WeakMap<KnownValue, Map<FormCoverage, CompiledValue>>();
 
-function compiled(known: KnownValue, care: Care): CompiledValue {
-  const byCare = compiledValues.get(known) ?? new Map<Care, CompiledValue>();
+function compiled(known: KnownValue, care: FormCoverage): CompiledValue {
+  const byCare = compiledValues.get(known) ?? new Map<FormCoverage, CompiledValue>();
   compiledValues.set(known, byCare);
-  const found = byCare.get(care) ?? compile(known.value, care);
+  const found = byCare.get(care) ?? compileValue(known.value, care);
   byCare.set(care, found);
   return found;
 }
@@ -42,7 +42,7 @@ function compiled(known: KnownValue, care: Care): CompiledValue {
 /** Above this many bytes of all values, long ones are looked for in fewer forms. */
 const carefulBytesMax = 64 * 1024;
 
-const careFor = (values: readonly KnownValue[]): Care =>
+const careFor = (values: readonly KnownValue[]): FormCoverage =>
   values.reduce((sum, { value }) => sum + value.length, 0) <= carefulBytesMax ? 'full' : 'less';
 
 /** More symbols than these are not searched through when somebody waits. */
@@ -68,13 +68,13 @@ export class KnownIndex {
   readonly #needles: KnownNeedle[] = [];
   readonly #starts: Int32Array;
   /** One bit for the hash of each run of six symbols that any needle has. */
-  readonly sixes: Int32Array;
-  readonly sixesShift: number;
+  readonly sixSymbolRuns: Int32Array;
+  readonly sixSymbolShift: number;
   /** Which runs of three symbols any needle has. */
   readonly #threes: Uint8Array;
   readonly #longTable: Table;
   readonly #shortTable: Table;
-  readonly #care: Care;
+  readonly #care: FormCoverage;
   #layers: readonly KnownIndex[] | null = null;
 
   /**
@@ -94,7 +94,7 @@ export class KnownIndex {
       );
     }
     this.values = [...values];
-    this.wide = values.some(({ value }) => isWide(value));
+    this.wide = values.some(({ value }) => hasWideLetters(value));
     this.#care = careFor(values);
     const all = this.values.map((value) => ({ value, compiled: compiled(value, this.#care) }));
     this.words = all.some((one) => one.compiled.words);
@@ -110,8 +110,8 @@ export class KnownIndex {
     this.#shortTable = old === null ? new Table(sizes.short) : old.#shortTable.copy();
     const bits = Math.min(27, Math.max(16, Math.ceil(Math.log2(sizes.text)) + 4));
     this.#threes = old === null ? new Uint8Array(1 << 18) : old.#threes.slice();
-    this.sixes = old === null ? new Int32Array(1 << (bits - 5)) : old.sixes.slice();
-    this.sixesShift = 32 - Math.log2(this.sixes.length * 32);
+    this.sixSymbolRuns = old === null ? new Int32Array(1 << (bits - 5)) : old.sixSymbolRuns.slice();
+    this.sixSymbolShift = 32 - Math.log2(this.sixSymbolRuns.length * 32);
     const known = old === null ? 0 : old.values.length;
     let offset = 0;
     for (const [at, one] of all.entries()) {
@@ -142,9 +142,9 @@ export class KnownIndex {
   }
 
   #apart(): readonly KnownIndex[] {
-    const wide = this.values.filter(({ value }) => isWide(value));
+    const wide = this.values.filter(({ value }) => hasWideLetters(value));
     if (wide.length === 0 || wide.length === this.values.length) return [this];
-    const narrow = this.values.filter(({ value }) => !isWide(value));
+    const narrow = this.values.filter(({ value }) => !hasWideLetters(value));
     return [new KnownIndex(wide), new KnownIndex(narrow)];
   }
 
@@ -216,7 +216,7 @@ export class KnownIndex {
       possible = this.#foundLength(symbols, possible);
     }
     if (possible < symbolsMin || this.words) return possible;
-    if (!wordlike(symbols, length - possible, length)) return possible;
+    if (!isWordlike(symbols, length - possible, length)) return possible;
     return Math.max(symbolsMin - 1, this.#startLength(symbols, possible));
   }
 
@@ -254,7 +254,9 @@ export class KnownIndex {
     return same === symbols.length;
   }
 
-  /** Whether six symbols may stand in a needle; to be asked where {@link sixes} holds them. */
+  /**
+   * Whether six symbols may stand in a needle; to be asked where {@link sixSymbolRuns} holds them.
+   */
   mayHold(symbols: Uint8Array, at: number): boolean {
     return this.#hasThree(symbols, at) && this.#hasThree(symbols, at + 3);
   }
@@ -268,8 +270,8 @@ export class KnownIndex {
     for (let place = at; place < at + symbolsMin; place += 1) {
       hash = (Math.imul(hash, hashMultiplier) + (symbols[place] ?? 0)) | 0;
     }
-    const bit = spread(hash) >>> this.sixesShift;
-    return ((this.sixes[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
+    const bit = spreadHash(hash) >>> this.sixSymbolShift;
+    return ((this.sixSymbolRuns[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
   }
 
   #addGrams(text: Uint8Array): void {
@@ -278,8 +280,8 @@ export class KnownIndex {
       if (at + 2 < text.length) this.#threes[three(text, at)] = 1;
       const leaving = at < symbolsMin ? 0 : (shortOut[text[at - symbolsMin] ?? 0] ?? 0);
       hash = (Math.imul(hash, hashMultiplier) + (text[at] ?? 0) - leaving) | 0;
-      const bit = spread(hash) >>> this.sixesShift;
-      this.sixes[bit >>> 5] = (this.sixes[bit >>> 5] ?? 0) | (1 << (bit & 31));
+      const bit = spreadHash(hash) >>> this.sixSymbolShift;
+      this.sixSymbolRuns[bit >>> 5] = (this.sixSymbolRuns[bit >>> 5] ?? 0) | (1 << (bit & 31));
     }
   }
 }
@@ -334,9 +336,9 @@ class Table {
   }
 
   #add(end: number, hash: number): void {
-    const mixed = spread(hash);
+    const mixed = spreadHash(hash);
     const word = mixed >>> this.#shift;
-    this.#filter[word] = (this.#filter[word] ?? 0) | filterBits(mixed);
+    this.#filter[word] = (this.#filter[word] ?? 0) | hashFilterBits(mixed);
     let slot = mixed & this.#mask;
     let chain = 0;
     while (this.#ends[slot] !== 0) {

@@ -186,7 +186,7 @@ const lineRows: readonly LineRow[] = [
 ];
 
 /** `user:password` in base64: HTTP, `auth` of docker's configuration, `_auth` of npm's. */
-export const basicLogin = new RegExp(
+export const basicLoginPattern = new RegExp(
   String.raw`(?:\bBasic[ \t]{1,8}|\b_?auth\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?)` +
     '([A-Za-z0-9+/]{2,512}={0,2})',
   'gi',
@@ -202,7 +202,7 @@ const longestFirst = [...byProgram.keys()].toSorted((a, b) => b.length - a.lengt
 const called = new RegExp(String.raw`(?<![\w.-])(${longestFirst.join('|')})(?=[ \t])`, 'g');
 
 /** Offsets in `line`, which has no line feed, where the password of a login may begin. */
-export function loginsIn(line: string): readonly number[] {
+export function findLoginPasswords(line: string): readonly number[] {
   const found: number[] = [];
   const add = (text: string, before: RegExp, from: number): void => {
     for (const match of text.matchAll(before)) found.push(from + match.index + match[0].length);

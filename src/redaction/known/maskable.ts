@@ -1,9 +1,9 @@
 /** Whether a value can be hidden in output wherever it is written. */
 import { wordiness } from '../detect/bigram.ts';
-import { readAsOther } from './compiled.ts';
-import { symbolsMin } from './forms.ts';
+import { contextDependentText } from './compiled-value.ts';
+import { symbolsMin } from './value-forms.ts';
 import { KnownIndex } from './known-index.ts';
-import { maskText } from './whole.ts';
+import { maskText } from './mask-text.ts';
 
 export type Maskable =
   | { readonly ok: true; readonly isWeak: boolean }
@@ -11,7 +11,7 @@ export type Maskable =
   | { readonly ok: false; readonly reason: string };
 
 /** The longest value, in UTF-8. */
-export const valueBytesMax = 64 * 1024;
+export const maskableBytesMax = 64 * 1024;
 
 const commonWords = new Set(
   (
@@ -42,11 +42,14 @@ const commonWords = new Set(
  * ordinary text. It is weak: hidden only beside what says that it is meant, and refused nowhere.
  */
 export function checkMaskable(value: string): Maskable {
-  if (Buffer.byteLength(value, 'utf8') > valueBytesMax) {
-    return { ok: false, reason: `It is longer than ${valueBytesMax} bytes and cannot be masked.` };
+  if (Buffer.byteLength(value, 'utf8') > maskableBytesMax) {
+    return {
+      ok: false,
+      reason: `It is longer than ${maskableBytesMax} bytes and cannot be masked.`,
+    };
   }
   const isWeak = lettersIn(value) < symbolsMin || isCommon(value) || isWords(value);
-  const mayBeOther = readAsOther.test(value) || openEntity.test(value);
+  const mayBeOther = contextDependentText.test(value) || openEntity.test(value);
   if (!isWeak && value.length <= triedLengthMax && mayBeOther && !hidesItself(value)) {
     return {
       ok: false,

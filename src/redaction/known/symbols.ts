@@ -33,7 +33,7 @@ export function widePunctuation(bytes: Uint8Array, at: number): number {
 }
 
 /** The symbols of a text as it stands: nothing in it is read as an escape. */
-export function symbolsOf(text: Uint8Array, wide: boolean): Uint8Array {
+export function toSymbols(text: Uint8Array, wide: boolean): Uint8Array {
   const table = wide ? wideSymbols : narrowSymbols;
   const symbols = new Uint8Array(text.length);
   let count = 0;
@@ -71,7 +71,7 @@ export function leavingWeights(length: number): Int32Array {
 }
 
 /** The hash of the `length` symbols before each offset; fewer at the start. */
-export function hashesOf(symbols: Uint8Array, length: number): Int32Array {
+export function symbolHashes(symbols: Uint8Array, length: number): Int32Array {
   const weights = leavingWeights(length);
   const hashes = new Int32Array(symbols.length + 1);
   let hash = 0;
@@ -84,8 +84,8 @@ export function hashesOf(symbols: Uint8Array, length: number): Int32Array {
 }
 
 /** Spreads a hash over 32 bits: the low bits of the rolling hash depend on few symbols. */
-export const spread = (hash: number): number => Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+export const spreadHash = (hash: number): number => Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
 
 /** The bits that a spread hash sets in a word of the filter; its high bits name the word. */
-export const filterBits = (mixed: number): number =>
+export const hashFilterBits = (mixed: number): number =>
   (1 << (mixed & 31)) | (1 << ((mixed >>> 5) & 31)) | (1 << ((mixed >>> 10) & 31));

@@ -1,18 +1,18 @@
 /** Hides known values in a stream that is text, or anything else that is not compressed. */
-import type { Piece } from '../finding.ts';
-import { beginsEscape, escapeBytesMax } from './escapes.ts';
-import { symbolsMin, windowSymbolsMax } from './forms.ts';
+import type { MaskedChunk } from '../secret-finding.ts';
+import { canBeginEscape, escapeBytesMax } from './escapes.ts';
+import { symbolsMin, windowSymbolsMax } from './value-forms.ts';
 import type { KnownIndex } from './known-index.ts';
-import { Matcher, type Run } from './matcher.ts';
-import { afterTail, beforeLead, sideBytesMax } from './sides.ts';
+import { SymbolMatcher, type SecretRun } from './symbol-matcher.ts';
+import { findTailEnd, findLeadStart, edgeBytesMax } from './value-edges.ts';
 import {
   backspace,
-  emptySymbols,
+  emptySymbolBuffer,
   gapBytesMax,
   Squeezer,
-  type Symbols,
-  type Waiting,
-} from './squeeze.ts';
+  type SymbolBuffer,
+  type SqueezeCheckpoint,
+} from './squeezer.ts';
 import { narrowSymbols } from './symbols.ts';
 
 /** Bytes that are looked at at once. */
@@ -31,9 +31,9 @@ type Until = 'push' | 'flush' | 'end';
 
 export class TextMasker {
   readonly #index: KnownIndex;
-  readonly #symbols: Symbols = emptySymbols(bytesFirst);
+  readonly #symbols: SymbolBuffer = emptySymbolBuffer(bytesFirst);
   readonly #squeezer: Squeezer;
-  readonly #matcher: Matcher;
+  readonly #matcher: SymbolMatcher;
   /** What is not given out, behind what is; offsets of symbols count from its start. */
   #bytes = new Uint8Array(bytesFirst);
   #length = 0;
@@ -42,7 +42,7 @@ export class TextMasker {
   /** The last bytes that were given out behind what is hidden. */
   readonly #shown = new Uint8Array(shownBytes);
   /** From where on a flush read what may read otherwise. */
-  #waiting: Waiting | null = null;
+  #waiting: SqueezeCheckpoint | null = null;
   /** Bytes whose symbols are known. */
   #squeezed = 0;
   /** The first symbol that may still turn out to be secret. */
@@ -53,10 +53,10 @@ export class TextMasker {
   constructor(index: KnownIndex) {
     this.#index = index;
     this.#squeezer = new Squeezer(index.wide, this.#symbols);
-    this.#matcher = new Matcher(index, this.#symbols);
+    this.#matcher = new SymbolMatcher(index, this.#symbols);
   }
 
-  push(chunk: Uint8Array, out: Piece[]): void {
+  push(chunk: Uint8Array, out: MaskedChunk[]): void {
     this.#readAgain();
     for (let at = 0; at < chunk.length; at += blockBytes) {
       this.#append(chunk.subarray(at, at + blockBytes));
@@ -65,20 +65,20 @@ export class TextMasker {
   }
 
   /** Gives out what is held. What is taken for a value can still go on behind it. */
-  flush(out: Piece[]): void {
+  flush(out: MaskedChunk[]): void {
     this.#readAgain();
     this.#step('flush', out);
   }
 
   /** Gives out what is held. What comes afterwards has nothing to do with it. */
-  end(out: Piece[]): void {
+  end(out: MaskedChunk[]): void {
     this.#readAgain();
     this.#step('end', out);
-    this.#squeezer.tear(this.#length);
+    this.#squeezer.separate(this.#length);
   }
 
   /** Whether bytes are held, or a hidden piece whose end is not known. */
-  get holds(): boolean {
+  get hasPending(): boolean {
     return this.#length > this.#given || this.#matcher.runs.some(({ hidden }) => hidden > 0);
   }
 
@@ -87,7 +87,7 @@ export class TextMasker {
    * be one: so many can be read by whoever sees everything that is given out. The bytes of
    * `waiting` follow what is held, and are held elsewhere.
    */
-  heldBefore(waiting: Uint8Array): number {
+  pendingSymbolsBefore(waiting: Uint8Array): number {
     this.#readAgain();
     const { count, symbol } = this.#symbols;
     const bytes = Buffer.concat([this.#bytes.subarray(this.#squeezed, this.#length), waiting]);
@@ -106,18 +106,18 @@ export class TextMasker {
     const asItStands = join(none, Buffer.concat([this.#shown, here, waiting]));
     const most = Math.max(exposed, this.#index.exposed(asItStands));
     const [first = 0] = bytes;
-    if (bytes.length < 2 && (bytes.length === 0 || !this.#squeezer.waitsAt(first))) return most;
+    if (bytes.length < 2 && (bytes.length === 0 || !this.#squeezer.isUndecided(first))) return most;
     // A value that goes on may do so with what is begun here.
     const goesOn = last?.alive === true && this.#index.text[last.next] !== 0;
     if (goesOn && last.last + 2 >= count) return symbolsMin;
     // What is begun may be left out, or be one more symbol.
-    const escape = bytes.length > 1 && beginsEscape(first);
+    const escape = bytes.length > 1 && canBeginEscape(first);
     const behind = join(none, waiting).length;
     const begun = escape ? 1 + behind : bytes.includes(backspace) ? 1 : 0;
     return Math.max(most, this.#index.exposed(seen) + begun);
   }
 
-  get bytesHeld(): Uint8Array {
+  get pendingBytes(): Uint8Array {
     return this.#bytes.subarray(this.#given, this.#length);
   }
 
@@ -138,7 +138,7 @@ export class TextMasker {
     const symbols = this.#symbols;
     const needed = symbols.count + 2 * (this.#length - this.#squeezed) + 2;
     if (needed <= symbols.symbol.length || bytes === 0) return;
-    const larger = emptySymbols(2 * needed);
+    const larger = emptySymbolBuffer(2 * needed);
     larger.symbol.set(symbols.symbol.subarray(0, symbols.count));
     larger.from.set(symbols.from.subarray(0, symbols.count));
     larger.to.set(symbols.to.subarray(0, symbols.count));
@@ -147,18 +147,18 @@ export class TextMasker {
     symbols.to = larger.to;
   }
 
-  #step(until: Until, out: Piece[]): void {
+  #step(until: Until, out: MaskedChunk[]): void {
     const last = until !== 'push';
     const end = this.#length;
     // Whatever stood behind these before is not there to be read.
     const bytes = this.#bytes.subarray(0, end);
-    this.#squeezer.kept = this.#symbols.count;
+    this.#squeezer.unchangedCount = this.#symbols.count;
     this.#squeezed = this.#squeezer.squeeze(bytes, this.#squeezed, end, false);
     if (last) {
-      if (until === 'flush') this.#waiting = this.#squeezer.waiting(this.#squeezed);
+      if (until === 'flush') this.#waiting = this.#squeezer.checkpoint(this.#squeezed);
       this.#squeezed = this.#squeezer.squeeze(bytes, this.#squeezed, end, true);
     }
-    this.#matcher.rewind(this.#squeezer.kept);
+    this.#matcher.rewind(this.#squeezer.unchangedCount);
     const { count, to } = this.#symbols;
     // What touches the last symbol is not known yet, and may matter.
     const open = !last && count > 0 && to[count - 1] === this.#squeezed;
@@ -174,7 +174,7 @@ export class TextMasker {
     if (waiting === null) return;
     this.#waiting = null;
     this.#squeezed = waiting.at;
-    this.#squeezer.readAgain(waiting);
+    this.#squeezer.restore(waiting);
     this.#matcher.rewind(waiting.symbols);
   }
 
@@ -211,15 +211,15 @@ export class TextMasker {
     const first = this.#undecided;
     const release = Math.max(0, first < count ? (from[first] ?? 0) : this.#squeezed);
     if (this.#index.leads.size === 0) return release;
-    const start = Math.max(0, first > 0 ? (to[first - 1] ?? 0) : 0, release - sideBytesMax);
+    const start = Math.max(0, first > 0 ? (to[first - 1] ?? 0) : 0, release - edgeBytesMax);
     for (let at = start; at < release; at += 1) {
       const byte = this.#bytes[at] ?? 0;
-      if (beginsEscape(byte) || this.#index.leads.has(byte)) return at;
+      if (canBeginEscape(byte) || this.#index.leads.has(byte)) return at;
     }
     return release;
   }
 
-  #give(until: Until, release: number, out: Piece[]): void {
+  #give(until: Until, release: number, out: MaskedChunk[]): void {
     let at = this.#given;
     const { runs } = this.#matcher;
     const sure = this.#waiting?.symbols ?? this.#symbols.count;
@@ -259,7 +259,7 @@ export class TextMasker {
     this.#drop(Math.min(at, read), sure);
   }
 
-  #text(from: number, to: number, out: Piece[]): void {
+  #text(from: number, to: number, out: MaskedChunk[]): void {
     if (to <= from) return;
     const bytes = this.#bytes.slice(from, to);
     out.push({ kind: 'text', bytes });
@@ -273,7 +273,7 @@ export class TextMasker {
   }
 
   /** Where the bytes to hide for a run start; not before `least`. */
-  #startOf(run: Run, least: number): number {
+  #startOf(run: SecretRun, least: number): number {
     const { from, to } = this.#symbols;
     let start = Math.max(least, from[run.first] ?? 0);
     if (!run.whole) return start;
@@ -283,10 +283,10 @@ export class TextMasker {
       start = Math.min(start, Math.max(least, from[run.first - pad] ?? 0));
     }
     const gap = Math.max(least, run.first > 0 ? (to[run.first - 1] ?? 0) : 0);
-    return beforeLead(this.#bytes, gap, start, run.needle.lead);
+    return findLeadStart(this.#bytes, gap, start, run.needle.lead);
   }
 
-  #endOf(run: Run): number {
+  #endOf(run: SecretRun): number {
     const { from, to, count } = this.#symbols;
     let end = this.#coveredTo(run.last);
     const pads = padAfter(run);
@@ -297,7 +297,7 @@ export class TextMasker {
     }
     if (run.next !== run.lastNeedle.end) return end;
     const gapEnd = run.last + 1 < count ? (from[run.last + 1] ?? 0) : this.#squeezed;
-    return afterTail(this.#bytes, end, gapEnd, run.lastNeedle.tail);
+    return findTailEnd(this.#bytes, end, gapEnd, run.lastNeedle.tail);
   }
 
   /** Whether a symbol covers more than an escape has: a line of a dump. */
@@ -344,9 +344,10 @@ const join = (seen: Uint8Array, bytes: Uint8Array): Uint8Array =>
   Buffer.concat([seen, Uint8Array.from(bytes, (byte) => narrowSymbols[byte] ?? 0).filter(Boolean)]);
 
 /** Symbols after a run that hold bits of the value. */
-const padAfter = (run: Run): number => (run.next === run.lastNeedle.end ? run.lastNeedle.pad : 0);
+const padAfter = (run: SecretRun): number =>
+  run.next === run.lastNeedle.end ? run.lastNeedle.pad : 0;
 
-const hiddenPiece = ({ needle, hidden }: Run): Piece => ({
+const hiddenPiece = ({ needle, hidden }: SecretRun): MaskedChunk => ({
   kind: 'hidden',
   tag: needle.value.tag,
   bytes: hidden,

@@ -1,6 +1,6 @@
 /** Base64 that is known by what it holds or where it stands. */
-import type { Family } from './family.ts';
-import type { Span } from './line.ts';
+import type { BenignFamily } from './family.ts';
+import type { LineSpan } from './line-families.ts';
 
 const prefixed = /(?:sha(?:1|256|384|512)|md5)[-:=]$/i;
 
@@ -30,8 +30,8 @@ export function recogniseEncoded(
   text: string,
   start: number,
   end: number,
-  line: Span,
-): Family | null {
+  line: LineSpan,
+): BenignFamily | null {
   const token = text.slice(start, Math.min(end, start + 144));
   if (/^sha(?:1|256|384|512)[-:=]/i.test(token)) {
     return token.charAt(6) === ':' && end - start === 50 ? 'key-fingerprint' : 'integrity';
@@ -63,7 +63,12 @@ export function recogniseEncoded(
 }
 
 /** By what stands before it on the line. */
-function recogniseAfter(text: string, start: number, end: number, line: Span): Family | null {
+function recogniseAfter(
+  text: string,
+  start: number,
+  end: number,
+  line: LineSpan,
+): BenignFamily | null {
   const last = text.charCodeAt(start - 1);
   const before = text.slice(Math.max(line.start, start - 40), start);
   if (last === 0x3a || last === 0x2d || last === 0x3d) {

@@ -3,7 +3,7 @@
  * label beside it. `usual`: the form is that of a hash or an identifier, which a key may have, too;
  * a name such as `API_TOKEN` beside it weighs more.
  */
-export const families = {
+export const benignFamilies = {
   placeholder: 'certain',
   reference: 'certain',
   hidden: 'certain',
@@ -55,8 +55,8 @@ export const families = {
   'compound-key': 'usual',
 } as const satisfies Record<string, 'certain' | 'usual'>;
 
-export type Family = keyof typeof families;
+export type BenignFamily = keyof typeof benignFamilies;
 
-export function strengthOf(family: Family): 'certain' | 'usual' {
-  return families[family];
+export function strengthOf(family: BenignFamily): 'certain' | 'usual' {
+  return benignFamilies[family];
 }

@@ -1,6 +1,6 @@
 /** What stands in place of a secret: variables, masks, words that ask for one. */
-import type { Family } from './family.ts';
-import type { Span } from './line.ts';
+import type { BenignFamily } from './family.ts';
+import type { LineSpan } from './line-families.ts';
 
 const mask = /^(?:[xX*.#_-]{4,}|[xX]{3,}[-_\w]*|\*+|(.)\1{7,})$/;
 const asking = new RegExp(
@@ -13,7 +13,12 @@ const asking = new RegExp(
 const documented = /EXAMPLE(?:KEY)?$|x{6}|X{6}|\*{4}|_HERE$|-here$/;
 
 /** `${VAR}`, `<your-token>`, `****`, `[HIDDEN:8f2a1b]`, `AKIAIOSFODNN7EXAMPLE`; else `null`. */
-export function placeholderOf(text: string, start: number, end: number, line: Span): Family | null {
+export function placeholderOf(
+  text: string,
+  start: number,
+  end: number,
+  line: LineSpan,
+): BenignFamily | null {
   const before = start > line.start ? text.charCodeAt(start - 1) : 0;
   const after = end < line.end ? text.charCodeAt(end) : 0;
   if (isReference(text, [start, end], before, after)) return 'reference';

@@ -1,77 +1,81 @@
 /** Keys of identity providers, social networks, office and design tools. */
 import { hasJwtHead } from './checksum.ts';
-import { near, rule, type Rule } from './rule.ts';
+import { defineNearRule, defineRule, type SecretRule } from './secret-rule.ts';
 
-export const identityRules: readonly Rule[] = [
-  rule('jwt', ['eyJ{s10-2000}.{s10-4000}.{s16-1500}', 'eyJ{s10-2000}.eyJ{s10-4000}.'], {
+export const identityRules: readonly SecretRule[] = [
+  defineRule('jwt', ['eyJ{s10-2000}.{s10-4000}.{s16-1500}', 'eyJ{s10-2000}.eyJ{s10-4000}.'], {
     checksum: hasJwtHead,
   }),
-  rule('jwe', 'eyJ{s10-800}.{s0-600}.{s8-64}.{s10-4000}.{s16-64}', { checksum: hasJwtHead }),
-  near('okta-token', ['okta', 'ssws'], '00{s40}'),
-  near('auth0-secret', 'auth0', '{s40-90}'),
-  near(
+  defineRule('jwe', 'eyJ{s10-800}.{s0-600}.{s8-64}.{s10-4000}.{s16-64}', { checksum: hasJwtHead }),
+  defineNearRule('okta-token', ['okta', 'ssws'], '00{s40}'),
+  defineNearRule('auth0-secret', 'auth0', '{s40-90}'),
+  defineNearRule(
     'identity-key',
     ['onelogin', 'jumpcloud', 'duo_', 'fusionauth', 'keycloak', 'frontegg'],
     ['{w40}', '{h64}', '{U}'],
   ),
-  rule('authress-service-key', [
+  defineRule('authress-service-key', [
     '(acc_|acc-){w6-40}.{e30-120}',
     'authress_{w10-40}.{w3-8}.{p10-40}.{q20-120}',
   ]),
-  rule('salesforce-token', ['00D{w12}!{p80-130}', '00D{w15}!{p80-130}', '3MVG9{p60-120}']),
-  rule('zoho-token', '1000.{h32}.{h32}'),
-  rule('facebook-token', [
+  defineRule('salesforce-token', ['00D{w12}!{p80-130}', '00D{w15}!{p80-130}', '3MVG9{p60-120}']),
+  defineRule('zoho-token', '1000.{h32}.{h32}'),
+  defineRule('facebook-token', [
     'EAA(C|A|B|D|F|G|H|I|J|K|L|M|N|O|P|Q|R|S|T|U|V|W|X|Y|Z){w40-400}',
     'EAACEdEose0cBA{w20-300}',
     'EAA{w100-400}',
   ]),
-  near(
+  defineNearRule(
     'facebook-secret',
     ['facebook', 'fb_app', 'fb_secret', 'fbapp'],
     ['{h32}', '{d15-16}|{s25-28}'],
   ),
-  rule('instagram-token', '(IGQV|IGQW|IGAA){s60-300}'),
-  rule('twitter-bearer', 'AAAAAAAAAAAAAAAAAAAAA{q60-120}', { wordy: true }),
-  near('twitter-key', ['twitter', 'x_api'], ['{d15-20}-{w40}', '{w35-50}', '{w25}']),
-  near('linkedin-key', 'linkedin', ['{w14-16}', 'AQ{s60-400}', 'WPL_AP{d1}.{e16-40}']),
-  rule('pinterest-token', 'pina_{s32-200}'),
-  rule('dropbox-token', ['sl.{s100-160}', 'sl.u.{s100-1500}', 'sl.B{s100-1500}']),
-  near('dropbox-key', 'dropbox', ['{l15}', '{s64}']),
-  rule('figma-token', '(figd|figo|figu|figoh|figdh)_{s36-60}'),
-  rule('adobe-secret', 'p8e-{s32}'),
-  rule('canva-secret', 'cnvca{s30-80}'),
-  rule('asana-token', ['2/{d14-18}/{d14-18}:{h32}', '1/{d14-18}:{h32}']),
-  near('asana-key', 'asana', ['{d1}/{d14-18}:{w32}', '{d1}/{d14-18}/{d14-18}:{w32}', '{w32-36}']),
-  rule('trello-token', 'ATTA{H60-76}'),
-  near('trello-key', 'trello', ['{h32}', '{h64}', '{w64}']),
-  rule('clickup-token', 'pk_{d6-10}_{u32}'),
-  rule('typeform-token', 'tfp_{s40-70}'),
-  rule('frameio-token', 'fio-u-{e60-70}'),
-  rule('mapbox-token', ['(sk|tk|pk).eyJ{s40-200}.{s20-24}', '(sk|tk).{s50-100}.{s20-24}']),
-  rule('wakatime-key', 'waka_{U}'),
-  near('wakatime-legacy-key', 'wakatime', '{U}'),
-  rule('riot-key', 'RGAPI-{s36}'),
-  rule('intra42-secret', 's-s4t2(ud|af)-{h60-70}'),
-  near(
+  defineRule('instagram-token', '(IGQV|IGQW|IGAA){s60-300}'),
+  defineRule('twitter-bearer', 'AAAAAAAAAAAAAAAAAAAAA{q60-120}', { wordy: true }),
+  defineNearRule('twitter-key', ['twitter', 'x_api'], ['{d15-20}-{w40}', '{w35-50}', '{w25}']),
+  defineNearRule('linkedin-key', 'linkedin', ['{w14-16}', 'AQ{s60-400}', 'WPL_AP{d1}.{e16-40}']),
+  defineRule('pinterest-token', 'pina_{s32-200}'),
+  defineRule('dropbox-token', ['sl.{s100-160}', 'sl.u.{s100-1500}', 'sl.B{s100-1500}']),
+  defineNearRule('dropbox-key', 'dropbox', ['{l15}', '{s64}']),
+  defineRule('figma-token', '(figd|figo|figu|figoh|figdh)_{s36-60}'),
+  defineRule('adobe-secret', 'p8e-{s32}'),
+  defineRule('canva-secret', 'cnvca{s30-80}'),
+  defineRule('asana-token', ['2/{d14-18}/{d14-18}:{h32}', '1/{d14-18}:{h32}']),
+  defineNearRule('asana-key', 'asana', [
+    '{d1}/{d14-18}:{w32}',
+    '{d1}/{d14-18}/{d14-18}:{w32}',
+    '{w32-36}',
+  ]),
+  defineRule('trello-token', 'ATTA{H60-76}'),
+  defineNearRule('trello-key', 'trello', ['{h32}', '{h64}', '{w64}']),
+  defineRule('clickup-token', 'pk_{d6-10}_{u32}'),
+  defineRule('typeform-token', 'tfp_{s40-70}'),
+  defineRule('frameio-token', 'fio-u-{e60-70}'),
+  defineRule('mapbox-token', ['(sk|tk|pk).eyJ{s40-200}.{s20-24}', '(sk|tk).{s50-100}.{s20-24}']),
+  defineRule('wakatime-key', 'waka_{U}'),
+  defineNearRule('wakatime-legacy-key', 'wakatime', '{U}'),
+  defineRule('riot-key', 'RGAPI-{s36}'),
+  defineRule('intra42-secret', 's-s4t2(ud|af)-{h60-70}'),
+  defineNearRule(
     'map-key',
     ['mapquest', 'mapbox', 'here_api', 'tomtom', 'opencage', 'positionstack'],
     ['{h32}', '{s32-60}'],
   ),
-  rule('maxmind-key', ['{w6}_{w29}_mmk', '{w10-40}_mmk']),
-  near('adafruit-key', ['adafruit', 'io_key'], '{w32}'),
-  rule('adafruit-io-key', 'aio_{w28}'),
-  rule('ubidots-token', '(BBFF|BBUS)-{w30-40}'),
-  rule('nightfall-key', 'NF-{w32}'),
-  near('truenas-pair', ['truenas', 'tn_api', 'auth.login_with_api_key'], '{d1-3}-{w64}'),
-  rule('thingsboard-token', 'thingsboard.cloud/api/v1/[{w20}]'),
-  rule('miro-token', 'eyJtaXJvLm9yaWdpbiI6{s40-400}'),
-  rule('monday-token', 'eyJhbGciOiJIUzI1NiJ9.{s60-400}.{s40-50}'),
-  near(
+  defineRule('maxmind-key', ['{w6}_{w29}_mmk', '{w10-40}_mmk']),
+  defineNearRule('adafruit-key', ['adafruit', 'io_key'], '{w32}'),
+  defineRule('adafruit-io-key', 'aio_{w28}'),
+  defineRule('ubidots-token', '(BBFF|BBUS)-{w30-40}'),
+  defineRule('nightfall-key', 'NF-{w32}'),
+  defineNearRule('truenas-pair', ['truenas', 'tn_api', 'auth.login_with_api_key'], '{d1-3}-{w64}'),
+  defineRule('thingsboard-token', 'thingsboard.cloud/api/v1/[{w20}]'),
+  defineRule('miro-token', 'eyJtaXJvLm9yaWdpbiI6{s40-400}'),
+  defineRule('monday-token', 'eyJhbGciOiJIUzI1NiJ9.{s60-400}.{s40-50}'),
+  defineNearRule(
     'office-key',
     ['todoist', 'calendly', 'dropbox', 'box_', 'evernote', 'smartsheet', 'wrike'],
     ['{h40}', '{w26}', '{s32-200}'],
   ),
-  near(
+  defineNearRule(
     'design-key',
     ['zeplin', 'invision', 'sketch_', 'abstract_', 'unsplash', 'pexels', 'giphy'],
     ['{s43}', '{w32}', '{w56}'],

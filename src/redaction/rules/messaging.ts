@@ -1,102 +1,105 @@
 /** Keys of chat, mail, telephony and marketing services; addresses that are keys themselves. */
-import { near, rule, type Rule } from './rule.ts';
+import { defineNearRule, defineRule, type SecretRule } from './secret-rule.ts';
 
-export const messagingRules: readonly Rule[] = [
-  rule('slack-token', [
+export const messagingRules: readonly SecretRule[] = [
+  defineRule('slack-token', [
     '(xoxb|xoxp|xoxa|xoxr|xoxs|xoxo|xoxc|xoxd|xoxe)-{e8-250}',
     'xoxe.(xoxb|xoxp)-{d1}-{w140-200}',
     '(xoxexoxp|xoxexoxb|xoxexxoxp|xoxexxoxb|xoxe.xoxp|xoxe.xoxb|xapp|xwfp)-{e20-250}',
   ]),
-  rule('slack-webhook', 'hooks.slack.com/(services|workflows|triggers)/[{e8-20}/{e6-24}/{e16-60}]'),
-  rule(
+  defineRule(
+    'slack-webhook',
+    'hooks.slack.com/(services|workflows|triggers)/[{e8-20}/{e6-24}/{e16-60}]',
+  ),
+  defineRule(
     'slack-workflow-webhook',
     'hooks.slack.com/(workflows|triggers)/[{p8-24}/{p6-40}/{e12-60}/{e10-60}]',
   ),
-  rule('discord-webhook', [
+  defineRule('discord-webhook', [
     '(discord|discordapp).com/api/webhooks/[{d15-21}/{s50-80}]',
     '(discord|discordapp).com/api/v10/webhooks/[{d15-21}/{s50-80}]',
   ]),
-  near(
+  defineNearRule(
     'discord-token',
     ['discord', 'bot_token', 'bot token', 'authorization: bot'],
     ['{s23-28}.{s6-7}.{s27-40}'],
   ),
-  rule('telegram-token', ['{d8-10}:AA{s31-35}', 'api.telegram.org/bot[{d8-10}:{s30-40}]']),
-  near('telegram-bot', ['telegram', 'tg_bot', 'tgbot', 'bot_token'], '{d8-10}:{s33-36}'),
-  rule('teams-webhook', [
+  defineRule('telegram-token', ['{d8-10}:AA{s31-35}', 'api.telegram.org/bot[{d8-10}:{s30-40}]']),
+  defineNearRule('telegram-bot', ['telegram', 'tg_bot', 'tgbot', 'bot_token'], '{d8-10}:{s33-36}'),
+  defineRule('teams-webhook', [
     '(https://|)outlook.office.com/webhook/{s32-40}@{s32-40}/IncomingWebhook/{w20-40}/{s32-40}',
     '(https://|)outlook.office365.com/webhook/{s32-40}@{s32-40}/IncomingWebhook/{w20-40}/{s32-40}',
     'webhook.office.com/webhookb2/{s32-40}@{s32-40}/IncomingWebhook/{w20-40}/{s32-80}',
   ]),
-  rule('zapier-webhook', 'hooks.zapier.com/hooks/catch/[{w4-20}/{w5-20}]'),
-  rule(
+  defineRule('zapier-webhook', 'hooks.zapier.com/hooks/catch/[{w4-20}/{w5-20}]'),
+  defineRule(
     'make-webhook',
     '(hook.eu1.make|hook.eu2.make|hook.us1.make|hook.integromat).com/[{w24-40}]',
   ),
-  rule('ifttt-webhook', 'maker.ifttt.com/trigger/{s1-60}/with/key/[{s20-60}]'),
-  rule(
+  defineRule('ifttt-webhook', 'maker.ifttt.com/trigger/{s1-60}/with/key/[{s20-60}]'),
+  defineRule(
     'google-chat-webhook',
     'chat.googleapis.com/v1/spaces/{s8-30}/messages?[key={s30-50}&token={q30-90}]',
   ),
-  rule('lark-webhook', 'open.(feishu.cn|larksuite.com)/open-apis/bot/v2/hook/[{U}]'),
-  rule('dingtalk-webhook', 'oapi.dingtalk.com/robot/send?access_token=[{h64}]'),
-  rule('wecom-webhook', 'qyapi.weixin.qq.com/cgi-bin/webhook/send?key=[{U}]'),
-  rule('matrix-token', ['syt_{e4-60}_{w20}_{w6}', 'MDAx{e100-400}']),
-  near(
+  defineRule('lark-webhook', 'open.(feishu.cn|larksuite.com)/open-apis/bot/v2/hook/[{U}]'),
+  defineRule('dingtalk-webhook', 'oapi.dingtalk.com/robot/send?access_token=[{h64}]'),
+  defineRule('wecom-webhook', 'qyapi.weixin.qq.com/cgi-bin/webhook/send?key=[{U}]'),
+  defineRule('matrix-token', ['syt_{e4-60}_{w20}_{w6}', 'MDAx{e100-400}']),
+  defineNearRule(
     'line-notify-token',
     ['linenotify', 'line_notify', 'line_channel', 'notify-api.line'],
     ['{w43}', '{e170-180}'],
   ),
-  rule('twilio-key', 'SK{H32}'),
-  near('twilio-token', ['twilio', 'authy'], '{w32}'),
-  rule('sendgrid-key', 'SG.{s16-32}.{s16-64}'),
-  rule('mailgun-key', ['key-{w32}', '(pubkey|signing)-{h32}']),
-  near('mailgun-new-key', 'mailgun', ['{h32}-{h8}-{h8}', '{h32}']),
-  rule('mailchimp-key', '{h32}-us{d1-2}'),
-  rule('mandrill-key', 'md-{s22}'),
-  rule('brevo-key', ['(xkeysib|xsmtpsib)-{w40-80}-{w16}', '(xkeysib|xsmtpsib)-{h64}-{w16}']),
-  rule('mailersend-token', 'mlsn.{w64-80}'),
-  rule('resend-key', 're_{w8}_{w24}'),
-  near('postmark-token', ['postmark', 'x-postmark-server-token'], '{U}'),
-  near(
+  defineRule('twilio-key', 'SK{H32}'),
+  defineNearRule('twilio-token', ['twilio', 'authy'], '{w32}'),
+  defineRule('sendgrid-key', 'SG.{s16-32}.{s16-64}'),
+  defineRule('mailgun-key', ['key-{w32}', '(pubkey|signing)-{h32}']),
+  defineNearRule('mailgun-new-key', 'mailgun', ['{h32}-{h8}-{h8}', '{h32}']),
+  defineRule('mailchimp-key', '{h32}-us{d1-2}'),
+  defineRule('mandrill-key', 'md-{s22}'),
+  defineRule('brevo-key', ['(xkeysib|xsmtpsib)-{w40-80}-{w16}', '(xkeysib|xsmtpsib)-{h64}-{w16}']),
+  defineRule('mailersend-token', 'mlsn.{w64-80}'),
+  defineRule('resend-key', 're_{w8}_{w24}'),
+  defineNearRule('postmark-token', ['postmark', 'x-postmark-server-token'], '{U}'),
+  defineNearRule(
     'mail-service-key',
     ['sparkpost', 'mailjet', 'elasticemail', 'mailerlite', 'sendinblue'],
     ['{h32}', '{h40}', '{s32-100}'],
   ),
-  near(
+  defineNearRule(
     'marketing-key',
     ['klaviyo', 'customerio', 'customer.io', 'iterable', 'convertkit', 'braze'],
     ['pk_{w30-40}', '{U}', '{s20-64}'],
   ),
-  rule('klaviyo-key', 'pk_{h34}'),
-  rule('hubspot-token', ['pat-(na1|na2|na3|eu1|ap1)-{U}', '(na1|eu1)-{h4}-{h4}-{h4}-{h12}']),
-  near('hubspot-key', ['hubspot', 'hubapi', 'hapikey'], '{U}'),
-  near(
+  defineRule('klaviyo-key', 'pk_{h34}'),
+  defineRule('hubspot-token', ['pat-(na1|na2|na3|eu1|ap1)-{U}', '(na1|eu1)-{h4}-{h4}-{h4}-{h12}']),
+  defineNearRule('hubspot-key', ['hubspot', 'hubapi', 'hapikey'], '{U}'),
+  defineNearRule(
     'intercom-token',
     ['intercom', 'zendesk', 'freshdesk', 'helpscout', 'drift', 'crisp'],
     ['{b59}=', '{w20-64}', '{U}'],
   ),
-  rule('twitch-token', 'oauth:{l30}'),
-  near('twitch-key', 'twitch', '{l30}'),
-  rule('onesignal-key', 'os_v2_(app|org)_{l80-120}'),
-  rule('pubnub-key', '(sec|sub|pub)-c-{s36-48}'),
-  near(
+  defineRule('twitch-token', 'oauth:{l30}'),
+  defineNearRule('twitch-key', 'twitch', '{l30}'),
+  defineRule('onesignal-key', 'os_v2_(app|org)_{l80-120}'),
+  defineRule('pubnub-key', '(sec|sub|pub)-c-{s36-48}'),
+  defineNearRule(
     'push-key',
     ['pushover', 'pushbullet', 'onesignal', 'pusher', 'vonage', 'nexmo'],
     ['{l30}', '{U}', '{w16-40}'],
   ),
-  near(
+  defineNearRule(
     'telephony-key',
     ['plivo', 'messagebird', 'sinch', 'bandwidth', 'telnyx', 'clickatell'],
     ['{U}', '{s20-60}'],
   ),
-  rule('telnyx-key', 'KEY0{h30-34}_{w20-24}'),
-  near('ably-pair', ['ably'], '{s6}.{s6}:{s16-46}'),
-  rule('courier-key', '(pk_prod|pk_test|dk_prod)_{u24-32}'),
-  rule('ntfy-token', 'tk_{l29}'),
-  near('webex-pair', ['webex', 'ciscospark'], '{s64}_{s4}_{U}'),
-  rule('mattermost-hook', ['{n8-100}/hooks/{l26}', '/hooks/[{l26}]'], { score: 0.85 }),
-  near(
+  defineRule('telnyx-key', 'KEY0{h30-34}_{w20-24}'),
+  defineNearRule('ably-pair', ['ably'], '{s6}.{s6}:{s16-46}'),
+  defineRule('courier-key', '(pk_prod|pk_test|dk_prod)_{u24-32}'),
+  defineRule('ntfy-token', 'tk_{l29}'),
+  defineNearRule('webex-pair', ['webex', 'ciscospark'], '{s64}_{s4}_{U}'),
+  defineRule('mattermost-hook', ['{n8-100}/hooks/{l26}', '/hooks/[{l26}]'], { score: 0.85 }),
+  defineNearRule(
     'mattermost-token',
     ['mattermost', 'rocketchat', 'rocket.chat', 'gitter', 'zulip'],
     ['{l26}', '{h40}', '{s32-64}'],

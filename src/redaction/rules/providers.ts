@@ -2,7 +2,7 @@
  * Services whose keys have no form of their own. Beside one of these names a token that is drawn at
  * random is a key, where a word such as "key" says so or nothing but a separator stands between.
  */
-import { near, type Rule } from './rule.ts';
+import { defineNearRule, type SecretRule } from './secret-rule.ts';
 
 const names = `
 abstractapi accuweather activecampaign adzuna aeroworkflow agora airship airvisual alegra aletheia
@@ -80,10 +80,10 @@ const everyday = new Set(
   verifier winston`.split(/\s+/),
 );
 
-export const providerRules: readonly Rule[] = [
-  near(
+export const providerRules: readonly SecretRule[] = [
+  defineNearRule(
     'provider-key',
     names.split(/\s+/).filter((name) => name.length > 3 && !everyday.has(name)),
   ),
-  { ...near('provider-word-key', [...everyday]), joined: true },
+  { ...defineNearRule('provider-word-key', [...everyday]), joined: true },
 ];

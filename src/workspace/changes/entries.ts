@@ -2,16 +2,16 @@
 import { closeSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { Entry, StatKey } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
+import type { ContentStore } from '../../content-store.ts';
 import { readUpTo } from '../descriptor.ts';
-import { nameOf, parentOf } from '../byte-path.ts';
-import { fileEntry, modeOf, statKey, typeOf } from '../stat.ts';
-import type { Allowance } from './allowance.ts';
-import type { SourceAt } from './captured.ts';
-import { TreeCursor } from './cursor.ts';
+import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { fileEntry, permissionsOf, statKey, entryTypeOf } from '../stat.ts';
+import type { CaptureBudget } from './capture-budget.ts';
+import type { CapturedSource } from './capture.ts';
+import { TreeCursor } from './tree-cursor.ts';
 
 /** What stood somewhere, with the key that it had before its content was read. */
-export interface Standing {
+export interface ObservedEntry {
   readonly entry: Entry;
   readonly key: StatKey;
   readonly ctimeNs: bigint;
@@ -20,9 +20,9 @@ export interface Standing {
   readonly links: number;
 }
 
-export interface Keeping {
-  readonly contents: Contents;
-  readonly allowance: Allowance;
+export interface EntryReadContext {
+  readonly contents: ContentStore;
+  readonly allowance: CaptureBudget;
 }
 
 const blockBytes = 512n;
@@ -30,10 +30,14 @@ const blockBytes = 512n;
 const atOnceBytes = 256 * 1024;
 
 /** What a stat alone tells: a file's hash stays unknown. */
-export function standing(cursor: TreeCursor, name: string, stat: BigIntStats): Standing | null {
-  const type = typeOf(stat);
+export function observeEntry(
+  cursor: TreeCursor,
+  name: string,
+  stat: BigIntStats,
+): ObservedEntry | null {
+  const type = entryTypeOf(stat);
   if (type === 'file') return about(stat, fileEntry(stat));
-  if (type !== 'symlink') return about(stat, { type, mode: modeOf(stat) });
+  if (type !== 'symlink') return about(stat, { type, mode: permissionsOf(stat) });
   const target = cursor.readLink(name);
   return target === null ? null : about(stat, { type, target });
 }
@@ -44,16 +48,16 @@ export function standing(cursor: TreeCursor, name: string, stat: BigIntStats): S
  * where others had more than may be. A file that is written meanwhile is told as it was read, under
  * the key of before: the next look finds it changed.
  */
-export async function readStanding(
+export async function readEntry(
   cursor: TreeCursor,
   name: string,
   stat: BigIntStats,
-  { contents, allowance }: Keeping,
-): Promise<Standing | null> {
-  if (!stat.isFile()) return standing(cursor, name, stat);
+  { contents, allowance }: EntryReadContext,
+): Promise<ObservedEntry | null> {
+  if (!stat.isFile()) return observeEntry(cursor, name, stat);
   const file = cursor.openFile(name);
   if (file === 'missing') return null;
-  if (file === 'closed') return standing(cursor, name, stat);
+  if (file === 'closed') return observeEntry(cursor, name, stat);
   try {
     const { size: length, blocks } = file.stat;
     if (!allowance.takeHoles(Number(length), Number(blocks * blockBytes))) {
@@ -70,24 +74,24 @@ export async function readStanding(
  * Opens a regular file for reading, whatever its depth, without following a link; `null` where
  * there is none. The caller closes it.
  */
-export function openSource(source: SourceAt, options = { mayWiden: false }): number | null {
+export function openSource(source: CapturedSource, options = { mayWiden: false }): number | null {
   using cursor = new TreeCursor(source.tree, options);
-  if (cursor.goto(parentOf(source.path)) !== 'here') return null;
-  const file = cursor.openFile(nameOf(source.path));
+  if (cursor.goto(parentPathOf(source.path)) !== 'here') return null;
+  const file = cursor.openFile(baseNameOf(source.path));
   return typeof file === 'string' ? null : file.fd;
 }
 
 async function keep(
   fd: number,
   stat: BigIntStats,
-  contents: Contents,
+  contents: ContentStore,
 ): Promise<{ sha256: string; size: number }> {
   if (stat.size > Math.min(atOnceBytes, contents.fileBytesMax)) return contents.putFile(fd);
   const bytes = readUpTo(fd, Number(stat.size));
   return { sha256: contents.put(bytes), size: bytes.length };
 }
 
-function about(stat: BigIntStats, entry: Entry): Standing {
+function about(stat: BigIntStats, entry: Entry): ObservedEntry {
   return {
     entry,
     key: statKey(stat),

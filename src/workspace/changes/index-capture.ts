@@ -2,19 +2,26 @@
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import { nameOf, parentOf } from '../byte-path.ts';
-import { isFreshly, matches, modeOf, quickKey, statKey, type QuickKey } from '../stat.ts';
-import { codeOf } from '../descriptor.ts';
-import { Allowance } from './allowance.ts';
-import type { Capture, Captured, ChangeCapture } from './captured.ts';
-import { marksOf } from './comparison.ts';
-import { kindOf } from './compare.ts';
-import { TreeCursor } from './cursor.ts';
-import { readStanding, standing, type Standing } from './entries.ts';
-import { inherited, inTreeOrder } from './ledger.ts';
-import { Pace } from './pace.ts';
-import { pathBytesMax } from './survey.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import {
+  isRecentWrite,
+  matchesQuickKey,
+  permissionsOf,
+  quickKey,
+  statKey,
+  type QuickKey,
+} from '../stat.ts';
+import { errnoCodeOf } from '../descriptor.ts';
+import { CaptureBudget } from './capture-budget.ts';
+import type { CaptureResult, CapturedChange, ChangeCapture } from './capture.ts';
+import { changeMarksOf } from './layer-comparison.ts';
+import { changeKindOf } from './change-kind.ts';
+import { TreeCursor } from './tree-cursor.ts';
+import { readEntry, observeEntry, type ObservedEntry } from './entries.ts';
+import { holdsForAncestor, sortInTreeOrder } from './ledger.ts';
+import { WorkPacer } from './work-pacer.ts';
+import { capturedPathBytesMax } from './layer-survey.ts';
 
 /** What is read of the tree when a session begins, so that `before` is known. */
 export interface IndexBudget {
@@ -26,10 +33,10 @@ export interface IndexBudget {
   readonly filesMax: number;
 }
 
-export interface IndexOptions {
+export interface IndexCaptureOptions {
   /** The real tree: absolute, without a link in it. */
   readonly root: string;
-  readonly contents: Contents;
+  readonly contents: ContentStore;
   /** Entries that a scan looks at; beyond, captures are not `complete`. */
   readonly entriesMax: number;
   readonly budget?: IndexBudget;
@@ -41,7 +48,7 @@ const indexBudget: IndexBudget = {
   filesMax: 20_000,
 };
 
-interface Known extends Standing {
+interface Known extends ObservedEntry {
   readonly isFresh: boolean;
   /** Made at the first look. */
   quick: QuickKey | null;
@@ -51,7 +58,7 @@ interface Known extends Standing {
 
 interface Scan {
   readonly cursor: TreeCursor;
-  readonly pace: Pace;
+  readonly pace: WorkPacer;
   readonly skipped: BytePath[];
   entries: number;
 }
@@ -66,24 +73,24 @@ type Visit = (scan: Scan, path: BytePath, name: string) => boolean | Promise<boo
  * keeps this process out is `skipped`. Otherwise exact as `UpperCapture` is.
  */
 export class IndexCapture implements ChangeCapture {
-  readonly #options: IndexOptions;
+  readonly #options: IndexCaptureOptions;
   readonly #index = new Map<BytePath, Known>();
   #number = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(options: IndexOptions) {
+  private constructor(options: IndexCaptureOptions) {
     this.#options = options;
   }
 
   /** Looks at the whole tree, and keeps what its budget lets it. */
-  static async open(options: IndexOptions): Promise<IndexCapture> {
+  static async open(options: IndexCaptureOptions): Promise<IndexCapture> {
     const capturing = new IndexCapture(options);
     await capturing.#open();
     return capturing;
   }
 
-  capture(): Promise<Capture> {
-    const work = (): Promise<Capture> => this.#capture();
+  capture(): Promise<CaptureResult> {
+    const work = (): Promise<CaptureResult> => this.#capture();
     const mine = this.#last.then(work, work);
     this.#last = mine.catch(() => null);
     return mine;
@@ -91,7 +98,7 @@ export class IndexCapture implements ChangeCapture {
 
   async #open(): Promise<void> {
     const { contents, budget = indexBudget } = this.#options;
-    const keeping = { contents, allowance: new Allowance() };
+    const keeping = { contents, allowance: new CaptureBudget() };
     let bytes = 0;
     let files = 0;
     this.#keep('', ownStanding(this.#options.root));
@@ -109,18 +116,18 @@ export class IndexCapture implements ChangeCapture {
         bytes += size;
       }
       const stood = isRead
-        ? await readStanding(cursor, name, stat, keeping)
-        : standing(cursor, name, stat);
+        ? await readEntry(cursor, name, stat, keeping)
+        : observeEntry(cursor, name, stat);
       if (stood !== null) this.#keep(path, stood);
       return stat.isDirectory();
     });
   }
 
-  async #capture(): Promise<Capture> {
-    const changes = new Map<BytePath, Captured>();
-    const keeping = { contents: this.#options.contents, allowance: new Allowance() };
+  async #capture(): Promise<CaptureResult> {
+    const changes = new Map<BytePath, CapturedChange>();
+    const keeping = { contents: this.#options.contents, allowance: new CaptureBudget() };
     const compare = async (cursor: TreeCursor, path: BytePath, stat: BigIntStats) => {
-      const now = await readStanding(cursor, nameOf(path), stat, keeping);
+      const now = await readEntry(cursor, baseNameOf(path), stat, keeping);
       if (now !== null) this.#compare(path, now, changes);
     };
     this.#number += 1;
@@ -130,7 +137,7 @@ export class IndexCapture implements ChangeCapture {
         known.seenBy = this.#number;
         known.quick ??= quickKey(known.key);
         const stat = cursor.quickStat(name);
-        const isAsKnown = stat !== null && !known.isFresh && matches(known.quick, stat);
+        const isAsKnown = stat !== null && !known.isFresh && matchesQuickKey(known.quick, stat);
         if (isAsKnown) return stat.isDirectory();
       }
       const stat = cursor.stat(name);
@@ -144,17 +151,17 @@ export class IndexCapture implements ChangeCapture {
     };
     this.#compare('', ownStanding(this.#options.root), changes);
     const { skipped, isCut } = await this.#scan(visit);
-    const isBelowSkipped = inherited((path) => skipped.includes(path));
+    const isBelowSkipped = holdsForAncestor((path) => skipped.includes(path));
     using cursor = new TreeCursor(this.#options.root, { mayWiden: false });
     for (const [path, known] of this.#index) {
       if (known.seenBy === this.#number || isBelowSkipped(path)) continue;
       // A scan that was cut short says nothing of what it did not come to.
       const stat =
-        isCut && cursor.goto(parentOf(path)) === 'here' ? cursor.stat(nameOf(path)) : null;
+        isCut && cursor.goto(parentPathOf(path)) === 'here' ? cursor.stat(baseNameOf(path)) : null;
       if (stat === null) this.#delete(path, known, changes);
       else await compare(cursor, path, stat);
     }
-    const paths = await inTreeOrder(changes.keys(), new Pace());
+    const paths = await sortInTreeOrder(changes.keys(), new WorkPacer());
     const ordered = paths.flatMap((path) => changes.get(path) ?? []);
     return { changes: ordered, complete: !isCut && skipped.length === 0, skipped };
   }
@@ -162,7 +169,7 @@ export class IndexCapture implements ChangeCapture {
   /** Everything up to the bound, directories before what is in them. */
   async #scan(visit: Visit): Promise<{ skipped: BytePath[]; isCut: boolean }> {
     using cursor = new TreeCursor(this.#options.root, { mayWiden: false });
-    const scan: Scan = { cursor, pace: new Pace(), skipped: [], entries: 0 };
+    const scan: Scan = { cursor, pace: new WorkPacer(), skipped: [], entries: 0 };
     const waiting: BytePath[] = [''];
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
       const entered = cursor.goto(path);
@@ -175,7 +182,7 @@ export class IndexCapture implements ChangeCapture {
         if (scan.pace.isDue()) await scan.pace.rest();
         const child = path === '' ? name : `${path}/${name}`;
         if (!(await this.#visited(visit, scan, child, name))) continue;
-        (child.length > pathBytesMax ? scan.skipped : directories).push(child);
+        (child.length > capturedPathBytesMax ? scan.skipped : directories).push(child);
       }
       for (const directory of directories.toReversed()) waiting.push(directory);
     }
@@ -188,18 +195,18 @@ export class IndexCapture implements ChangeCapture {
     } catch (error) {
       // A directory that may be listed and not entered.
       if (!isDenied(error)) throw error;
-      const directory = parentOf(path);
+      const directory = parentPathOf(path);
       if (scan.skipped.at(-1) !== directory) scan.skipped.push(directory);
       return false;
     }
   }
 
-  #compare(path: BytePath, now: Standing, changes: Map<BytePath, Captured>): void {
+  #compare(path: BytePath, now: ObservedEntry, changes: Map<BytePath, CapturedChange>): void {
     const { contents, root } = this.#options;
     const known = this.#index.get(path);
     const before = known?.entry ?? null;
     this.#keep(path, now);
-    const kind = kindOf(before, now.entry, known?.owner === now.owner);
+    const kind = changeKindOf(before, now.entry, known?.owner === now.owner);
     if (kind === null) return;
     changes.set(path, {
       ...notOfLayers,
@@ -207,7 +214,7 @@ export class IndexCapture implements ChangeCapture {
       kind,
       before,
       after: now.entry,
-      marks: marksOf(before, now.entry, contents),
+      marks: changeMarksOf(before, now.entry, contents),
       base: now.entry,
       baseKey: now.key,
       baseCtimeNs: now.ctimeNs,
@@ -215,7 +222,7 @@ export class IndexCapture implements ChangeCapture {
     });
   }
 
-  #delete(path: BytePath, known: Known, changes: Map<BytePath, Captured>): void {
+  #delete(path: BytePath, known: Known, changes: Map<BytePath, CapturedChange>): void {
     this.#index.delete(path);
     changes.set(path, {
       ...notOfLayers,
@@ -223,7 +230,7 @@ export class IndexCapture implements ChangeCapture {
       kind: 'deleted',
       before: known.entry,
       after: null,
-      marks: marksOf(known.entry, null, this.#options.contents),
+      marks: changeMarksOf(known.entry, null, this.#options.contents),
       base: null,
       baseKey: null,
       baseCtimeNs: null,
@@ -231,8 +238,8 @@ export class IndexCapture implements ChangeCapture {
     });
   }
 
-  #keep(path: BytePath, stood: Standing): void {
-    const isFresh = stood.entry.type === 'file' && isFreshly(stood.ctimeNs);
+  #keep(path: BytePath, stood: ObservedEntry): void {
+    const isFresh = stood.entry.type === 'file' && isRecentWrite(stood.ctimeNs);
     this.#index.set(path, { ...stood, isFresh, quick: null, seenBy: this.#number });
   }
 }
@@ -245,13 +252,13 @@ const notOfLayers = {
 } as const;
 
 /** The tree's own directory. */
-function ownStanding(root: string): Standing {
+function ownStanding(root: string): ObservedEntry {
   const stat = lstatSync(root, { bigint: true });
-  const entry = { type: 'directory', mode: modeOf(stat) } as const;
+  const entry = { type: 'directory', mode: permissionsOf(stat) } as const;
   const owner = `${stat.uid}:${stat.gid}`;
   return { entry, key: statKey(stat), ctimeNs: stat.ctimeNs, owner, links: Number(stat.nlink) };
 }
 
 function isDenied(error: unknown): boolean {
-  return codeOf(error) === 'EACCES';
+  return errnoCodeOf(error) === 'EACCES';
 }

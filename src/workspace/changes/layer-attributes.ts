@@ -2,11 +2,11 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { textOf } from '../byte-path.ts';
-import { layerCalls, layerScript } from './layer-script.ts';
+import { pathText } from '../byte-path.ts';
+import { layerSystemCalls, layerScript } from './layer-script.ts';
 
 /** `opaque`: hides what lies below in lower layers. `copied`: stood in a lower layer before. */
-export type LayerQuestion = 'opaque' | 'copied';
+export type LayerQuery = 'opaque' | 'copied';
 
 export interface LayerAttributesOptions {
   /** Default `/usr/bin/perl`. */
@@ -50,7 +50,7 @@ export class LayerAttributes implements Disposable {
 
   /** One answer a path; `null`: this process may not look. What is missing is neither. */
   async read(
-    asked: readonly { readonly path: BytePath; readonly question: LayerQuestion }[],
+    asked: readonly { readonly path: BytePath; readonly question: LayerQuery }[],
   ): Promise<(boolean | null)[]> {
     const said = await this.#ask(asked.map((one) => `${letters[one.question]}${one.path}`));
     return said.map((answer) => (answer === accessDenied ? null : answer === 'y'));
@@ -90,7 +90,7 @@ export class LayerAttributes implements Disposable {
     const said = await this.#ask(paths.map((path) => `${ask}${path}`));
     const at = said.findIndex((answer) => answer !== 'y' && answer !== noSuchAttribute);
     if (at === -1) return;
-    const name = textOf(paths[at] ?? '');
+    const name = pathText(paths[at] ?? '');
     throw new TrlError(
       'INTERNAL_ERROR',
       `Cannot ${about} at "${name}": errno ${said[at]?.slice(1)}`,
@@ -116,7 +116,7 @@ export class LayerAttributes implements Disposable {
 
   #running(): ChildProcessWithoutNullStreams | null {
     if (this.#child !== null) return this.#child;
-    const calls = layerCalls(process.arch);
+    const calls = layerSystemCalls(process.arch);
     if (calls === null) {
       this.#fail(`system calls of ${process.arch} are not known`);
       return null;

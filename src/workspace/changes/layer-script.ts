@@ -84,7 +84,7 @@ while (defined(my $count = <STDIN>)) {
 `;
 
 /** The numbers that `layerScript` is given; `null`: not known for this machine. */
-export function layerCalls(arch: string): readonly string[] | null {
+export function layerSystemCalls(arch: string): readonly string[] | null {
   if (arch === 'x64') return ['192', '189', '198', '259'];
   return arch === 'arm64' ? ['9', '6', '15', '33'] : null;
 }

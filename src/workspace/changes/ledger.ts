@@ -1,11 +1,11 @@
 /** What was told already, so that a later capture tells only what is new. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
-import { parentOf } from '../byte-path.ts';
+import { parentPathOf } from '../byte-path.ts';
 import { quickKey, type QuickKey } from '../stat.ts';
-import type { Pace } from './pace.ts';
+import type { WorkPacer } from './work-pacer.ts';
 
 /** What the session sees at a path since it was told. */
-export interface Told {
+export interface LedgerEntry {
   /** Of the upper entry; `null`: there is none, a directory above hides what is below. */
   readonly key: StatKey | null;
   /** `null`: nothing. */
@@ -20,9 +20,9 @@ export interface Told {
   readonly base: { readonly key: StatKey; readonly entry: Entry } | null;
 }
 
-export type LedgerLines = readonly (readonly [BytePath, Told])[];
+export type LedgerLines = readonly (readonly [BytePath, LedgerEntry])[];
 
-interface Line extends Told {
+interface Line extends LedgerEntry {
   /** Made at the first look. */
   quick: QuickKey | null;
   /** The number of the last survey that met it. */
@@ -37,11 +37,11 @@ export class Ledger {
     return this.#lines.size;
   }
 
-  get(path: BytePath): Told | undefined {
+  get(path: BytePath): LedgerEntry | undefined {
     return this.#lines.get(path);
   }
 
-  set(path: BytePath, told: Told): void {
+  set(path: BytePath, told: LedgerEntry): void {
     this.#lines.set(path, { ...told, quick: null, seenBy: this.#survey });
   }
 
@@ -57,7 +57,7 @@ export class Ledger {
     return this.#lines.keys();
   }
 
-  entries(): IterableIterator<[BytePath, Told]> {
+  entries(): IterableIterator<[BytePath, LedgerEntry]> {
     return this.#lines.entries();
   }
 
@@ -67,7 +67,7 @@ export class Ledger {
   }
 
   /** What is known of a path that stands in the upper layer. */
-  meet(path: BytePath): { readonly told: Told; readonly quick: QuickKey | null } | null {
+  meet(path: BytePath): { readonly told: LedgerEntry; readonly quick: QuickKey | null } | null {
     const line = this.#lines.get(path);
     if (line === undefined) return null;
     line.seenBy = this.#survey;
@@ -99,7 +99,7 @@ export class Ledger {
   uncover(paths: Iterable<BytePath>): void {
     const open = new Set(paths);
     if (open.size === 0) return;
-    const wasHidden = inherited((path) => open.has(path));
+    const wasHidden = holdsForAncestor((path) => open.has(path));
     for (const [path, line] of this.#lines) {
       if (line.key === null && wasHidden(path)) this.#lines.delete(path);
     }
@@ -119,16 +119,16 @@ export class Ledger {
 }
 
 /** Whether `holds` holds for any directory above a path; each directory is asked once. */
-export function inherited(holds: (path: BytePath) => boolean): (path: BytePath) => boolean {
+export function holdsForAncestor(holds: (path: BytePath) => boolean): (path: BytePath) => boolean {
   const known = new Map<BytePath, boolean>([['', holds('')]]);
   return (path) => {
     if (path === '') return false;
     const open: BytePath[] = [];
-    let directory = parentOf(path);
+    let directory = parentPathOf(path);
     let answer = known.get(directory);
     while (answer === undefined) {
       open.push(directory);
-      directory = parentOf(directory);
+      directory = parentPathOf(directory);
       answer = known.get(directory);
     }
     for (const one of open.toReversed()) {
@@ -140,7 +140,10 @@ export function inherited(holds: (path: BytePath) => boolean): (path: BytePath) 
 }
 
 /** Sorts as a walk would meet them: a directory, all that is in it, then its next neighbour. */
-export async function inTreeOrder(paths: Iterable<BytePath>, pace: Pace): Promise<BytePath[]> {
+export async function sortInTreeOrder(
+  paths: Iterable<BytePath>,
+  pace: WorkPacer,
+): Promise<BytePath[]> {
   // No name holds a NUL, and nothing sorts before it.
   const keys = Array.from(paths, (path) => path.replaceAll('/', '\0'));
   let runs: string[][] = [];
@@ -163,7 +166,7 @@ const runLength = 2_048;
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-async function merge(left: string[], right: string[], pace: Pace): Promise<string[]> {
+async function merge(left: string[], right: string[], pace: WorkPacer): Promise<string[]> {
   const merged: string[] = [];
   let [from, to] = [0, 0];
   while (from < left.length || to < right.length) {

@@ -28,23 +28,29 @@ import type { BytePath, Entry, StatKey } from '../../change.ts';
 import {
   makeDirectory,
   makeLink,
-  modeOfOpen,
+  modeOfDescriptor,
   openEntry,
   setMode,
   setTimes,
-  type Owner,
+  type FileOwner,
 } from '../beneath.ts';
-import { nameOf, parentOf } from '../byte-path.ts';
-import { isSame, statKey } from '../stat.ts';
-import { below, codeOf } from '../descriptor.ts';
-import { writeFile } from './content.ts';
-import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
-import { refusalOf } from './item.ts';
-import { moveAway, moveWhole, wholeOf } from './moving.ts';
-import { RenameQueue, type Concluded, type Queued } from './rename-queue.ts';
-import { isMetaOnly, keyAfter, mtimeOf, statAt } from './standing.ts';
-import { TreeSteps } from './steps.ts';
-import { Workplace } from './workplace.ts';
+import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { isSameStat, statKey } from '../stat.ts';
+import { entryPathIn, errnoCodeOf } from '../descriptor.ts';
+import { writeNewContent } from './new-content.ts';
+import type {
+  ApplyInput,
+  CommitItem,
+  ItemResult,
+  CommitRefusal,
+  CommitSource,
+} from './commit-item.ts';
+import { commitRefusalOf } from './commit-item.ts';
+import { moveBulkDirectoryAway, moveBulkDirectory, bulkDirectoryOf } from './move-directory.ts';
+import { RenameQueue, type CompletedRename, type QueuedRename } from './rename-queue.ts';
+import { isMetadataOnly, keyAfterWrite, mtimeOfEntry, statAt } from './entry-stat.ts';
+import { TreePathResolver } from './tree-path-resolver.ts';
+import { WritableDirectories } from './writable-directories.ts';
 
 const sliceMs = 5;
 const ownerAll = 0o700;
@@ -70,8 +76,8 @@ export async function applyChanges(input: ApplyInput): Promise<readonly ItemResu
 
 class Applying {
   readonly #input: ApplyInput;
-  readonly #place: Workplace;
-  readonly #sources = new Map<string, TreeSteps>();
+  readonly #place: WritableDirectories;
+  readonly #sources = new Map<string, TreePathResolver>();
   readonly #results = new Map<BytePath, ItemResult>();
   readonly #isRoot = process.geteuid?.() === 0;
   readonly #queue: RenameQueue;
@@ -80,7 +86,7 @@ class Applying {
 
   constructor(input: ApplyInput) {
     this.#input = input;
-    this.#place = new Workplace(input.tree.root);
+    this.#place = new WritableDirectories(input.tree.root);
     this.#queue = new RenameQueue(input);
   }
 
@@ -108,7 +114,7 @@ class Applying {
       await this.#slice();
       if (this.#stands(item) === null) continue;
       try {
-        if (wholeOf(item.base)?.kept === undefined) this.#removeDirectory(item);
+        if (bulkDirectoryOf(item.base)?.kept === undefined) this.#removeDirectory(item);
         else await this.#move(item);
       } catch (error) {
         this.#fail(item, error);
@@ -157,14 +163,14 @@ class Applying {
 
   /** What stands there, if it is what the change expects; otherwise reports and answers `null`. */
   #stands(item: CommitItem): BigIntStats | 'nothing' | null {
-    if (this.#place.steps.directory(parentOf(item.path)) === null) {
+    if (this.#place.steps.directory(parentPathOf(item.path)) === null) {
       this.#refuse(item, 'no-directory');
       return null;
     }
     // It gets its name only where nothing has it.
     if (item.baseKey === null && isMade(item.after)) return 'nothing';
     const stat = statAt(this.#place.steps, item.path);
-    if (isSame(stat, item.baseKey)) return stat ?? 'nothing';
+    if (isSameStat(stat, item.baseKey)) return stat ?? 'nothing';
     this.#refuse(item, 'changed-meanwhile');
     return null;
   }
@@ -177,7 +183,7 @@ class Applying {
   }
 
   #removeDirectory(item: CommitItem): void {
-    this.#place.enter(parentOf(item.path));
+    this.#place.enter(parentPathOf(item.path));
     rmdirSync(this.#place.at(item.path));
     this.#done(item, null);
   }
@@ -200,7 +206,7 @@ class Applying {
       this.#results.delete(item.path);
       stat = 'nothing';
     }
-    if (stat !== 'nothing' && isMetaOnly(item, stat)) {
+    if (stat !== 'nothing' && isMetadataOnly(item, stat)) {
       this.#setMeta(item, after);
       return;
     }
@@ -234,7 +240,7 @@ class Applying {
       this.#results.delete(item.path);
     }
     if (after.whole !== undefined) return await this.#move(item);
-    this.#place.enter(parentOf(item.path));
+    this.#place.enter(parentPathOf(item.path));
     const mode = (after.mode & 0o777) | ownerAll;
     const fd = makeDirectory(this.#place.at(item.path), mode, this.#giveTo(this.#input.tree));
     this.#setLater(item, after.mode, fstatSync(fd, { bigint: true }));
@@ -243,8 +249,8 @@ class Applying {
 
   async #move(item: CommitItem): Promise<void> {
     await this.#flush();
-    const directory = this.#place.enter(parentOf(item.path));
-    const move = item.after === null ? moveAway : moveWhole;
+    const directory = this.#place.enter(parentPathOf(item.path));
+    const move = item.after === null ? moveBulkDirectoryAway : moveBulkDirectory;
     const moved = await move(item, directory, this.#input);
     if (typeof moved === 'string') this.#refuse(item, moved);
     else this.#done(item, moved.key);
@@ -253,15 +259,15 @@ class Applying {
   /** Makes the new thing under its temporary name. */
   async #make({ item, index, after, stat }: Making): Promise<BigIntStats | null> {
     const { tree, contents, atHand } = this.#input;
-    const owner: Owner =
+    const owner: FileOwner =
       stat === 'nothing' ? tree : { uid: Number(stat.uid), gid: Number(stat.gid) };
-    const directory = this.#place.enter(parentOf(item.path));
+    const directory = this.#place.enter(parentPathOf(item.path));
     const at = this.#queue.temporary(directory, index);
     if (after.type === 'symlink') makeLink(at, after.target, this.#giveTo(owner));
     else {
-      const stepsOf = (source: Source): TreeSteps => this.#stepsOf(source);
+      const stepsOf = (source: CommitSource): TreePathResolver => this.#stepsOf(source);
       const bytes = after.sha256 === null ? null : (atHand?.get(after.sha256) ?? null);
-      const written = writeFile({ item, at, owner, contents, bytes, stepsOf }, after);
+      const written = writeNewContent({ item, at, owner, contents, bytes, stepsOf }, after);
       if (!(typeof written === 'boolean' ? written : await written)) {
         this.#refuse(item, 'no-content');
         return null;
@@ -272,14 +278,14 @@ class Applying {
 
   /** Gives what was made its name, where nothing has it. */
   #name(item: CommitItem, index: number, made: BigIntStats): void {
-    const directory = this.#place.hold(parentOf(item.path));
+    const directory = this.#place.hold(parentPathOf(item.path));
     const from = this.#queue.temporary(directory, index);
-    const to = below(directory, nameOf(item.path));
+    const to = entryPathIn(directory, baseNameOf(item.path));
     try {
       linkSync(from, to);
       unlinkSync(from);
     } catch (error) {
-      if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) {
+      if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errnoCodeOf(error))) {
         unlinkSync(from);
         throw error;
       }
@@ -291,7 +297,7 @@ class Applying {
         return;
       }
     }
-    this.#done(item, keyAfter(to, made));
+    this.#done(item, keyAfterWrite(to, made));
     if (made.isFile()) this.#enqueue({ item, index, kind: 'write', made });
   }
 
@@ -304,8 +310,8 @@ class Applying {
         return;
       }
       if (after.type === 'file') {
-        setTimes(fd, new Date(), mtimeOf(after));
-        if (modeOfOpen(fd) !== after.mode) setMode(fd, after.mode);
+        setTimes(fd, new Date(), mtimeOfEntry(after));
+        if (modeOfDescriptor(fd) !== after.mode) setMode(fd, after.mode);
       }
       this.#done(item, statKey(fstatSync(fd, { bigint: true })));
     } finally {
@@ -313,8 +319,8 @@ class Applying {
     }
   }
 
-  #enqueue(queued: Queued): void {
-    this.#queue.add(this.#place.enter(parentOf(queued.item.path)), queued);
+  #enqueue(queued: QueuedRename): void {
+    this.#queue.add(this.#place.enter(parentPathOf(queued.item.path)), queued);
   }
 
   /** Has what waits carried out while more is made: one part is on its way, one is made. */
@@ -337,7 +343,7 @@ class Applying {
   }
 
   /** The same with its temporary name in the tree. */
-  async #repeat({ item, index, kind }: Queued): Promise<void> {
+  async #repeat({ item, index, kind }: QueuedRename): Promise<void> {
     const { after } = item;
     if (kind === 'away') this.#enqueue({ item, index, kind, made: null });
     else if (after?.type === 'file' || after?.type === 'symlink') {
@@ -346,10 +352,10 @@ class Applying {
     }
   }
 
-  #conclude({ item, kind, made, answer, at, keptAt }: Concluded): void {
+  #conclude({ item, kind, made, answer, at, keptAt }: CompletedRename): void {
     // It has its name already.
     if (kind === 'write') return;
-    if (answer === 'done') this.#done(item, made === null ? null : keyAfter(at, made));
+    if (answer === 'done') this.#done(item, made === null ? null : keyAfterWrite(at, made));
     if (answer === 'open') this.#refuse(item, 'open-elsewhere');
     if (answer === 'changed') this.#refuse(item, 'changed-meanwhile');
     if (answer === 'refused') this.#refuse(item, 'refused', 'the file cannot be renamed');
@@ -364,12 +370,12 @@ class Applying {
   }
 
   /** Only root gives files away. */
-  #giveTo(owner: Owner): Owner | null {
+  #giveTo(owner: FileOwner): FileOwner | null {
     return this.#isRoot ? owner : null;
   }
 
-  #stepsOf({ tree }: Source): TreeSteps {
-    const steps = this.#sources.get(tree) ?? new TreeSteps(tree);
+  #stepsOf({ tree }: CommitSource): TreePathResolver {
+    const steps = this.#sources.get(tree) ?? new TreePathResolver(tree);
     this.#sources.set(tree, steps);
     return steps;
   }
@@ -378,15 +384,15 @@ class Applying {
     this.#results.set(path, { path, state: 'applied', key });
   }
 
-  #refuse({ path }: CommitItem, reason: Refusal, detail: string | null = null): void {
+  #refuse({ path }: CommitItem, reason: CommitRefusal, detail: string | null = null): void {
     const isTheirs = ['changed-meanwhile', 'open-elsewhere', 'not-empty', 'no-directory'];
     const state = isTheirs.includes(reason) ? 'conflict' : 'failed';
     this.#results.set(path, { path, state, reason, detail, keptAt: null });
   }
 
   #fail(item: CommitItem, error: unknown): void {
-    const code = codeOf(error);
-    const reason = refusalOf(code);
+    const code = errnoCodeOf(error);
+    const reason = commitRefusalOf(code);
     this.#refuse(item, reason ?? 'refused', code === '' ? String(error) : code);
   }
 }

@@ -5,17 +5,23 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
 import { tagPattern } from '../../redacted.ts';
-import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
-import { tagBytesMax } from './held.ts';
-import type { CommitFilter, FilterInput, HeldReason, Judged, Look } from './held.ts';
-import { isPlainModules } from './plain-edit.ts';
-import { plainPartOf } from './plain-part.ts';
-import { protectedBy, protectedByContent } from './protected.ts';
-import { Repositories } from './repositories.ts';
-import { fold, partsOf } from './spelling.ts';
-import { withValues } from './tag-values.ts';
-import { ProtectedTargets } from './targets.ts';
-import { MergedView } from './view.ts';
+import { bytePathOf, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { taggedFileBytesMax } from './commit-filter.ts';
+import type {
+  CommitFilter,
+  FilterInput,
+  HeldReason,
+  JudgedChange,
+  FilterLookup,
+} from './commit-filter.ts';
+import { isHarmlessModulesEdit } from './harmless-edit.ts';
+import { harmlessPartOf } from './harmless-part.ts';
+import { nameProtectionOf, contentProtectionOf } from './protected-paths.ts';
+import { RepositoryFilter } from './repository-filter.ts';
+import { foldName, splitPath } from './fold-name.ts';
+import { restoreTagValues } from './tag-values.ts';
+import { ProtectedTargets } from './protected-targets.ts';
+import { MergedView } from './merged-view.ts';
 
 const setUid = 0o4000;
 const setGid = 0o2000;
@@ -27,7 +33,7 @@ const modulesName = '.gitmodules';
 const gitPacks = /(?:^|\/)\.git\/(?:.*\/)?objects\/pack\//;
 
 /** Builds the filter of one session. */
-export function openFilter(input: FilterInput): CommitFilter {
+export function openCommitFilter(input: FilterInput): CommitFilter {
   const rootBytes = bytePathOf(input.root);
   const known = new Set(input.gitDirectories);
   const lifted = new Set(input.lifted);
@@ -35,7 +41,7 @@ export function openFilter(input: FilterInput): CommitFilter {
     judge: async (changes, look) => {
       const byPath = new Map(changes.map((change) => [change.path, change]));
       const view = new MergedView(rootBytes, byPath, look);
-      const repositories = new Repositories(input.root, known, view);
+      const repositories = new RepositoryFilter(input.root, known, view);
       const targets = new ProtectedTargets({ ...input, root: rootBytes }, changes);
       const one = new Judgement({ input, look, view, repositories, targets, lifted });
       const held = new Map<BytePath, HeldReason>();
@@ -49,17 +55,17 @@ export function openFilter(input: FilterInput): CommitFilter {
       holdTooMuch(changes, held, input);
       return held;
     },
-    hasParts: (path) => nameOf(path) === configName && known.has(parentOf(path)),
-    plainPart: (path, before, after) => plainPartOf(before, after, parentOf(path)),
-    withValues: (before, after) => withValues(before, after, input.tags),
+    hasHarmlessPart: (path) => baseNameOf(path) === configName && known.has(parentPathOf(path)),
+    harmlessPart: (path, before, after) => harmlessPartOf(before, after, parentPathOf(path)),
+    restoreTagValues: (before, after) => restoreTagValues(before, after, input.tags),
   };
 }
 
 interface Parts {
   readonly input: FilterInput;
-  readonly look: Look;
+  readonly look: FilterLookup;
   readonly view: MergedView;
-  readonly repositories: Repositories;
+  readonly repositories: RepositoryFilter;
   readonly targets: ProtectedTargets;
   readonly lifted: ReadonlySet<BytePath>;
 }
@@ -73,7 +79,7 @@ class Judgement {
     this.#parts = parts;
   }
 
-  judge(change: Judged): Promise<Answer> | Answer {
+  judge(change: JudgedChange): Promise<Answer> | Answer {
     const { input, lifted } = this.#parts;
     const { path: name } = change;
     // First, so that nothing else tells a name that is there from one that is not.
@@ -88,7 +94,7 @@ class Judgement {
   }
 
   /** Git's objects do not go from the host, whatever a command does to them. */
-  #byLoss({ path: name, before, after }: Judged): Answer {
+  #byLoss({ path: name, before, after }: JudgedChange): Answer {
     if (before?.type !== 'file' || before.size === 0 || gitPacks.test(name)) return null;
     const { sha256 } = before;
     if (sha256 !== null && after?.type === 'file' && after.sha256 === sha256) return null;
@@ -96,20 +102,22 @@ class Judgement {
   }
 
   /** A tag in the place of a value: of a text that was read, hidden in part, and written back. */
-  #byTag({ path: name, before, after }: Judged): Promise<Answer> | null {
+  #byTag({ path: name, before, after }: JudgedChange): Promise<Answer> | null {
     const { input, view } = this.#parts;
-    if (!input.tags.isUsed || after?.type !== 'file' || after.size > tagBytesMax) return null;
+    if (!input.tags.isUsed || after?.type !== 'file' || after.size > taggedFileBytesMax) {
+      return null;
+    }
     if (before?.type === 'file' && before.sha256 === after.sha256) return null;
-    return view.text(name, tagBytesMax).then(async (text) => {
+    return view.text(name, taggedFileBytesMax).then(async (text) => {
       const found = (text?.match(tagPattern) ?? []).filter((tag) => input.tags.has(tag));
       if (found.length === 0) return null;
-      const was = view.real(name) === null ? '' : await view.realText(name, tagBytesMax);
+      const was = view.real(name) === null ? '' : await view.realText(name, taggedFileBytesMax);
       return found.every((tag) => was?.includes(tag) === true) ? null : 'redaction-tag';
     });
   }
 
   /** By what it is. */
-  #byEntry({ path: name, before, after }: Judged): Answer {
+  #byEntry({ path: name, before, after }: JudgedChange): Answer {
     if (after === null) return null;
     if (after.type === 'device') return 'device';
     if (after.type === 'fifo' || after.type === 'socket') return 'special';
@@ -121,9 +129,9 @@ class Judgement {
 
   #byTarget(name: BytePath, target: string): Answer {
     const { input, view } = this.#parts;
-    const leads = view.resolve(parentOf(name), target);
+    const leads = view.resolve(parentPathOf(name), target);
     if (leads === null) {
-      const outside = view.exit(parentOf(name), target);
+      const outside = view.exit(parentPathOf(name), target);
       return outside !== null && input.isSystem(outside) ? null : 'link-escape';
     }
     return isUnder(leads, input.isReserved) ? 'reserved' : null;
@@ -132,7 +140,7 @@ class Judgement {
   /** Bits that say nothing new: of the same content, or given by the directory that it is in. */
   #inherited(name: BytePath, before: Entry | null, after: Entry): number {
     if (after.type === 'directory') {
-      const parent = this.#parts.view.entry(parentOf(name));
+      const parent = this.#parts.view.entry(parentPathOf(name));
       const own = before?.type === 'directory' ? before.mode : 0;
       return own | (parent?.type === 'directory' ? parent.mode & setGid : 0);
     }
@@ -145,9 +153,9 @@ class Judgement {
   }
 
   /** A directory on the way that is a link on the host leads elsewhere there. */
-  #byPlace({ path: name }: Judged): Answer {
+  #byPlace({ path: name }: JudgedChange): Answer {
     const { view } = this.#parts;
-    for (let at = parentOf(name); at !== ''; at = parentOf(at)) {
+    for (let at = parentPathOf(name); at !== ''; at = parentPathOf(at)) {
       if (view.isChanged(at)) continue;
       const type = view.real(at)?.type;
       if (type === 'directory') return null;
@@ -156,37 +164,37 @@ class Judgement {
     return null;
   }
 
-  #builtIn(change: Judged): Promise<Answer> | Answer {
+  #builtIn(change: JudgedChange): Promise<Answer> | Answer {
     const { input, repositories, targets } = this.#parts;
     const { path: name, before, after } = change;
-    const parts = partsOf(name).map(fold);
+    const parts = splitPath(name).map(foldName);
     if (input.isProjectedGit && parts.includes(gitName)) return 'projected-repository';
     const isDirectory = (after ?? before)?.type === 'directory';
     const as = after === null ? 'gone' : isDirectory ? 'directory' : 'link';
-    if (nameOf(name) === modulesName && as !== 'directory' && after?.type !== 'symlink') {
+    if (baseNameOf(name) === modulesName && as !== 'directory' && after?.type !== 'symlink') {
       return this.#modules(change).then((reason) => reason ?? repositories.judge(change, parts));
     }
-    const found = protectedBy(parts, as) ?? targets.reasonOf(change);
+    const found = nameProtectionOf(parts, as) ?? targets.reasonOf(change);
     return found ?? this.#byContent(change) ?? repositories.judge(change, parts);
   }
 
   /** `.gitmodules` comes and goes with submodules: by what is in it. */
-  async #modules(change: Judged): Promise<Answer> {
+  async #modules(change: JudgedChange): Promise<Answer> {
     const { view, targets } = this.#parts;
     const { path: name, after } = change;
-    const found = protectedBy(partsOf(parentOf(name)).map(fold), 'directory');
+    const found = nameProtectionOf(splitPath(parentPathOf(name)).map(foldName), 'directory');
     if (found !== null) return found;
     const leads = targets.reasonOf(change);
     if (leads !== null || after === null) return leads;
     const real = view.real(name);
     const was = real === null ? '' : await view.realText(name, textBytesMax);
     const is = await view.text(name, textBytesMax);
-    return was !== null && is !== null && isPlainModules(was, is) ? null : 'git-config';
+    return was !== null && is !== null && isHarmlessModulesEdit(was, is) ? null : 'git-config';
   }
 
   /** `null` at once for a name whose content says nothing. */
-  #byContent({ path: name, after }: Judged): Promise<Answer> | null {
-    const wanted = after === null ? null : protectedByContent(nameOf(name));
+  #byContent({ path: name, after }: JudgedChange): Promise<Answer> | null {
+    const wanted = after === null ? null : contentProtectionOf(baseNameOf(name));
     if (wanted === null) return null;
     const text = this.#parts.view.text(name, textBytesMax);
     return text.then((one) => (one === null || wanted.content.test(one) ? wanted.reason : null));
@@ -195,7 +203,7 @@ class Judgement {
 
 /** Whether a path or one above it is one of those. */
 function isUnder(name: BytePath, is: (one: BytePath) => boolean): boolean {
-  for (let at = name; at !== ''; at = parentOf(at)) if (is(at)) return true;
+  for (let at = name; at !== ''; at = parentPathOf(at)) if (is(at)) return true;
   return false;
 }
 
@@ -204,12 +212,12 @@ function isUnder(name: BytePath, is: (one: BytePath) => boolean): boolean {
  * something held in it cannot go.
  */
 function holdDependent(
-  byPath: ReadonlyMap<BytePath, Judged>,
+  byPath: ReadonlyMap<BytePath, JudgedChange>,
   held: Map<BytePath, HeldReason>,
   known: ReadonlySet<BytePath>,
 ): void {
   for (const [name, reason] of held) {
-    for (let at = parentOf(name); at !== ''; at = parentOf(at)) {
+    for (let at = parentPathOf(name); at !== ''; at = parentPathOf(at)) {
       const above = byPath.get(at);
       if (above !== undefined && above.after?.type !== 'directory' && !held.has(at)) {
         held.set(at, reason);
@@ -218,7 +226,7 @@ function holdDependent(
   }
   for (const { path: name, after } of byPath.values()) {
     if (held.has(name)) continue;
-    for (let at = parentOf(name); at !== ''; at = parentOf(at)) {
+    for (let at = parentPathOf(name); at !== ''; at = parentPathOf(at)) {
       const reason = held.get(at);
       const above = byPath.get(at);
       if (reason === undefined || above === undefined) continue;
@@ -234,7 +242,7 @@ function holdDependent(
 
 /** All or nothing: half of too much would be a tree that nobody made. */
 function holdTooMuch(
-  changes: readonly Judged[],
+  changes: readonly JudgedChange[],
   held: Map<BytePath, HeldReason>,
   { changesMax, bytesMax }: FilterInput,
 ): void {

@@ -8,7 +8,7 @@
  *   version 2, 3: the name, 1 to 8 zeros up to a multiple of 8
  *   version 4: how many bytes of the name before to drop (base 128), what comes instead, a zero
  */
-import { fold, partsOf } from './spelling.ts';
+import { foldName, splitPath } from './fold-name.ts';
 
 const headerBytes = 12;
 const fixedBytes = 40;
@@ -23,7 +23,7 @@ const isOdd = /[^ -~]|[~\\:]|[. ](?:\/|$)/;
  * @param bytes as latin1. What is no index as git writes it is not plain either; nothing at all is
  * @param mayShare whether it may name another one, which is to be looked at by itself
  */
-export function isPlainIndex(bytes: string, mayShare = true): boolean {
+export function isSafeGitIndex(bytes: string, mayShare = true): boolean {
   if (bytes === '') return true;
   const index = Buffer.from(bytes, 'latin1');
   // Nothing in it says how long its object ids are: whichever it can be read with must be good.
@@ -76,7 +76,7 @@ function isGoodName(name: string): boolean {
   const path = name.endsWith('/') ? name.slice(0, -1) : name;
   if (path === '') return name === '';
   if (isBad.test(path)) return false;
-  return !isOdd.test(path) || partsOf(path).every((part) => !isBad.test(fold(part)));
+  return !isOdd.test(path) || splitPath(path).every((part) => !isBad.test(foldName(part)));
 }
 
 /** As git encodes offsets: each further byte stands for one more than it says. */

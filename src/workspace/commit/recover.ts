@@ -9,31 +9,31 @@
  */
 import { linkSync, realpathSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import { joined, parentOf } from '../byte-path.ts';
-import { isSame, permissions, statKey } from '../stat.ts';
-import { codeOf } from '../descriptor.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { joinPath, parentPathOf } from '../byte-path.ts';
+import { isSameStat, permissionBits, statKey } from '../stat.ts';
+import { errnoCodeOf } from '../descriptor.ts';
 import { applyChanges } from './apply.ts';
 import { temporaryName } from './rename-queue.ts';
-import type { CommitIntent, CommitItem, ItemResult } from './item.ts';
-import { isLike, isStartOf } from './match.ts';
-import { isAsTold, wholeOf } from './moving.ts';
-import type { AtomicRenames } from './renames.ts';
-import { entryOf, statAt } from './standing.ts';
-import { TreeSteps } from './steps.ts';
-import { Workplace } from './workplace.ts';
+import type { CommitIntent, CommitItem, ItemResult } from './commit-item.ts';
+import { matchesEntry, isPartOfNewContent } from './entry-match.ts';
+import { matchesManifest, bulkDirectoryOf } from './move-directory.ts';
+import type { AtomicRenames } from './atomic-renames.ts';
+import { entryAt, statAt } from './entry-stat.ts';
+import { TreePathResolver } from './tree-path-resolver.ts';
+import { WritableDirectories } from './writable-directories.ts';
 
 const ownerAll = 0o700;
 
 export interface RecoverInput {
   readonly intent: CommitIntent;
-  readonly contents: Pick<Contents, 'read'>;
+  readonly contents: Pick<ContentStore, 'read'>;
   readonly renames: AtomicRenames;
 }
 
 /** Something that has a temporary name, in the tree or beside it. */
 interface Left {
-  readonly steps: TreeSteps;
+  readonly steps: TreePathResolver;
   readonly path: BytePath;
 }
 
@@ -47,16 +47,16 @@ type Next =
  *
  * @returns in the order of the items
  */
-export async function recover(input: RecoverInput): Promise<readonly ItemResult[]> {
+export async function recoverCommit(input: RecoverInput): Promise<readonly ItemResult[]> {
   const { intent, contents, renames } = input;
   const { id, tree, items } = intent;
-  const place = new Workplace(tree.root);
+  const place = new WritableDirectories(tree.root);
   const staging = stepsOf(renames.staging);
   const nexts: Next[] = [];
   try {
     for (const [index, item] of items.entries()) {
       const name = temporaryName(id, index);
-      const left = { steps: place.steps, path: joined(parentOf(item.path), name) };
+      const left = { steps: place.steps, path: joinPath(parentPathOf(item.path), name) };
       const beside = staging === null ? [] : [{ steps: staging, path: name }];
       nexts.push(await new Recovering(place, input, item).look([...beside, left], index));
       place.release();
@@ -77,20 +77,20 @@ export async function recover(input: RecoverInput): Promise<readonly ItemResult[
   });
 }
 
-function stepsOf(directory: string | null): TreeSteps | null {
+function stepsOf(directory: string | null): TreePathResolver | null {
   try {
-    return directory === null ? null : new TreeSteps(realpathSync(directory));
+    return directory === null ? null : new TreePathResolver(realpathSync(directory));
   } catch {
     return null;
   }
 }
 
 class Recovering {
-  readonly #place: Workplace;
+  readonly #place: WritableDirectories;
   readonly #input: RecoverInput;
   readonly #item: CommitItem;
 
-  constructor(place: Workplace, input: RecoverInput, item: CommitItem) {
+  constructor(place: WritableDirectories, input: RecoverInput, item: CommitItem) {
     this.#place = place;
     this.#input = input;
     this.#item = item;
@@ -100,10 +100,11 @@ class Recovering {
     const item = this.#item;
     const { base, baseKey, after } = item;
     const stat = statAt(this.#place.steps, item.path);
-    if (isSame(stat, baseKey) && !(stat === null && after === null)) {
+    if (isSameStat(stat, baseKey) && !(stat === null && after === null)) {
       // Nothing has come in its place yet, so what has the temporary name is ours.
       for (const left of lefts) this.#unlink(left);
-      const isGone = wholeOf(after) !== null && !(await isAsTold(item, this.#input.contents));
+      const isGone =
+        bulkDirectoryOf(after) !== null && !(await matchesManifest(item, this.#input.contents));
       if (isGone) return { kind: 'over', result: refused(item.path, null) };
       return this.#again(baseKey);
     }
@@ -132,8 +133,8 @@ class Recovering {
   #isThere(after: Entry): Promise<boolean> {
     const { contents, intent } = this.#input;
     const { path } = this.#item;
-    if (wholeOf(after) === null) return isLike(this.#place.steps, path, after);
-    return isAsTold({ after, source: { tree: intent.tree.root, path } }, contents);
+    if (bulkDirectoryOf(after) === null) return matchesEntry(this.#place.steps, path, after);
+    return matchesManifest({ after, source: { tree: intent.tree.root, path } }, contents);
   }
 
   #again(baseKey: StatKey | null): Next {
@@ -144,19 +145,19 @@ class Recovering {
   /** Modes and times that were being set. */
   #halfway(stat: BigIntStats | null): Next | null {
     const { base, after, baseKey } = this.#item;
-    if (stat === null || after === null || wholeOf(after) !== null) return null;
+    if (stat === null || after === null || bulkDirectoryOf(after) !== null) return null;
     if (after.type === 'directory' && stat.isDirectory()) {
       const isOurs = base === null || baseKey?.startsWith(`${stat.ino}:`) === true;
       const modes = [after.mode, after.mode | ownerAll];
       if (base?.type === 'directory') modes.push(base.mode, base.mode | ownerAll);
-      const isKnown = modes.includes(Number(stat.mode) & permissions);
+      const isKnown = modes.includes(Number(stat.mode) & permissionBits);
       return isOurs && isKnown ? this.#again(statKey(stat)) : null;
     }
     if (base?.type !== 'file' || after.type !== 'file' || baseKey === null) return null;
     const [ino, , size, mtime] = baseKey.split(':');
     const isTime =
       `${stat.mtimeNs}` === mtime || Math.abs(Number(stat.mtimeNs) / 1e6 - after.mtimeMs) < 0.01;
-    const isMode = [base.mode, after.mode].includes(Number(stat.mode) & permissions);
+    const isMode = [base.mode, after.mode].includes(Number(stat.mode) & permissionBits);
     const isIt = `${stat.ino}` === ino && `${stat.size}` === size && isTime && isMode;
     const isMeta = base.sha256 !== null && base.sha256 === after.sha256;
     return isIt && isMeta ? this.#again(statKey(stat)) : null;
@@ -191,34 +192,34 @@ class Recovering {
 
   #unlink(left: Left): void {
     if (statAt(left.steps, left.path) === null) return;
-    this.#place.enter(parentOf(this.#item.path));
+    this.#place.enter(parentPathOf(this.#item.path));
     unlinkSync(wayTo(left));
   }
 
   async #isOurs({ steps, path }: Left, after: Entry | null): Promise<boolean> {
-    if (after?.type === 'symlink') return isLike(steps, path, after);
+    if (after?.type === 'symlink') return matchesEntry(steps, path, after);
     if (after?.type !== 'file') return false;
-    return isStartOf(steps, path, this.#item, this.#input.contents);
+    return isPartOfNewContent(steps, path, this.#item, this.#input.contents);
   }
 
   /** Somebody made it in the moment before: it goes to its name, where that is ours or free. */
   async #giveBack(left: Left, index: number): Promise<ItemResult> {
     const { path, after } = this.#item;
-    const isOurs = after !== null && (await isLike(this.#place.steps, path, after));
-    this.#place.enter(parentOf(path));
+    const isOurs = after !== null && (await matchesEntry(this.#place.steps, path, after));
+    this.#place.enter(parentPathOf(path));
     if (isOurs) {
       renameSync(wayTo(left), this.#place.at(path));
       return refused(path, null);
     }
     try {
-      const entry = entryOf(this.#place.steps, path);
+      const entry = entryAt(this.#place.steps, path);
       if (entry !== null) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
       linkSync(wayTo(left), this.#place.at(path));
       unlinkSync(wayTo(left));
       return refused(path, null);
     } catch (error) {
-      if (codeOf(error) === '') throw error;
-      const keptAt = joined(parentOf(path), `.trl-kept-${this.#input.intent.id}-${index}`);
+      if (errnoCodeOf(error) === '') throw error;
+      const keptAt = joinPath(parentPathOf(path), `.trl-kept-${this.#input.intent.id}-${index}`);
       renameSync(wayTo(left), this.#place.at(keptAt));
       return refused(path, keptAt);
     }

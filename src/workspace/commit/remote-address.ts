@@ -41,7 +41,7 @@ function bare(path: string): string {
 }
 
 /** The host that an address contacts; `null`: none. */
-export function hostOf(url: string): string | null {
+export function remoteHostOf(url: string): string | null {
   return addressOf(url)?.host ?? null;
 }
 

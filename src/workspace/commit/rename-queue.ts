@@ -1,25 +1,25 @@
 /** Renames that wait to be carried out together, and where their temporary names are. */
 import { closeSync, type BigIntStats } from 'node:fs';
-import { joined, nameOf, parentOf } from '../byte-path.ts';
-import { below } from '../descriptor.ts';
-import type { ApplyInput, CommitItem } from './item.ts';
-import type { AtomicRenames, Rename, Renamed } from './renames.ts';
+import { joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { entryPathIn } from '../descriptor.ts';
+import type { ApplyInput, CommitItem } from './commit-item.ts';
+import type { AtomicRenames, RenameRequest, RenameResult } from './atomic-renames.ts';
 import { openStaging } from './staging.ts';
-import { removeOwn } from './standing.ts';
+import { removeOwnTemporary } from './entry-stat.ts';
 
 const renamesMax = 128;
 
-export interface Queued {
+export interface QueuedRename {
   readonly item: CommitItem;
   readonly index: number;
-  readonly kind: Rename['kind'];
+  readonly kind: RenameRequest['kind'];
   /** What is to stand there, as it was made; `null`: nothing. */
   readonly made: BigIntStats | null;
 }
 
 /** One that was carried out, or not. */
-export interface Concluded extends Queued {
-  readonly answer: Renamed;
+export interface CompletedRename extends QueuedRename {
+  readonly answer: RenameResult;
   /** The way to the name, as long as the directory is held open. */
   readonly at: Buffer;
   /** Where something that somebody else made is kept, after `kept`. */
@@ -29,14 +29,14 @@ export interface Concluded extends Queued {
 /** On its way: nothing else is sent before it was concluded. */
 interface Sent {
   readonly waiting: readonly Waiting[];
-  readonly answers: Promise<readonly Renamed[]>;
+  readonly answers: Promise<readonly RenameResult[]>;
   /** Open until then. */
   readonly directories: readonly number[];
 }
 
 interface Waiting {
-  readonly queued: Queued;
-  readonly rename: Rename;
+  readonly queued: QueuedRename;
+  readonly rename: RenameRequest;
 }
 
 export function temporaryName(id: string, index: number): string {
@@ -75,19 +75,19 @@ export class RenameQueue {
 
   /** The way to the temporary name of an item in `directory`. */
   temporary(directory: number, index: number): Buffer {
-    return below(this.staging ?? directory, temporaryName(this.#id, index));
+    return entryPathIn(this.staging ?? directory, temporaryName(this.#id, index));
   }
 
   /** @param directory stays open until it is given to {@link send} */
-  add(directory: number, queued: Queued): void {
+  add(directory: number, queued: QueuedRename): void {
     const { item, index, kind } = queued;
     const rename = {
       kind,
       directory,
       staging: this.staging,
-      name: nameOf(item.path),
+      name: baseNameOf(item.path),
       temporary: temporaryName(this.#id, index),
-      kept: `.trl-kept-${this.#id}-${index}`,
+      fallbackName: `.trl-kept-${this.#id}-${index}`,
       key: item.baseKey ?? '',
     };
     this.#waiting.push({ queued, rename });
@@ -115,23 +115,23 @@ export class RenameQueue {
    * @param tell called with each while its directory is open; must not throw
    * @returns those that are to be added again, with temporary names in the tree
    */
-  async conclude(tell: (one: Concluded) => void): Promise<readonly Queued[]> {
+  async conclude(tell: (one: CompletedRename) => void): Promise<readonly QueuedRename[]> {
     const sent = this.#sent;
     if (sent === null) return [];
     const answers = await sent.answers;
     this.#sent = null;
     if (answers.includes('elsewhere')) this.#isStaged = false;
-    const again: Queued[] = [];
+    const again: QueuedRename[] = [];
     try {
       for (const [at, { queued, rename }] of sent.waiting.entries()) {
         const answer = answers[at] ?? 'refused';
-        const { directory, staging, temporary, name, kept } = rename;
+        const { directory, staging, temporary, name, fallbackName: kept } = rename;
         const { made, item } = queued;
         const isLeft = answer !== 'done' && made !== null;
-        if (isLeft) removeOwn(below(staging ?? directory, temporary), made);
-        const keptAt = joined(parentOf(item.path), kept);
+        if (isLeft) removeOwnTemporary(entryPathIn(staging ?? directory, temporary), made);
+        const keptAt = joinPath(parentPathOf(item.path), kept);
         if (answer === 'elsewhere') again.push(queued);
-        else tell({ ...queued, answer, at: below(directory, name), keptAt });
+        else tell({ ...queued, answer, at: entryPathIn(directory, name), keptAt });
       }
     } finally {
       for (const fd of sent.directories) closeSync(fd);

@@ -6,7 +6,7 @@
  */
 import { accessSync, constants, lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, bytesOf, isAtOrBelow, parentOf } from '../byte-path.ts';
+import { bytePathOf, pathBytes, isAtOrBelow, parentPathOf } from '../byte-path.ts';
 
 const linksMax = 40;
 /** Directories in which people own some of what is deeper. */
@@ -37,7 +37,7 @@ export class SystemTrees {
     for (let links = 0; rest.length > 0;) {
       const [part = '', ...after]: string[] = rest;
       rest = after;
-      const next = part === '..' ? parentOf(at) : `${at}/${part}`;
+      const next = part === '..' ? parentPathOf(at) : `${at}/${part}`;
       const found = lookAt(next === '' ? '/' : next);
       if (found === null || !this.#mayPass(next, found)) return false;
       if (!found.isSymbolicLink()) {
@@ -57,7 +57,7 @@ export class SystemTrees {
   #mayPass(path: BytePath, found: Stats): boolean {
     if (isAtOrBelow(path, this.#hidden)) return false;
     if (this.#isShown(path)) return true;
-    return found.isSymbolicLink() ? parentOf(path) === '' : this.#above.has(path);
+    return found.isSymbolicLink() ? parentPathOf(path) === '' : this.#above.has(path);
   }
 
   #mayEnd(path: BytePath, found: Stats): boolean {
@@ -75,7 +75,7 @@ export class SystemTrees {
 function mayWrite(path: BytePath, { mode }: Stats): boolean {
   if (process.getuid?.() === 0) return (mode & 0o222) !== 0;
   try {
-    accessSync(bytesOf(path), constants.W_OK);
+    accessSync(pathBytes(path), constants.W_OK);
     return true;
   } catch {
     return false;
@@ -84,7 +84,7 @@ function mayWrite(path: BytePath, { mode }: Stats): boolean {
 
 function lookAt(path: BytePath): Stats | null {
   try {
-    return lstatSync(bytesOf(path));
+    return lstatSync(pathBytes(path));
   } catch {
     return null;
   }
@@ -92,7 +92,7 @@ function lookAt(path: BytePath): Stats | null {
 
 function linkOf(path: BytePath): BytePath | null {
   try {
-    return readlinkSync(bytesOf(path), 'latin1');
+    return readlinkSync(pathBytes(path), 'latin1');
   } catch {
     return null;
   }
@@ -104,7 +104,7 @@ function stepsOf(path: BytePath): string[] {
 
 /** With `''`, which is the root. */
 function parentsOf(path: BytePath): BytePath[] {
-  const parent = parentOf(path);
+  const parent = parentPathOf(path);
   return path === '' ? [] : [parent, ...parentsOf(parent)];
 }
 

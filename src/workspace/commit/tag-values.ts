@@ -21,7 +21,7 @@ const bytesMax = 16 * 1024 * 1024;
  *
  * @param before bytes as latin1, as are `after` and the answer
  */
-export function withValues(before: string, after: string, tags: IssuedTags): string | null {
+export function restoreTagValues(before: string, after: string, tags: IssuedTags): string | null {
   if (after.includes('\0') || !isUtf8(Buffer.from(after, 'latin1'))) return null;
   const written = after.split('\n');
   if (written.length > linesMax || lineCount(before) > linesMax) return null;

@@ -6,30 +6,37 @@
  */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import { isSame, statKey } from '../stat.ts';
-import type { CommitItem, ItemResult, Refusal, Tree, Undoable, UndoPlan } from './item.ts';
-import { isEqual, isLike } from './match.ts';
-import { wholeOf } from './moving.ts';
-import { entryOf, statAt } from './standing.ts';
-import { TreeSteps } from './steps.ts';
-import { mergeContents, mergeModes } from '../merge/contents.ts';
-import { standingFile, type FileEntry } from '../merge/standing-file.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { isSameStat, statKey } from '../stat.ts';
+import type {
+  CommitItem,
+  ItemResult,
+  CommitRefusal,
+  CommitTree,
+  UndoableChange,
+  UndoPlan,
+} from './commit-item.ts';
+import { isEqualEntry, matchesEntry } from './entry-match.ts';
+import { bulkDirectoryOf } from './move-directory.ts';
+import { entryAt, statAt } from './entry-stat.ts';
+import { TreePathResolver } from './tree-path-resolver.ts';
+import { mergeContents, mergeModes } from '../merge/merge-contents.ts';
+import { readCurrentFile, type FileEntry } from '../merge/current-file.ts';
 
 const mergedBytesMax = 64 * 1024 * 1024;
 
 export interface UndoInput {
-  readonly tree: Tree;
+  readonly tree: CommitTree;
   /**
    * What was applied, the newest record first: one to undo a command, more to go back further. Of a
    * path that somebody else changed in between, a record has several parts, the newest first.
    */
-  readonly records: readonly (readonly Undoable[])[];
-  readonly contents: Pick<Contents, 'has' | 'read' | 'put'>;
+  readonly records: readonly (readonly UndoableChange[])[];
+  readonly contents: Pick<ContentStore, 'has' | 'read' | 'put'>;
 }
 
 /** One part of a path's way back. */
-interface Step extends Undoable {
+interface Step extends UndoableChange {
   /** Of the record that it begins in; the newest is 0. */
   readonly record: number;
 }
@@ -45,7 +52,7 @@ interface Now {
 export async function planUndo(input: UndoInput): Promise<UndoPlan> {
   const items: CommitItem[] = [];
   const refused: ItemResult[] = [];
-  const steps = new TreeSteps(input.tree.root);
+  const steps = new TreePathResolver(input.tree.root);
   try {
     for (const [path, chain] of chainsOf(input.records)) {
       const planned = await plan(path, chain, { ...input, steps });
@@ -61,13 +68,13 @@ export async function planUndo(input: UndoInput): Promise<UndoPlan> {
 }
 
 /** By path, the newest first; parts that follow each other as one. */
-function chainsOf(records: readonly (readonly Undoable[])[]): Map<BytePath, Step[]> {
+function chainsOf(records: readonly (readonly UndoableChange[])[]): Map<BytePath, Step[]> {
   const chains = new Map<BytePath, Step[]>();
   for (const [record, undoable] of records.entries()) {
     for (const one of undoable) {
       const chain = chains.get(one.path) ?? [];
       const last = chain.at(-1);
-      const isNext = last !== undefined && isEqual(one.after, last.before);
+      const isNext = last !== undefined && isEqualEntry(one.after, last.before);
       if (isNext) chain[chain.length - 1] = { ...last, before: one.before, record };
       else chain.push({ ...one, record });
       chains.set(one.path, chain);
@@ -77,21 +84,21 @@ function chainsOf(records: readonly (readonly Undoable[])[]): Map<BytePath, Step
 }
 
 interface World extends Pick<UndoInput, 'tree' | 'contents'> {
-  readonly steps: TreeSteps;
+  readonly steps: TreePathResolver;
 }
 
 interface Planned {
   readonly item: CommitItem | null;
-  readonly refused: Refusal | null;
+  readonly refused: CommitRefusal | null;
 }
 
 async function plan(path: BytePath, chain: readonly Step[], world: World): Promise<Planned> {
   const stat = statAt(world.steps, path);
-  const base = entryOf(world.steps, path);
+  const base = entryAt(world.steps, path);
   let now: Now = { entry: base, isOther: false };
   /** As after the last record that was taken back whole. */
   let whole = now;
-  let refused: Refusal | null = null;
+  let refused: CommitRefusal | null = null;
   for (const [at, step] of chain.entries()) {
     if (at > 0 && chain[at - 1]?.record !== step.record) whole = now;
     const next = await takeBack(path, step, now, world);
@@ -107,7 +114,7 @@ async function plan(path: BytePath, chain: readonly Step[], world: World): Promi
   const isLeft =
     known?.after != null && (await isOurs(world.steps, path, { ...known, after: known.after }));
   const from = { base: isLeft ? known.after : base, baseKey: keyOf(stat) };
-  const source = wholeOf(now.entry)?.kept ?? null;
+  const source = bulkDirectoryOf(now.entry)?.kept ?? null;
   return { item: { path, ...from, after: now.entry, source, sourceKey: null }, refused };
 }
 
@@ -117,14 +124,14 @@ async function takeBack(
   { before, after, key }: Step,
   now: Now,
   world: World,
-): Promise<Now | Refusal> {
+): Promise<Now | CommitRefusal> {
   const { steps, contents } = world;
   const stands = async (entry: Entry | null, known: StatKey | null): Promise<boolean> => {
-    if (now.isOther || entry === null || now.entry === null) return isEqual(now.entry, entry);
+    if (now.isOther || entry === null || now.entry === null) return isEqualEntry(now.entry, entry);
     return isOurs(steps, path, { after: entry, key: known });
   };
   if (await stands(after, key)) {
-    if (isEqual(before, after) && !isOnlyTimes(before, after)) return now;
+    if (isEqualEntry(before, after) && !isOnlyTimes(before, after)) return now;
     const reason = whyImpossible(before, after, contents);
     return reason ?? { entry: written(before, after), isOther: true };
   }
@@ -136,7 +143,7 @@ async function takeBack(
 /** The other way round: what leads back from a part, done to what stands there now. */
 async function withoutStep(
   path: BytePath,
-  { before, after }: Pick<Undoable, 'before' | 'after'>,
+  { before, after }: Pick<UndoableChange, 'before' | 'after'>,
   now: Now,
   { tree, contents }: World,
 ): Promise<Entry | null> {
@@ -148,7 +155,7 @@ async function withoutStep(
     sha256 === null || size > mergedBytesMax ? null : contents.read(sha256);
   const standing = now.isOther
     ? { entry: now.entry, bytes: await read(now.entry) }
-    : standingFile(tree.root, path, mergedBytesMax);
+    : readCurrentFile(tree.root, path, mergedBytesMax);
   const [from, to] = [await read(after), before === null ? Buffer.alloc(0) : await read(before)];
   if (standing?.bytes == null || from === null || to === null) return null;
   const merged = mergeContents(from, standing.bytes, to);
@@ -176,20 +183,20 @@ const keyOf = (stat: BigIntStats | null): StatKey | null => (stat === null ? nul
  * the key is known, or where what was in it is.
  */
 async function isOurs(
-  steps: TreeSteps,
+  steps: TreePathResolver,
   path: BytePath,
   { after, key }: { readonly after: Entry; readonly key: StatKey | null },
 ): Promise<boolean> {
-  if (key !== null && isSame(statAt(steps, path), key)) return true;
+  if (key !== null && isSameStat(statAt(steps, path), key)) return true;
   const isAny = after.type !== 'directory' || (key === null && after.whole?.kept === undefined);
-  return isAny && (await isLike(steps, path, after));
+  return isAny && (await matchesEntry(steps, path, after));
 }
 
 function whyImpossible(
   before: Entry | null,
   after: Entry | null,
-  contents: Pick<Contents, 'has'>,
-): Refusal | null {
+  contents: Pick<ContentStore, 'has'>,
+): CommitRefusal | null {
   if (before === null || before.type === 'directory' || before.type === 'symlink') return null;
   if (before.type !== 'file') return 'special';
   if (before.sha256 === null) return 'before-unknown';
@@ -206,7 +213,7 @@ function isOnlyTimes(before: Entry | null, after: Entry | null): boolean {
   );
 }
 
-function refuse(path: BytePath, reason: Refusal): ItemResult {
+function refuse(path: BytePath, reason: CommitRefusal): ItemResult {
   const isTheirs = reason === 'changed-meanwhile' || reason === 'changed-between';
   const state = isTheirs ? 'conflict' : 'failed';
   return { path, state, reason, detail: null, keptAt: null };

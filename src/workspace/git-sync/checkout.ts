@@ -5,21 +5,21 @@
 import { readlinkSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath, Entry } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import { bytePathOf, joined, nameOf, parentOf } from '../byte-path.ts';
-import type { CommitItem } from '../commit/item.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { bytePathOf, joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
+import type { CommitItem } from '../commit/commit-item.ts';
 import { parseGitConfig } from '../git-config.ts';
 import { fileEntry, statKey } from '../stat.ts';
-import type { History, TreeEntry } from './history.ts';
-import type { GitFiles } from './locks.ts';
+import type { GitHistory, TreeEntry } from './git-history.ts';
+import type { GitFiles } from './git-files.ts';
 import { algorithmOf, blobId } from './object-store.ts';
-import type { Aside } from './plan.ts';
+import type { AsideCheckout } from './git-plan.ts';
 
-export interface CheckoutWorld {
+export interface CheckoutContext {
   readonly root: string;
   readonly files: GitFiles;
-  readonly history: History;
-  readonly contents: Pick<Contents, 'put'>;
+  readonly history: GitHistory;
+  readonly contents: Pick<ContentStore, 'put'>;
   /** Whether the session put what stands at a path of the host. */
   readonly isOwn: (path: BytePath) => boolean;
 }
@@ -30,9 +30,9 @@ const [linkMode, moduleMode, executable] = [0o120000, 0o160000, 0o111];
 
 /** The worktree of a git directory, in the tree; `null`: it is elsewhere, or there is none. */
 export function worktreeOf(root: string, files: GitFiles, git: BytePath): BytePath | null {
-  if (nameOf(git) === '.git') return parentOf(git);
-  const pointer = files.read(joined(git, 'gitdir'), textBytesMax)?.trimEnd();
-  const config = parseGitConfig(files.read(joined(git, 'config'), textBytesMax) ?? '') ?? [];
+  if (baseNameOf(git) === '.git') return parentPathOf(git);
+  const pointer = files.read(joinPath(git, 'gitdir'), textBytesMax)?.trimEnd();
+  const config = parseGitConfig(files.read(joinPath(git, 'config'), textBytesMax) ?? '') ?? [];
   const named = config.findLast(({ name }) => name === 'core.worktree')?.value;
   const written = pointer === undefined ? named : path.posix.dirname(pointer);
   if (written === undefined) return null;
@@ -43,9 +43,9 @@ export function worktreeOf(root: string, files: GitFiles, git: BytePath): BytePa
 }
 
 /** What takes a session's files out of a worktree again, in whose commits they are not. */
-export async function planBack(
-  world: CheckoutWorld,
-  { git, host, session }: Aside,
+export async function planCheckoutRestore(
+  world: CheckoutContext,
+  { git, host, session }: AsideCheckout,
 ): Promise<CommitItem[]> {
   const { root, files, history } = world;
   const worktree = worktreeOf(root, files, git);
@@ -58,7 +58,7 @@ export async function planBack(
   const items: CommitItem[] = [];
   for (const [name, { from, to }] of back) {
     if (!own.has(name) || [from, to].some((one) => one?.mode === moduleMode)) continue;
-    const at = joined(worktree, name);
+    const at = joinPath(worktree, name);
     const standing = look(world, at, algorithmOf(host));
     if (standing === 'other' || standing?.oid !== from?.oid || !world.isOwn(at)) continue;
     const after = to === null ? null : await entryOf(world, to, standing?.entry ?? null);
@@ -76,7 +76,7 @@ interface Standing {
 
 /** `null`: nothing; `other`: no file that git keeps. */
 function look(
-  { files, contents }: CheckoutWorld,
+  { files, contents }: CheckoutContext,
   at: BytePath,
   algorithm: 'sha1' | 'sha256',
 ): Standing | 'other' | null {
@@ -99,7 +99,7 @@ function look(
 }
 
 async function entryOf(
-  { history, contents }: CheckoutWorld,
+  { history, contents }: CheckoutContext,
   { mode, oid }: TreeEntry,
   standing: Entry | null,
 ): Promise<Entry> {

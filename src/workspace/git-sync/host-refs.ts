@@ -1,17 +1,17 @@
 /** Changes refs of a repository of the host as git does: under its locks, by compare-and-swap. */
 import type { BytePath, StatKey } from '../../change.ts';
-import { joined } from '../byte-path.ts';
-import { codeOf } from '../descriptor.ts';
-import { releaseLock, takeLock, type GitFiles } from './locks.ts';
-import { addedLines, linesOf } from './logs.ts';
-import { parseRef, readPacked, readRef, readRefs, type RefSet } from './ref-values.ts';
-import type { RefValue } from './plan.ts';
+import { joinPath } from '../byte-path.ts';
+import { errnoCodeOf } from '../descriptor.ts';
+import { releaseGitLock, takeGitLock, type GitFiles } from './git-files.ts';
+import { addedReflogLines, reflogLinesOf } from './reflogs.ts';
+import { parseRef, readPackedRefs, readRef, readRefs, type RefSet } from './ref-values.ts';
+import type { RefValue } from './git-plan.ts';
 
 const refLockMs = 1_000;
 const logBytesMax = 64 * 1024 * 1024;
 const packedBytesMax = 64 * 1024 * 1024;
 
-export type Swapped =
+export type RefSwapResult =
   | 'done'
   /** It has another value. */
   | 'changed'
@@ -20,7 +20,7 @@ export type Swapped =
   /** There is another ref in its way, or the system refused. */
   | 'refused';
 
-export interface Swap {
+export interface RefSwap {
   readonly name: string;
   readonly from: RefValue;
   readonly to: RefValue;
@@ -48,21 +48,21 @@ export class HostRefs {
     this.#files.steps.close();
     const { steps } = this.#files;
     const loose = readRef(steps, this.#common, name);
-    return loose ?? readPacked(steps, this.#common).get(name) ?? null;
+    return loose ?? readPackedRefs(steps, this.#common).get(name) ?? null;
   }
 
   log(git: BytePath, name: string): string[] {
-    return linesOf(this.#files.read(joined(git, `logs/${name}`), logBytesMax) ?? '');
+    return reflogLinesOf(this.#files.read(joinPath(git, `logs/${name}`), logBytesMax) ?? '');
   }
 
-  async swap(swap: Swap): Promise<Swapped> {
-    const at = joined(this.#common, swap.name);
+  async swap(swap: RefSwap): Promise<RefSwapResult> {
+    const at = joinPath(this.#common, swap.name);
     if (swap.to !== null && this.#isInTheWay(swap.name)) return 'refused';
     try {
       this.#files.makeParents(at);
-      if (!(await takeLock(this.#files, at, refLockMs))) return 'locked';
+      if (!(await takeGitLock(this.#files, at, refLockMs))) return 'locked';
     } catch (error) {
-      if (codeOf(error) === '') throw error;
+      if (errnoCodeOf(error) === '') throw error;
       return 'refused';
     }
     try {
@@ -75,17 +75,17 @@ export class HostRefs {
       swap.put?.(this.#files.keyAt(at));
       return 'done';
     } catch (error) {
-      if (codeOf(error) === '') throw error;
+      if (errnoCodeOf(error) === '') throw error;
       return 'refused';
     } finally {
-      releaseLock(this.#files, at);
+      releaseGitLock(this.#files, at);
     }
   }
 
   /** Lines that are there already are not added again. */
   appendLog(git: BytePath, name: string, lines: readonly string[]): void {
-    const added = addedLines(this.log(git, name), lines);
-    this.#files.append(joined(git, `logs/${name}`), added);
+    const added = addedReflogLines(this.log(git, name), lines);
+    this.#files.append(joinPath(git, `logs/${name}`), added);
   }
 
   /**
@@ -93,12 +93,15 @@ export class HostRefs {
    *
    * @param merged the lines that are to stand, from those that stand
    */
-  async stack(name: string, merged: (lines: readonly string[]) => string[]): Promise<Swapped> {
-    const at = joined(this.#common, name);
-    if (!(await takeLock(this.#files, at, refLockMs))) return 'locked';
+  async stack(
+    name: string,
+    merged: (lines: readonly string[]) => string[],
+  ): Promise<RefSwapResult> {
+    const at = joinPath(this.#common, name);
+    if (!(await takeGitLock(this.#files, at, refLockMs))) return 'locked';
     try {
       const lines = merged(this.log(this.#common, name));
-      const log = joined(this.#common, `logs/${name}`);
+      const log = joinPath(this.#common, `logs/${name}`);
       const top = parseRef(lines.at(-1)?.split(' ')[1] ?? null);
       if (top === null) {
         this.#files.remove(log);
@@ -109,14 +112,14 @@ export class HostRefs {
       this.#files.replace(at, `${top}\n`);
       return 'done';
     } finally {
-      releaseLock(this.#files, at);
+      releaseGitLock(this.#files, at);
     }
   }
 
   /** The text of a worktree's `HEAD`. */
-  async swapHead(git: BytePath, from: string | null, to: string): Promise<Swapped> {
-    const at = joined(git, 'HEAD');
-    if (!(await takeLock(this.#files, at, refLockMs))) return 'locked';
+  async swapHead(git: BytePath, from: string | null, to: string): Promise<RefSwapResult> {
+    const at = joinPath(git, 'HEAD');
+    if (!(await takeGitLock(this.#files, at, refLockMs))) return 'locked';
     try {
       const now = this.#files.read(at, 4_096);
       if (now === to) return 'done';
@@ -124,24 +127,24 @@ export class HostRefs {
       this.#files.replace(at, to);
       return 'done';
     } finally {
-      releaseLock(this.#files, at);
+      releaseGitLock(this.#files, at);
     }
   }
 
-  async #remove(name: string): Promise<Swapped> {
-    const at = joined(this.#common, name);
-    const packed = joined(this.#common, 'packed-refs');
-    if (readPacked(this.#files.steps, this.#common).has(name)) {
-      if (!(await takeLock(this.#files, packed, refLockMs))) return 'locked';
+  async #remove(name: string): Promise<RefSwapResult> {
+    const at = joinPath(this.#common, name);
+    const packed = joinPath(this.#common, 'packed-refs');
+    if (readPackedRefs(this.#files.steps, this.#common).has(name)) {
+      if (!(await takeGitLock(this.#files, packed, refLockMs))) return 'locked';
       try {
         const text = this.#files.read(packed, packedBytesMax) ?? '';
         this.#files.replace(packed, without(text, name));
       } finally {
-        releaseLock(this.#files, packed);
+        releaseGitLock(this.#files, packed);
       }
     }
     this.#files.remove(at);
-    this.#files.remove(joined(this.#common, `logs/${name}`));
+    this.#files.remove(joinPath(this.#common, `logs/${name}`));
     return 'done';
   }
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 
-export interface IndexEntry {
+export interface GitIndexEntry {
   /** As bytes, one character each. */
   readonly path: string;
   readonly stage: number;
@@ -27,12 +27,12 @@ const nameLengthMax = 0xfff;
 const needed = /^[a-z]/;
 
 /** `null`: no index, or one that goes on in another file or stands for whole directories. */
-export function readIndexFile(index: Buffer, oidBytes: number): IndexEntry[] | null {
+export function readIndexFile(index: Buffer, oidBytes: number): GitIndexEntry[] | null {
   const end = index.length - oidBytes;
   if (end < headerBytes || index.toString('latin1', 0, 4) !== 'DIRC') return null;
   const version = index.readUInt32BE(4);
   if (version < 2 || version > 4) return null;
-  const entries: IndexEntry[] = [];
+  const entries: GitIndexEntry[] = [];
   let at = headerBytes;
   let name = '';
   for (let left = index.readUInt32BE(8); left > 0; left -= 1) {
@@ -65,9 +65,9 @@ export function readIndexFile(index: Buffer, oidBytes: number): IndexEntry[] | n
   return hasNeeded(index, at, end) ? null : entries;
 }
 
-export function writeIndexFile(entries: readonly IndexEntry[], oidBytes: number): Buffer {
+export function writeIndexFile(entries: readonly GitIndexEntry[], oidBytes: number): Buffer {
   const sorted = entries.toSorted((a, b) => compare(a.path, b.path) || a.stage - b.stage);
-  const isExtended = ({ marks }: IndexEntry): boolean => (marks & ~assumeValid) !== 0;
+  const isExtended = ({ marks }: GitIndexEntry): boolean => (marks & ~assumeValid) !== 0;
   const header = Buffer.alloc(headerBytes);
   header.write('DIRC', 'latin1');
   header.writeUInt32BE(sorted.some(isExtended) ? 3 : 2, 4);
@@ -98,7 +98,9 @@ export function writeIndexFile(entries: readonly IndexEntry[], oidBytes: number)
 }
 
 /** An entry that git has yet to compare with the file. */
-export function unseen(entry: Pick<IndexEntry, 'path' | 'mode' | 'oid'>): IndexEntry {
+export function uncheckedIndexEntry(
+  entry: Pick<GitIndexEntry, 'path' | 'mode' | 'oid'>,
+): GitIndexEntry {
   return { ...entry, stage: 0, marks: 0, stat: Buffer.alloc(statBytes) };
 }
 

@@ -1,16 +1,16 @@
 /** The index of a worktree of the host, as commits and what a session has staged make it. */
 import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import { joined } from '../byte-path.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { joinPath } from '../byte-path.ts';
 import { readUpTo } from '../descriptor.ts';
 import { GitFailure } from '../projection/git-process.ts';
 import { statKey } from '../stat.ts';
-import type { History, TreeDifference, TreeEntry } from './history.ts';
-import { readIndexFile, writeIndexFile, type IndexEntry } from './index-file.ts';
-import type { GitFiles } from './locks.ts';
-import { byPath, mergeIndex, type EntriesByPath } from './merge-index.ts';
-import type { CheckoutChange, GitOutcome, IndexOf, RefValue } from './plan.ts';
+import type { GitHistory, TreeDifference, TreeEntry } from './git-history.ts';
+import { readIndexFile, writeIndexFile, type GitIndexEntry } from './index-file.ts';
+import type { GitFiles } from './git-files.ts';
+import { indexEntriesByPath, mergeIndex, type EntriesByPath } from './merge-index.ts';
+import type { CheckoutChange, GitOutcome, IndexBase, RefValue } from './git-plan.ts';
 import { isOid } from './ref-values.ts';
 
 const done = { state: 'applied', reason: null } as const;
@@ -23,10 +23,10 @@ interface Staged {
 
 export class IndexSync {
   readonly #files: GitFiles;
-  readonly #contents: Pick<Contents, 'read'>;
-  readonly #history: History | null;
+  readonly #contents: Pick<ContentStore, 'read'>;
+  readonly #history: GitHistory | null;
 
-  constructor(files: GitFiles, contents: Pick<Contents, 'read'>, history: History | null) {
+  constructor(files: GitFiles, contents: Pick<ContentStore, 'read'>, history: GitHistory | null) {
     this.#files = files;
     this.#contents = contents;
     this.#history = history;
@@ -39,7 +39,7 @@ export class IndexSync {
    */
   async settle(change: CheckoutChange, to: RefValue): Promise<GitOutcome> {
     const { git, index, session, untouched } = change;
-    const path = joined(git, 'index');
+    const path = joinPath(git, 'index');
     const host = this.#read(path);
     const own = index === null ? null : await this.#contents.read(index.sha256);
     if (index !== null && own === null) return { state: 'conflict', reason: 'no-content' };
@@ -71,7 +71,7 @@ export class IndexSync {
     const [own, given] = [await this.#staged(index, oidBytes), await this.#staged(last, oidBytes)];
     if (index !== null && own === null) return theirs;
     const merged = mergeIndex({
-      host: byPath(entries),
+      host: indexEntriesByPath(entries),
       session: own?.entries ?? new Map(),
       moved: await history.differing(from, to),
       merged: await history.differing(isOid(of) ? of : session, to),
@@ -80,7 +80,7 @@ export class IndexSync {
     });
     if (merged.isChanged) {
       const made = writeIndexFile(merged.entries, oidBytes);
-      this.#files.replace(joined(git, 'index'), made);
+      this.#files.replace(joinPath(git, 'index'), made);
       const reached = { from: host, to: made };
       if (merged.conflicts.length > 0) return { ...theirs, reached };
       return { ...done, reason: 'merged', reached };
@@ -89,7 +89,7 @@ export class IndexSync {
     return merged.conflicts.length > 0 ? theirs : { ...done, reached: same };
   }
 
-  async #staged(index: IndexOf | null, oidBytes: number): Promise<Staged | null> {
+  async #staged(index: IndexBase | null, oidBytes: number): Promise<Staged | null> {
     if (index === null || this.#history === null || !isOid(index.commit)) return null;
     const bytes = await this.#contents.read(index.sha256);
     const entries = bytes === null ? null : readIndexFile(bytes, oidBytes);
@@ -97,7 +97,7 @@ export class IndexSync {
     const changed = await this.#history.staged(bytes, index.commit);
     const { blind } = index;
     const unseen = blind === null ? [] : await this.#history.differing(blind.from, blind.to);
-    const all = byPath(entries);
+    const all = indexEntriesByPath(entries);
     // As they were before the host changed them: nobody has staged that.
     for (const [path, { from }] of unseen) {
       if ((all.get(path)?.[0]?.oid ?? null) === (from?.oid ?? null)) changed.delete(path);
@@ -122,7 +122,7 @@ function committed(staged: Staged | null): Map<string, TreeEntry | null> {
   return new Map([...(staged?.changed ?? [])].map(([path, { from }]) => [path, from]));
 }
 
-const none: readonly IndexEntry[] = [];
+const none: readonly GitIndexEntry[] = [];
 
 function entriesOfStaged(staged: Staged | null): EntriesByPath {
   if (staged === null) return new Map();

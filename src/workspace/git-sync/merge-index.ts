@@ -1,8 +1,8 @@
 /** What the host's index becomes: entries by mode and object id, not by times of files. Pure. */
-import type { TreeDifference, TreeEntry } from './history.ts';
-import { unseen, type IndexEntry } from './index-file.ts';
+import type { TreeDifference, TreeEntry } from './git-history.ts';
+import { uncheckedIndexEntry, type GitIndexEntry } from './index-file.ts';
 
-export type EntriesByPath = ReadonlyMap<string, readonly IndexEntry[]>;
+export type EntriesByPath = ReadonlyMap<string, readonly GitIndexEntry[]>;
 
 export interface IndexSides {
   readonly host: EntriesByPath;
@@ -18,13 +18,13 @@ export interface IndexSides {
 }
 
 export interface MergedIndex {
-  readonly entries: readonly IndexEntry[];
+  readonly entries: readonly GitIndexEntry[];
   readonly isChanged: boolean;
   /** Paths of which the host's entry stands. */
   readonly conflicts: readonly string[];
 }
 
-const none: readonly IndexEntry[] = [];
+const none: readonly GitIndexEntry[] = [];
 
 /**
  * A path of which the host has staged nothing goes with the commits; what the session has staged is
@@ -35,7 +35,7 @@ export function mergeIndex(sides: IndexSides): MergedIndex {
   const all = new Map(sides.host);
   const conflicts: string[] = [];
   let isChanged = false;
-  const put = (path: string, entries: readonly IndexEntry[]): void => {
+  const put = (path: string, entries: readonly GitIndexEntry[]): void => {
     if (keyOf(all.get(path)) === keyOf(entries)) return;
     all.set(path, entries);
     isChanged = true;
@@ -63,8 +63,10 @@ export function mergeIndex(sides: IndexSides): MergedIndex {
   return { entries: [...all.values()].flat(), isChanged, conflicts };
 }
 
-export function byPath(entries: readonly IndexEntry[]): Map<string, IndexEntry[]> {
-  const all = new Map<string, IndexEntry[]>();
+export function indexEntriesByPath(
+  entries: readonly GitIndexEntry[],
+): Map<string, GitIndexEntry[]> {
+  const all = new Map<string, GitIndexEntry[]>();
   for (const entry of entries) {
     const known = all.get(entry.path);
     if (known === undefined) all.set(entry.path, [entry]);
@@ -73,11 +75,11 @@ export function byPath(entries: readonly IndexEntry[]): Map<string, IndexEntry[]
   return all;
 }
 
-const entriesOf = (path: string, entry: TreeEntry | null): readonly IndexEntry[] =>
-  entry === null ? none : [unseen({ path, ...entry })];
+const entriesOf = (path: string, entry: TreeEntry | null): readonly GitIndexEntry[] =>
+  entry === null ? none : [uncheckedIndexEntry({ path, ...entry })];
 
 const keyOfTree = (entry: TreeEntry | null): string =>
   entry === null ? '' : `${entry.mode} ${entry.oid} 0 0`;
 
-const keyOf = (entries: readonly IndexEntry[] = none): string =>
+const keyOf = (entries: readonly GitIndexEntry[] = none): string =>
   entries.map(({ mode, oid, stage, marks }) => `${mode} ${oid} ${stage} ${marks}`).join('\n');

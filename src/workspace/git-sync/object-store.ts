@@ -5,9 +5,9 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 import type { BytePath } from '../../change.ts';
-import { bytesOf, joined, nameOf, parentOf } from '../byte-path.ts';
-import { git } from '../projection/git-process.ts';
-import type { GitFiles } from './locks.ts';
+import { pathBytes, joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { runGit } from '../projection/git-process.ts';
+import type { GitFiles } from './git-files.ts';
 
 const inflated = promisify(inflate);
 const objectBytesMax = 2 ** 31;
@@ -17,7 +17,7 @@ const packTimeoutMs = 600_000;
 const heading = /^(?:blob|tree|commit|tag) (\d+)$/;
 
 /** Whether the bytes of a loose object are what its name says. */
-export async function isObject(oid: string, bytes: Uint8Array): Promise<boolean> {
+export async function matchesObjectId(oid: string, bytes: Uint8Array): Promise<boolean> {
   try {
     const content = await inflated(bytes, { maxOutputLength: objectBytesMax });
     const zero = content.indexOf(0);
@@ -43,7 +43,7 @@ export class ObjectStore {
 
   constructor(files: GitFiles, common: BytePath) {
     this.#files = files;
-    this.#objects = joined(common, 'objects');
+    this.#objects = joinPath(common, 'objects');
   }
 
   has(oid: string): boolean {
@@ -53,7 +53,7 @@ export class ObjectStore {
   /** `false`: the bytes are something else. */
   async add(oid: string, bytes: Uint8Array): Promise<boolean> {
     if (this.has(oid)) return true;
-    if (!(await isObject(oid, bytes))) return false;
+    if (!(await matchesObjectId(oid, bytes))) return false;
     this.#put(this.#place(oid), bytes);
     return true;
   }
@@ -79,10 +79,10 @@ export class ObjectStore {
     try {
       writeFileSync(made, bytes);
       const args = ['index-pack', made];
-      const said = await git({ args, env, timeoutMs: packTimeoutMs });
+      const said = await runGit({ args, env, timeoutMs: packTimeoutMs });
       const name = `pack/pack-${said.trim().split(/\s/).at(-1) ?? ''}`;
       for (const end of ['pack', 'idx']) {
-        const at = joined(this.#objects, `${name}.${end}`);
+        const at = joinPath(this.#objects, `${name}.${end}`);
         if (this.#files.stat(at) === null) {
           this.#put(at, readFileSync(path.join(workplace, `taken.${end}`)));
         }
@@ -93,7 +93,7 @@ export class ObjectStore {
   }
 
   #put(at: BytePath, bytes: Uint8Array): void {
-    const made = joined(parentOf(at), `tmp_obj_trl-${this.#files.id}-${nameOf(at)}`);
+    const made = joinPath(parentPathOf(at), `tmp_obj_trl-${this.#files.id}-${baseNameOf(at)}`);
     this.#files.makeParents(at);
     this.#files.remove(made);
     this.#files.create(made, bytes, objectMode);
@@ -101,7 +101,7 @@ export class ObjectStore {
   }
 
   #place(oid: string): BytePath {
-    return joined(this.#objects, `${oid.slice(0, 2)}/${oid.slice(2)}`);
+    return joinPath(this.#objects, `${oid.slice(0, 2)}/${oid.slice(2)}`);
   }
 }
 
@@ -109,7 +109,7 @@ export class ObjectStore {
 export type GitEnvironment = Readonly<Record<string, string>>;
 
 /** The ids that an index of a pack names, whoever wrote it; `null`: it cannot be read. */
-export function idsOfPack(index: Uint8Array, algorithm: 'sha1' | 'sha256'): string[] | null {
+export function objectIdsOfPack(index: Uint8Array, algorithm: 'sha1' | 'sha256'): string[] | null {
   const bytes = Buffer.from(index);
   const [table, idBytes] = [8 + 255 * 4, algorithm === 'sha1' ? 20 : 32];
   if (bytes.length < table + 4 || bytes.readUInt32BE(0) !== 0xff744f63) return null;
@@ -123,5 +123,5 @@ export function idsOfPack(index: Uint8Array, algorithm: 'sha1' | 'sha256'): stri
 
 /** As git reads `objects/info/alternates`; `null`: a name that it cannot have. */
 export function alternatesLine(directory: BytePath): Buffer | null {
-  return directory.includes('\n') ? null : bytesOf(`${directory}\n`);
+  return directory.includes('\n') ? null : pathBytes(`${directory}\n`);
 }

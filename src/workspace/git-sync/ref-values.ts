@@ -1,9 +1,9 @@
 /** Refs as they stand in files, read without following a link. */
 import { readdirSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { joined } from '../byte-path.ts';
-import type { TreeSteps } from '../commit/steps.ts';
-import type { RefValue } from './plan.ts';
+import { joinPath } from '../byte-path.ts';
+import type { TreePathResolver } from '../commit/tree-path-resolver.ts';
+import type { RefValue } from './git-plan.ts';
 
 const valueBytesMax = 4_096;
 const packedBytesMax = 64 * 1024 * 1024;
@@ -18,7 +18,7 @@ export interface RefSet {
 
 export const isOid = (value: RefValue): value is string => value !== null && oid.test(value);
 
-export function valueIn(set: RefSet, name: string): RefValue {
+export function refValueIn(set: RefSet, name: string): RefValue {
   return set.loose.get(name) ?? set.packed.get(name) ?? null;
 }
 
@@ -28,7 +28,7 @@ export function parseRef(text: string | null): RefValue {
   return oid.test(line) || symbolic.test(line) ? line : null;
 }
 
-export function parsePacked(text: string | null): Map<string, string> {
+export function parsePackedRefs(text: string | null): Map<string, string> {
   const found = new Map<string, string>();
   for (const line of (text ?? '').split('\n')) {
     const space = line.indexOf(' ');
@@ -38,20 +38,20 @@ export function parsePacked(text: string | null): Map<string, string> {
   return found;
 }
 
-export function readRef(steps: TreeSteps, common: BytePath, name: string): RefValue {
-  return parseRef(steps.read(joined(common, name), valueBytesMax));
+export function readRef(steps: TreePathResolver, common: BytePath, name: string): RefValue {
+  return parseRef(steps.read(joinPath(common, name), valueBytesMax));
 }
 
-export function readPacked(steps: TreeSteps, common: BytePath): Map<string, string> {
-  return parsePacked(steps.read(joined(common, 'packed-refs'), packedBytesMax));
+export function readPackedRefs(steps: TreePathResolver, common: BytePath): Map<string, string> {
+  return parsePackedRefs(steps.read(joinPath(common, 'packed-refs'), packedBytesMax));
 }
 
-export function readRefs(steps: TreeSteps, common: BytePath): RefSet {
+export function readRefs(steps: TreePathResolver, common: BytePath): RefSet {
   const loose = new Map<string, string>();
   const queue = ['refs'];
   for (const directory of queue) {
     if (loose.size > refsMax) break;
-    for (const entry of entriesOf(steps, joined(common, directory))) {
+    for (const entry of entriesOf(steps, joinPath(common, directory))) {
       const name = `${directory}/${entry.name}`;
       if (entry.isDirectory()) queue.push(name);
       else if (entry.isFile() && !name.endsWith('.lock')) {
@@ -60,10 +60,10 @@ export function readRefs(steps: TreeSteps, common: BytePath): RefSet {
       }
     }
   }
-  return { loose, packed: readPacked(steps, common) };
+  return { loose, packed: readPackedRefs(steps, common) };
 }
 
-function entriesOf(steps: TreeSteps, path: BytePath) {
+function entriesOf(steps: TreePathResolver, path: BytePath) {
   const fd = steps.directory(path);
   if (fd === null) return [];
   try {
@@ -74,10 +74,10 @@ function entriesOf(steps: TreeSteps, path: BytePath) {
 }
 
 /** The object that a ref leads to, through other refs. */
-export function resolved(set: RefSet, value: RefValue): RefValue {
+export function resolveRefValue(set: RefSet, value: RefValue): RefValue {
   let at = value;
   for (let depth = 0; depth < 5 && at?.startsWith('ref: '); depth += 1) {
-    at = valueIn(set, at.slice('ref: '.length));
+    at = refValueIn(set, at.slice('ref: '.length));
   }
   return isOid(at) ? at : null;
 }

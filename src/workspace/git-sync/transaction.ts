@@ -8,39 +8,45 @@
  * It may be interrupted anywhere and done again: what is there already is not done twice.
  */
 import type { BytePath, StatKey } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import { joined } from '../byte-path.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { joinPath } from '../byte-path.ts';
 import { GitFailure } from '../projection/git-process.ts';
-import { asideName, decide, type Decision } from './decide.ts';
-import { absolutePath, History } from './history.ts';
+import { asideRefName, decideRef, type RefDecision } from './decide-ref.ts';
+import { absoluteGitPath, GitHistory } from './git-history.ts';
 import { HostRefs } from './host-refs.ts';
 import { IndexSync } from './index-sync.ts';
-import { GitFiles, isWithin, releaseLock, removeLeft, takeLock } from './locks.ts';
-import { addedLines, mergedStack } from './logs.ts';
+import {
+  GitFiles,
+  becomesTrueWithin,
+  releaseGitLock,
+  removeGitLeftovers,
+  takeGitLock,
+} from './git-files.ts';
+import { addedReflogLines, mergeStashLog } from './reflogs.ts';
 import { algorithmOf, ObjectStore } from './object-store.ts';
 import {
   divergedPrefix,
-  type Aside,
+  type AsideCheckout,
   type CheckoutChange,
   type GitOutcome,
   type GitPlan,
   type RefChange,
-} from './plan.ts';
-import { isOid, resolved, valueIn, type RefSet } from './ref-values.ts';
-import { takeObjects } from './taking.ts';
+} from './git-plan.ts';
+import { isOid, resolveRefValue, refValueIn, type RefSet } from './ref-values.ts';
+import { takeObjects } from './take-objects.ts';
 
 const lockMs = 2_000;
 const attemptsMax = 8;
 const asideMax = 100;
 const headBytesMax = 4_096;
-export const stash = 'refs/stash';
+export const stashRefName = 'refs/stash';
 const done = { state: 'applied', reason: null } as const;
 const theirs = { state: 'conflict', reason: 'changed-meanwhile' } as const;
 
-export interface GitWorld {
+export interface GitTransactionContext {
   readonly root: string;
   readonly owner: { readonly uid: number; readonly gid: number };
-  readonly contents: Pick<Contents, 'read' | 'put'>;
+  readonly contents: Pick<ContentStore, 'read' | 'put'>;
   /** A directory of the runtime's own. */
   readonly scratch: string;
   /** 8 hex digits, as in the intent. */
@@ -56,18 +62,18 @@ export class GitTransaction {
   readonly refs = new Map<string, GitOutcome>();
   readonly heads = new Map<BytePath, GitOutcome>();
   readonly indexes = new Map<BytePath, GitOutcome>();
-  readonly asides: Aside[] = [];
+  readonly asides: AsideCheckout[] = [];
   /** Objects that are not what their names say. */
   refused: ReadonlySet<BytePath> = new Set();
-  history: History | null = null;
+  history: GitHistory | null = null;
   readonly files: GitFiles;
-  readonly #world: GitWorld;
+  readonly #world: GitTransactionContext;
   readonly #refs: HostRefs;
   readonly #locked: BytePath[] = [];
   /** Branches of worktrees in which a git of the host is at work. */
   readonly #busy = new Set<string>();
 
-  constructor(plan: GitPlan, world: GitWorld) {
+  constructor(plan: GitPlan, world: GitTransactionContext) {
     this.plan = plan;
     this.#world = world;
     this.files = new GitFiles(world.root, world.owner, world.id);
@@ -75,12 +81,12 @@ export class GitTransaction {
   }
 
   /** Removes what a process left that ended in the middle of it. */
-  removeLeft(): void {
+  removeLeftovers(): void {
     const { common, refs, checkouts, label } = this.plan;
-    const names = refs.flatMap(({ name }) => [name, asideName(label, name)]);
-    const heads = checkouts.flatMap(({ git }) => [joined(git, 'index'), joined(git, 'HEAD')]);
-    const all = [...names, 'packed-refs', 'logs/refs/stash'].map((name) => joined(common, name));
-    for (const path of [...all, ...heads]) removeLeft(this.files, path);
+    const names = refs.flatMap(({ name }) => [name, asideRefName(label, name)]);
+    const heads = checkouts.flatMap(({ git }) => [joinPath(git, 'index'), joinPath(git, 'HEAD')]);
+    const all = [...names, 'packed-refs', 'logs/refs/stash'].map((name) => joinPath(common, name));
+    for (const path of [...all, ...heads]) removeGitLeftovers(this.files, path);
   }
 
   /** @returns whether everything that the session's refs lead to is there */
@@ -113,14 +119,14 @@ export class GitTransaction {
     const indexes = new IndexSync(this.files, this.#world.contents, this.history);
     for (const checkout of this.plan.checkouts) {
       const { git, host, session, head } = checkout;
-      const isLocked = this.#locked.includes(joined(git, 'index'));
+      const isLocked = this.#locked.includes(joinPath(git, 'index'));
       const why = (await this.#settleHead(checkout)) ?? (isLocked ? null : 'git-locked');
       this.#world.reached?.('head');
       if (why === null) {
         this.#logHead(git);
         const to = this.#commitOf(git) ?? host;
         const settled = await indexes.settle(checkout, to);
-        this.indexes.set(git, { ...settled, key: this.files.keyAt(joined(git, 'index')) });
+        this.indexes.set(git, { ...settled, key: this.files.keyAt(joinPath(git, 'index')) });
       } else {
         if (isOid(host) && isOid(session)) this.asides.push({ git, host, session, reason: why });
         if (head.base !== head.now) this.heads.set(git, { state: 'conflict', reason: why });
@@ -134,7 +140,7 @@ export class GitTransaction {
 
   /** The host's locks are free again. */
   release(): void {
-    for (const index of this.#locked.splice(0)) releaseLock(this.files, index);
+    for (const index of this.#locked.splice(0)) releaseGitLock(this.files, index);
     this.files.steps.close();
   }
 
@@ -144,30 +150,30 @@ export class GitTransaction {
   }
 
   async #lock({ git }: CheckoutChange): Promise<void> {
-    const index = joined(git, 'index');
-    const isQuiet = await isWithin(lockMs, () =>
+    const index = joinPath(git, 'index');
+    const isQuiet = await becomesTrueWithin(lockMs, () =>
       ['rebase-merge', 'rebase-apply'].every((name) => this.#isFree(git, name)),
     );
-    if (isQuiet && (await takeLock(this.files, index, lockMs))) this.#locked.push(index);
+    if (isQuiet && (await takeGitLock(this.files, index, lockMs))) this.#locked.push(index);
     else {
-      const rebased = this.files.read(joined(git, 'rebase-merge/head-name'), headBytesMax);
-      this.#busy.add(rebased?.trimEnd() ?? branchIn(this.#head(git)));
+      const rebased = this.files.read(joinPath(git, 'rebase-merge/head-name'), headBytesMax);
+      this.#busy.add(rebased?.trimEnd() ?? branchOfHead(this.#head(git)));
     }
   }
 
   /** A rebase that the session has begun is on both sides. */
   #isFree(git: BytePath, name: string): boolean {
     const isOurs = this.plan.checkouts.some((one) => one.git === git && one.isRebasing);
-    return isOurs || this.files.stat(joined(git, name)) === null;
+    return isOurs || this.files.stat(joinPath(git, name)) === null;
   }
 
-  async #openHistory(all: RefSet): Promise<History | null> {
+  async #openHistory(all: RefSet): Promise<GitHistory | null> {
     const values = [...all.loose.values(), ...all.packed.values()];
     const known = [...values, ...this.plan.refs.map(({ now }) => now)].find((one) => isOid(one));
     const format = algorithmOf(known ?? '0'.repeat(40));
     const { scratch, root } = this.#world;
     try {
-      return await History.open(scratch, absolutePath(root, this.plan.common), format);
+      return await GitHistory.open(scratch, absoluteGitPath(root, this.plan.common), format);
     } catch (error) {
       if (error instanceof GitFailure) return null;
       throw error;
@@ -183,14 +189,14 @@ export class GitTransaction {
     return await this.history.isComplete(wanted, [...known]);
   }
 
-  async #decide(change: RefChange): Promise<Decision> {
+  async #decide(change: RefChange): Promise<RefDecision> {
     const { name, now } = change;
     if (this.#busy.has(name) && isOid(now)) return { kind: 'aside', to: now };
     const { history } = this;
-    const git = this.plan.checkouts.find(({ head }) => branchIn(head.now) === name)?.git;
+    const git = this.plan.checkouts.find(({ head }) => branchOfHead(head.now) === name)?.git;
     const isTouched = (path: BytePath): boolean =>
       git === undefined || this.#world.isTouched(git, path);
-    const decision = await decide({ history, isTouched }, change, this.#refs.value(name));
+    const decision = await decideRef({ history, isTouched }, change, this.#refs.value(name));
     if (decision.kind === 'merge' && history !== null) {
       await new ObjectStore(this.files, this.plan.common).addAll(history.objects);
     }
@@ -198,7 +204,7 @@ export class GitTransaction {
   }
 
   async #settle(change: RefChange): Promise<GitOutcome> {
-    if (change.name === stash) return this.#settleStash(change);
+    if (change.name === stashRefName) return this.#settleStash(change);
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const outcome = await this.#carryOut(change, await this.#decide(change));
       if (outcome !== 'again') return outcome;
@@ -206,7 +212,7 @@ export class GitTransaction {
     return isOid(change.now) ? await this.#setAside(change.name, change.now) : theirs;
   }
 
-  async #carryOut({ name, now }: RefChange, decision: Decision): Promise<GitOutcome | 'again'> {
+  async #carryOut({ name, now }: RefChange, decision: RefDecision): Promise<GitOutcome | 'again'> {
     if (decision.kind === 'none') return done;
     if (decision.kind === 'theirs') return theirs;
     if (decision.kind === 'aside') return await this.#setAside(name, decision.to);
@@ -227,7 +233,7 @@ export class GitTransaction {
   }
 
   async #mergeLine(now: string | null, { to }: { readonly to: string }): Promise<string> {
-    const person = await this.history?.personOf(to);
+    const person = await this.history?.authorOf(to);
     const seconds = Math.floor(Date.now() / 1000);
     const who = `${person?.name ?? 'unknown'} <${person?.email ?? ''}>`;
     return `${now ?? ''} ${to} ${Buffer.from(who).toString('latin1')} ${seconds} +0000\tmerge: trl`;
@@ -235,10 +241,10 @@ export class GitTransaction {
 
   async #setAside(name: string, to: string): Promise<GitOutcome> {
     const all = this.#refs.all();
-    const plain = asideName(this.plan.label, name);
+    const plain = asideRefName(this.plan.label, name);
     for (let at = 1; at < asideMax; at += 1) {
       const aside = at === 1 ? plain : `${plain}.${at}`;
-      const from = valueIn(all, aside);
+      const from = refValueIn(all, aside);
       if (from !== null && from !== to) continue;
       const isThere = from === to;
       const swapped = isThere
@@ -250,26 +256,26 @@ export class GitTransaction {
   }
 
   async #settleStash({ now }: RefChange): Promise<GitOutcome> {
-    const log = this.plan.logs.find(({ name }) => name === stash);
+    const log = this.plan.logs.find(({ name }) => name === stashRefName);
     if (log === undefined) return done;
     const merge = (host: readonly string[]): string[] =>
-      mergedStack(host, log.lines ?? [], log.before);
-    if ((await this.#refs.stack(stash, merge)) === 'done') return done;
+      mergeStashLog(host, log.lines ?? [], log.before);
+    if ((await this.#refs.stack(stashRefName, merge)) === 'done') return done;
     return isOid(now)
-      ? await this.#setAside(stash, now)
+      ? await this.#setAside(stashRefName, now)
       : { state: 'conflict', reason: 'git-locked' };
   }
 
   /** @returns why the host's worktree does not go on with the session's; `null`: it does */
   async #settleHead({ git, head, host, session, seen }: CheckoutChange): Promise<string | null> {
-    const branch = branchIn(head.now);
+    const branch = branchOfHead(head.now);
     const settled = this.refs.get(branch);
     if (settled?.state === 'conflict') return settled.reason;
     const text = this.#head(git);
     if (head.base === head.now && text !== head.now) return theirs.reason;
     if (head.now === null || head.base === head.now || text === head.now) return null;
     const isMoved = seen !== null && seen !== host;
-    const isOurs = !isMoved && this.#locked.includes(joined(git, 'index'));
+    const isOurs = !isMoved && this.#locked.includes(joinPath(git, 'index'));
     const swapped = !isOurs ? 'changed' : await this.#refs.swapHead(git, head.base, head.now);
     if (swapped === 'done') {
       this.heads.set(git, done);
@@ -280,24 +286,25 @@ export class GitTransaction {
   }
 
   #head(git: BytePath): string | null {
-    return this.files.read(joined(git, 'HEAD'), headBytesMax);
+    return this.files.read(joinPath(git, 'HEAD'), headBytesMax);
   }
 
   #commitOf(git: BytePath): string | null {
-    return resolved(this.#refs.all(), this.#head(git)?.trimEnd() ?? null);
+    return resolveRefValue(this.#refs.all(), this.#head(git)?.trimEnd() ?? null);
   }
 
   #logHead(git: BytePath): void {
     const log = this.plan.logs.find((one) => one.git === git && one.name === 'HEAD');
     if (log?.lines == null) return;
-    this.#refs.appendLog(git, 'HEAD', addedLines(log.before, log.lines));
+    this.#refs.appendLog(git, 'HEAD', addedReflogLines(log.before, log.lines));
   }
 
   #logLines(name: string): readonly string[] | null {
     const log = this.plan.logs.find((one) => one.name === name);
-    return log?.lines == null ? null : addedLines(log.before, log.lines);
+    return log?.lines == null ? null : addedReflogLines(log.before, log.lines);
   }
 }
 
 /** The branch that a `HEAD` is on; `''`: none. */
-export const branchIn = (head: string | null): string => /^ref: (\S+)/.exec(head ?? '')?.[1] ?? '';
+export const branchOfHead = (head: string | null): string =>
+  /^ref: (\S+)/.exec(head ?? '')?.[1] ?? '';

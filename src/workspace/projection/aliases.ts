@@ -6,9 +6,9 @@
 import { realpathSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, isAtOrBelow, joined, nameOf, parentOf } from '../byte-path.ts';
-import { OpenDirectory } from './directory.ts';
-import { Slices } from '../slices.ts';
+import { bytePathOf, isAtOrBelow, joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { OpenDirectory } from './open-directory.ts';
+import { TimeSlices } from '../time-slices.ts';
 import type { Visibility } from './visibility.ts';
 
 interface Found {
@@ -66,12 +66,12 @@ export class Aliases {
       using directory = OpenDirectory.open(this.#root, path);
       for (const entry of directory.entries()) {
         const name = entry.name.toString('latin1');
-        if (entry.isFile() && !held.has(joined(path, name)) && directory.links(name) > 1) {
+        if (entry.isFile() && !held.has(joinPath(path, name)) && directory.links(name) > 1) {
           return true;
         }
       }
       return [...held].some(([at, kind]) => {
-        return kind === 'other' || kindOf(directory.look(nameOf(at) || '.')) !== kind;
+        return kind === 'other' || kindOf(directory.look(baseNameOf(at) || '.')) !== kind;
       });
     } catch {
       // What is gone or cannot be read has no names to show.
@@ -83,18 +83,18 @@ export class Aliases {
     const counts = new Map<string, { readonly links: bigint; names: bigint }>();
     const targets: BytePath[] = [];
     const held = new Map<BytePath, Map<BytePath, string>>();
-    const slices = new Slices();
+    const slices = new TimeSlices();
     const stack = [...hidden].map((at) => ({
       at,
       isDenied: this.#visibility.deniesWithParents(at),
     }));
     for (let one = stack.pop(); one !== undefined; one = stack.pop()) {
-      if (slices.over) await slices.turn();
+      if (slices.isOver) await slices.yieldTurn();
       const { at, isDenied } = one;
       const stat = this.#look(at);
       if (hidden.has(at)) {
-        const beside = held.get(parentOf(at)) ?? new Map<BytePath, string>();
-        held.set(parentOf(at), beside.set(at, kindOf(stat)));
+        const beside = held.get(parentPathOf(at)) ?? new Map<BytePath, string>();
+        held.set(parentPathOf(at), beside.set(at, kindOf(stat)));
       }
       if (stat?.isDirectory() === true) {
         for (const child of this.#names(at)) {
@@ -123,11 +123,11 @@ export class Aliases {
   ): Promise<BytePath[]> {
     const found: BytePath[] = [];
     if (wanted.size === 0) return found;
-    const slices = new Slices();
+    const slices = new TimeSlices();
     for (const directory of shown) {
-      if (slices.over) await slices.turn();
+      if (slices.isOver) await slices.yieldTurn();
       for (const [name, stat] of this.#files(directory, hidden)) {
-        if (stat.nlink > 1n && wanted.has(keyOf(stat))) found.push(joined(directory, name));
+        if (stat.nlink > 1n && wanted.has(keyOf(stat))) found.push(joinPath(directory, name));
       }
     }
     return found;
@@ -140,7 +140,7 @@ export class Aliases {
       using opened = OpenDirectory.open(this.#root, directory);
       for (const entry of opened.entries()) {
         const name = entry.name.toString('latin1');
-        if (!entry.isFile() || except?.has(joined(directory, name)) === true) continue;
+        if (!entry.isFile() || except?.has(joinPath(directory, name)) === true) continue;
         const stat = opened.look(name);
         if (stat?.isFile() === true) found.push([name, stat]);
       }
@@ -152,8 +152,8 @@ export class Aliases {
 
   #look(at: BytePath): BigIntStats | null {
     try {
-      using directory = OpenDirectory.open(this.#root, parentOf(at));
-      return directory.look(nameOf(at) || '.');
+      using directory = OpenDirectory.open(this.#root, parentPathOf(at));
+      return directory.look(baseNameOf(at) || '.');
     } catch {
       return null;
     }
@@ -162,7 +162,7 @@ export class Aliases {
   #names(at: BytePath): BytePath[] {
     try {
       using directory = OpenDirectory.open(this.#root, at);
-      return directory.entries().map((entry) => joined(at, entry.name.toString('latin1')));
+      return directory.entries().map((entry) => joinPath(at, entry.name.toString('latin1')));
     } catch {
       return [];
     }
@@ -171,8 +171,8 @@ export class Aliases {
   /** Where a denied link leads in the tree; nothing where that holds the link itself. */
   #target(at: BytePath): BytePath[] {
     try {
-      using directory = OpenDirectory.open(this.#root, parentOf(at));
-      const name = directory.at(nameOf(at));
+      using directory = OpenDirectory.open(this.#root, parentPathOf(at));
+      const name = directory.at(baseNameOf(at));
       const leads = realpathSync.native(name, { encoding: 'buffer' }).toString('latin1');
       const root = bytePathOf(this.#root);
       if (!leads.startsWith(`${root}/`)) return [];

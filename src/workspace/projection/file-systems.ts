@@ -35,7 +35,7 @@ function typeOf(name: string): number | null {
 }
 
 /** Whether inotify tells of every change on the file system of `name`. */
-export function inotifyTells(name: string): boolean {
+export function isInotifyReliable(name: string): boolean {
   const type = typeOf(name);
   return type !== null && local.has(type);
 }

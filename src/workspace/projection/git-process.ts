@@ -11,7 +11,7 @@ export class GitFailure extends Error {
   }
 }
 
-export interface GitRun {
+export interface GitInvocation {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string;
@@ -63,7 +63,7 @@ const settings = [
  *
  * @throws GitFailure where git is missing, fails, takes too long or says too much
  */
-export async function git(run: GitRun): Promise<string> {
+export async function runGit(run: GitInvocation): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const args = ['--no-pager', ...settings.flatMap((one) => ['-c', one]), ...run.args];
   const child = spawn('git', args, { cwd: '/', env: { ...clean, ...run.env }, stdio: 'pipe' });
@@ -103,5 +103,5 @@ export async function git(run: GitRun): Promise<string> {
 export async function emptyRepository(directory: string, format: 'sha1' | 'sha256') {
   mkdirSync(path.dirname(directory), { recursive: true, mode: 0o700 });
   const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, directory];
-  await git({ args, env: {} });
+  await runGit({ args, env: {} });
 }

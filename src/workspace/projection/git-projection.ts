@@ -16,12 +16,12 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { ObjectsOf, readIndex, type IndexEntry } from './git-history.ts';
-import { emptyRepository, git } from './git-process.ts';
-import { valueOf, type Repository } from './git-repository.ts';
+import { RepositoryObjects, listIndexEntries, type ListedIndexEntry } from './history-exposure.ts';
+import { emptyRepository, runGit } from './git-process.ts';
+import { settingValueOf, type GitRepository } from './git-repository.ts';
 
 export interface GitProjectionInput {
-  readonly repository: Repository;
+  readonly repository: GitRepository;
   readonly worktree: string;
   /** An empty repository of the same format. */
   readonly scratch: string;
@@ -47,11 +47,11 @@ const message = [
 ].join('\n');
 
 /** What a command reads that tries to commit. */
-export const whyNoCommit =
+export const noCommitExplanation =
   'Policy hides files of this repository, so git sees a projection of it: ' +
   'changes to files are kept, but nothing can be committed here.';
 
-const hook = `#!/bin/sh\necho "${whyNoCommit}" >&2\nexit 1\n`;
+const hook = `#!/bin/sh\necho "${noCommitExplanation}" >&2\nexit 1\n`;
 /** The last one cannot be left out by `--no-verify`, and is asked before any reference changes. */
 const hooks = ['pre-commit', 'pre-merge-commit', 'reference-transaction'] as const;
 
@@ -68,7 +68,7 @@ const carried: ReadonlyMap<string, RegExp> = new Map([
 /** @throws GitFailure where an object is missing or git fails: there is no projection then */
 export async function projectGit(input: GitProjectionInput): Promise<GitProjection> {
   const { repository, scratch, hides } = input;
-  const index = (await readIndex(repository, scratch)).filter((entry) => !hides(entry.path));
+  const index = (await listIndexEntries(repository, scratch)).filter((entry) => !hides(entry.path));
   const tree = (await readTree(repository, scratch)).filter((entry) => !hides(entry.path));
   const digest = digestOf([input.worktree, repository.branch, repository.format])
     .update(settingsOf(repository))
@@ -89,14 +89,14 @@ export async function projectGit(input: GitProjectionInput): Promise<GitProjecti
 }
 
 interface MakeInput extends GitProjectionInput {
-  readonly tree: readonly IndexEntry[];
-  readonly index: readonly IndexEntry[];
+  readonly tree: readonly ListedIndexEntry[];
+  readonly index: readonly ListedIndexEntry[];
 }
 
 async function make(directory: string, input: MakeInput): Promise<void> {
   const { repository, scratch, tree, index } = input;
   await emptyRepository(directory, repository.format);
-  const from = new ObjectsOf(repository, scratch).env;
+  const from = new RepositoryObjects(repository, scratch).env;
   // New trees and the commit go into the projection, all else is read from the real objects.
   const objects = path.join(directory, 'objects');
   const env = {
@@ -120,11 +120,11 @@ async function make(directory: string, input: MakeInput): Promise<void> {
   writeExtras(directory);
 }
 
-async function readTree(repository: Repository, scratch: string): Promise<IndexEntry[]> {
+async function readTree(repository: GitRepository, scratch: string): Promise<ListedIndexEntry[]> {
   if (repository.head === null) return [];
-  const { env } = new ObjectsOf(repository, scratch);
+  const { env } = new RepositoryObjects(repository, scratch);
   const args = ['ls-tree', '-r', '-z', '--full-tree', repository.head];
-  const text = await git({ args, env });
+  const text = await runGit({ args, env });
   return text.split('\0').flatMap((line) => {
     const [, mode, id, name] = /^(\d+) \w+ ([0-9a-f]+)\t([^]+)$/.exec(line) ?? [];
     if (mode === undefined || id === undefined || name === undefined) return [];
@@ -137,13 +137,16 @@ interface Place {
   readonly env: Readonly<Record<string, string>>;
 }
 
-async function commitOf(tree: readonly IndexEntry[], { directory, env }: Place): Promise<string> {
+async function commitOf(
+  tree: readonly ListedIndexEntry[],
+  { directory, env }: Place,
+): Promise<string> {
   const file = path.join(directory, 'index.tree');
   const own = { ...env, GIT_INDEX_FILE: file };
-  await git({ args: ['update-index', '-z', '--index-info'], env: own, input: indexInfo(tree) });
-  const id = (await git({ args: ['write-tree'], env: own })).trim();
+  await runGit({ args: ['update-index', '-z', '--index-info'], env: own, input: indexInfo(tree) });
+  const id = (await runGit({ args: ['write-tree'], env: own })).trim();
   rmSync(file, { force: true });
-  return (await git({ args: ['commit-tree', id], env, input: message })).trim();
+  return (await runGit({ args: ['commit-tree', id], env, input: message })).trim();
 }
 
 /** Copies objects into one pack of the projection. */
@@ -152,7 +155,7 @@ async function pack(wanted: readonly string[], { directory, env }: Place): Promi
   const base = path.join(objects, 'pack', 'pack');
   // Without a search for deltas: what is compressed already is copied.
   const args = ['pack-objects', '--revs', '--window=0', '--quiet', '--no-reuse-delta', base];
-  await git({ args, env, input: [...new Set(wanted), ''].join('\n') });
+  await runGit({ args, env, input: [...new Set(wanted), ''].join('\n') });
   for (const name of readdirSync(objects)) {
     if (/^[0-9a-f]{2}$/.test(name)) rmSync(path.join(objects, name), { recursive: true });
   }
@@ -160,14 +163,14 @@ async function pack(wanted: readonly string[], { directory, env }: Place): Promi
 
 /** An index that knows the files as they are now, so that git need not read them again. */
 async function writeIndex(
-  index: readonly IndexEntry[],
+  index: readonly ListedIndexEntry[],
   { directory, worktree }: { directory: string; worktree: string },
 ): Promise<void> {
   const env = { GIT_DIR: directory, GIT_WORK_TREE: worktree };
-  await git({ args: ['update-index', '-z', '--index-info'], env, input: indexInfo(index) });
+  await runGit({ args: ['update-index', '-z', '--index-info'], env, input: indexInfo(index) });
   // It says that files differ by its exit; with `-q` it goes on.
   const args = ['update-index', '-q', '--unmerged', '--ignore-missing', '--ignore-submodules'];
-  await git({ args: [...args, '--refresh'], env }).catch(() => '');
+  await runGit({ args: [...args, '--refresh'], env }).catch(() => '');
 }
 
 function writeExtras(directory: string): void {
@@ -181,9 +184,9 @@ function writeExtras(directory: string): void {
   writeFileSync(path.join(directory, 'info', 'exclude'), '');
 }
 
-function settingsOf({ format, settings }: Repository): string {
+function settingsOf({ format, settings }: GitRepository): string {
   const core = [...carried].flatMap(([name, safe]) => {
-    const value = valueOf(settings, name);
+    const value = settingValueOf(settings, name);
     return value !== null && safe.test(value) ? [`\t${name.slice('core.'.length)} = ${value}`] : [];
   });
   return [
@@ -204,7 +207,7 @@ function settingsOf({ format, settings }: Repository): string {
   ].join('\n');
 }
 
-function indexInfo(entries: readonly IndexEntry[]): string {
+function indexInfo(entries: readonly ListedIndexEntry[]): string {
   return entries
     .map(({ mode, id, stage, path: name }) => `${mode} ${id} ${stage}\t${name}\0`)
     .join('');

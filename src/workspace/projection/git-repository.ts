@@ -1,10 +1,10 @@
 /** What a repository says of itself, read as plain files: git is not run in it. */
 import { lstatSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { readSmall } from '../beneath.ts';
-import { parseGitConfig, type Setting } from '../git-config.ts';
+import { readSmallText } from '../beneath.ts';
+import { parseGitConfig, type GitConfigSetting } from '../git-config.ts';
 
-export interface Repository {
+export interface GitRepository {
   /** The git directory and its worktree, on the host. */
   readonly directory: string;
   readonly objects: string;
@@ -15,7 +15,7 @@ export interface Repository {
   readonly head: string | null;
   readonly index: string | null;
   readonly shallow: string | null;
-  readonly settings: readonly Setting[];
+  readonly settings: readonly GitConfigSetting[];
 }
 
 /** Why a repository cannot be read in a way that is safe, one stable word each. */
@@ -34,7 +34,7 @@ const unreadableReasons = [
 ] as const;
 export type UnreadableReason = (typeof unreadableReasons)[number];
 
-export type RepositoryRead = Repository | { readonly unreadable: UnreadableReason };
+export type GitRepositoryRead = GitRepository | { readonly unreadable: UnreadableReason };
 
 const smallBytes = 1024 * 1024;
 const packedRefsBytes = 64 * 1024 * 1024;
@@ -44,10 +44,10 @@ const objectId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
  * Links and alternates could lead to objects of other repositories, which this process may read and
  * a command may not: such a repository is not read at all.
  */
-export function readRepository(directory: string): RepositoryRead {
+export function readGitRepository(directory: string): GitRepositoryRead {
   if (lstatOf(directory)?.isDirectory() !== true) return { unreadable: 'linked-worktree' };
   const objects = path.join(directory, 'objects');
-  const text = readSmall(path.join(directory, 'HEAD'), smallBytes)?.trim();
+  const text = readSmallText(path.join(directory, 'HEAD'), smallBytes)?.trim();
   if (text === undefined) return { unreadable: 'not-a-repository' };
   if (isThere(`${objects}/info/alternates`) || isThere(`${directory}/commondir`)) {
     return { unreadable: 'alternates' };
@@ -62,7 +62,8 @@ export function readRepository(directory: string): RepositoryRead {
   if (branch === null ? !objectId.test(text) : !isPlainRef(branch)) {
     return { unreadable: 'reference-format' };
   }
-  const format = valueOf(settings, 'extensions.objectformat') === 'sha256' ? 'sha256' : 'sha1';
+  const format =
+    settingValueOf(settings, 'extensions.objectformat') === 'sha256' ? 'sha256' : 'sha1';
   return {
     directory,
     objects,
@@ -75,22 +76,25 @@ export function readRepository(directory: string): RepositoryRead {
   };
 }
 
-export function valueOf(settings: readonly Setting[], name: string): string | null {
+export function settingValueOf(settings: readonly GitConfigSetting[], name: string): string | null {
   const last = settings.findLast((one) => one.name === name && one.subsection === null);
   return last?.value.toLowerCase() ?? null;
 }
 
-function settingsOf(directory: string): Setting[] | null {
-  const text = readSmall(path.join(directory, 'config'), smallBytes);
+function settingsOf(directory: string): GitConfigSetting[] | null {
+  const text = readSmallText(path.join(directory, 'config'), smallBytes);
   return text === null ? null : parseGitConfig(text);
 }
 
-function refusedBy(settings: readonly Setting[], directory: string): UnreadableReason | null {
+function refusedBy(
+  settings: readonly GitConfigSetting[],
+  directory: string,
+): UnreadableReason | null {
   const partial = settings.some(
     (one) => one.name === 'extensions.partialclone' || one.name === 'remote.promisor',
   );
   if (partial) return 'partial-clone';
-  const storage = valueOf(settings, 'extensions.refstorage');
+  const storage = settingValueOf(settings, 'extensions.refstorage');
   if (storage !== null && storage !== 'files') return 'reference-format';
   const entries = namesIn(directory);
   return entries.some((name) => name.startsWith('sharedindex.')) ? 'split-index' : null;
@@ -110,9 +114,9 @@ function resolveRef(directory: string, name: string): string | null {
     if (lstatOf(at)?.isDirectory() !== true) break;
   }
   const isWay = at === path.join(directory, path.dirname(name));
-  const loose = isWay ? readSmall(path.join(directory, name), smallBytes)?.trim() : undefined;
+  const loose = isWay ? readSmallText(path.join(directory, name), smallBytes)?.trim() : undefined;
   if (loose !== undefined && objectId.test(loose)) return loose;
-  const packed = readSmall(path.join(directory, 'packed-refs'), packedRefsBytes) ?? '';
+  const packed = readSmallText(path.join(directory, 'packed-refs'), packedRefsBytes) ?? '';
   const line = packed.split('\n').find((one) => one.endsWith(` ${name}`));
   const id = line?.slice(0, line.indexOf(' '));
   return id !== undefined && objectId.test(id) ? id : null;

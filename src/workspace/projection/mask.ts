@@ -10,10 +10,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { bytesOf, isAtOrBelow, parentOf, topmost } from '../byte-path.ts';
-import { HiddenPaths } from './hidden.ts';
-import { parentsOf, refreshLayer, writeLayer, type LayerMarks, type LayerOwner } from './layer.ts';
-import { Repositories, type RepositoryView } from './repositories.ts';
+import { pathBytes, isAtOrBelow, parentPathOf, topmostPaths } from '../byte-path.ts';
+import { HiddenPaths } from './hidden-paths.ts';
+import {
+  parentDirectoriesOf,
+  refreshMaskLayer,
+  writeMaskLayer,
+  type LayerMarkWriter,
+  type LayerOwner,
+} from './mask-layer.ts';
+import { RepositoryProjections, type RepositoryView } from './repository-projections.ts';
 import type { Visibility } from './visibility.ts';
 
 export interface MaskOptions {
@@ -24,7 +30,7 @@ export interface MaskOptions {
   readonly visibility: Visibility;
   /** On disk, what belongs to the owner of `root` in the real tree belongs to this owner. */
   readonly owner: LayerOwner;
-  readonly marks: LayerMarks;
+  readonly marks: LayerMarkWriter;
   /** Bound of the entries of the workspace; 2,000,000 by default. */
   readonly entriesMax?: number;
 }
@@ -55,7 +61,7 @@ const entriesMaxDefault = 2_000_000;
 export class Mask {
   readonly #options: MaskOptions;
   readonly #tree: HiddenPaths;
-  readonly #repositories: Repositories;
+  readonly #repositories: RepositoryProjections;
   #views: readonly RepositoryView[] = [];
   #rules: readonly BytePath[] = [];
   /** What holds now; `null` while it is not known, and after a failure. */
@@ -65,7 +71,7 @@ export class Mask {
   private constructor(options: MaskOptions, tree: HiddenPaths) {
     this.#options = options;
     this.#tree = tree;
-    this.#repositories = new Repositories({
+    this.#repositories = new RepositoryProjections({
       root: options.root,
       visibility: options.visibility,
       cacheDir: path.join(options.maskDir, 'git'),
@@ -123,7 +129,7 @@ export class Mask {
     if (isSame && directory !== null) {
       const only = changed === 'all' ? parents : new Set(changed);
       const paths = [...parents].filter((path) => only.has(path));
-      refreshLayer({ root, directory, owner, paths });
+      refreshMaskLayer({ root, directory, owner, paths });
     }
     return this.#state;
   }
@@ -131,7 +137,7 @@ export class Mask {
   async #made(): Promise<Held> {
     const { visibility } = this.#options;
     const closed = this.#views.flatMap((view) => (view.kind === 'real' ? [] : [view.path]));
-    const hidden = closed.length === 0 ? this.#rules : topmost([...this.#rules, ...closed]);
+    const hidden = closed.length === 0 ? this.#rules : topmostPaths([...this.#rules, ...closed]);
     const generation = this.#generation(hidden);
     const directory = hidden.length === 0 ? null : path.join(this.#options.maskDir, generation);
     if (directory !== null) await this.#write(directory, hidden);
@@ -140,7 +146,7 @@ export class Mask {
       generation,
       directory,
       hidden,
-      parents: new Set(parentsOf(hidden)),
+      parents: new Set(parentDirectoriesOf(hidden)),
       repositories: this.#views,
       hides: (name) => visibility.hides(name) || isAtOrBelow(name, set),
     };
@@ -152,10 +158,10 @@ export class Mask {
     changed: readonly BytePath[] | 'all',
   ): Promise<RepositoryView[]> {
     const isSame = changed !== 'all' && rules === this.#rules;
-    const set = new Set(isSame && this.#tree.gits.length === 0 ? [] : rules);
+    const set = new Set(isSame && this.#tree.gitDirectories.length === 0 ? [] : rules);
     const gits = this.#options.visibility.isEverything
       ? []
-      : this.#tree.gits.filter((git) => !isAtOrBelow(git, set)).toSorted();
+      : this.#tree.gitDirectories.filter((git) => !isAtOrBelow(git, set)).toSorted();
     const known = new Map(this.#views.map((view) => [view.path, view]));
     const views: RepositoryView[] = [];
     const closed = new Set<BytePath>();
@@ -175,14 +181,14 @@ export class Mask {
     const projected = this.#views.map((view) => (view.kind === 'projected' ? view.digest : ''));
     const parts = [visibility.digest, `${owner.uid}:${owner.gid}`, ...projected, '', ...hidden];
     return createHash('sha256')
-      .update(bytesOf(parts.join('\0')))
+      .update(pathBytes(parts.join('\0')))
       .digest('hex');
   }
 
   async #write(directory: string, hidden: readonly BytePath[]): Promise<void> {
     const { root, owner, marks } = this.#options;
     if (existsSync(directory)) {
-      refreshLayer({ root, directory, paths: parentsOf(hidden), owner });
+      refreshMaskLayer({ root, directory, paths: parentDirectoriesOf(hidden), owner });
       return;
     }
     const making = `${directory}.new`;
@@ -193,7 +199,7 @@ export class Mask {
     );
     const names = new Set(placed.map((one) => one.path));
     const whiteouts = hidden.filter((one) => !names.has(one));
-    await writeLayer({ root, directory: making, hidden: whiteouts, placed, owner, marks });
+    await writeMaskLayer({ root, directory: making, hidden: whiteouts, placed, owner, marks });
     renameSync(making, directory);
   }
 }
@@ -210,7 +216,7 @@ export async function compileMask(options: MaskOptions): Promise<Mask> {
 }
 
 function isTouched(git: BytePath, changed: readonly BytePath[] | 'all'): boolean {
-  const holds = parentOf(git);
+  const holds = parentPathOf(git);
   return (
     changed === 'all' ||
     changed.some((one) => one === git || one === holds || one.startsWith(`${git}/`))

@@ -4,9 +4,9 @@ import path from 'node:path';
 import picomatch from 'picomatch';
 import type { BytePath } from '../../change.ts';
 import type { PathRules } from '../../command.ts';
-import { bytePathOf, parentOf, textOf } from '../byte-path.ts';
-import { realPrefix } from '../inspect.ts';
-import { readRules, type Base, type Rules } from '../rules.ts';
+import { bytePathOf, parentPathOf, pathText } from '../byte-path.ts';
+import { realPathPrefix } from '../inspect-path.ts';
+import { parsePathRules, type RuleBase, type PathRuleSet } from '../path-rules.ts';
 
 export interface Visibility {
   /** Whether no rule hides anything. */
@@ -36,7 +36,7 @@ export interface Visibility {
  * Relative rules are as in `.gitignore` (see `readRules`), `~` is `base.home`. A rule that denies
  * a directory *above* the workspace says nothing of it: that it was opened says more.
  */
-export function readVisibility(rules: PathRules, base: Base & { root: string }): Visibility {
+export function readVisibility(rules: PathRules, base: RuleBase & { root: string }): Visibility {
   const deny = sideOf(rules.deny, base);
   const allow = sideOf(rules.allow, base);
   const isAllowList = rules.allow.length > 0;
@@ -70,7 +70,7 @@ interface Side {
 }
 
 function sideOf(entries: readonly string[], base: { root: string; home: string }): Side {
-  const rules = readRules(entries, base);
+  const rules = parsePathRules(entries, base);
   const literal = literalsOf(rules, base.root);
   const { paths, parents } = literal;
   return {
@@ -99,17 +99,17 @@ function anchorsOf(
 }
 
 /** Rules without wildcards as byte paths, with where links in them lead, and their parents. */
-function literalsOf(rules: Rules, root: string) {
+function literalsOf(rules: PathRuleSet, root: string) {
   const paths = new Set<BytePath>();
   const parents = new Set<BytePath>();
   let isAbove = false;
-  for (const one of new Set(rules.paths.flatMap((name) => [name, realPrefix(name)]))) {
+  for (const one of new Set(rules.paths.flatMap((name) => [name, realPathPrefix(name)]))) {
     if (one === root) paths.add('');
     else if (one.startsWith(`${root}/`)) paths.add(bytePathOf(one.slice(root.length + 1)));
     else if (one === '/' || root.startsWith(`${one}/`)) isAbove = true;
   }
   for (const path of paths) {
-    for (const parent of withParents(parentOf(path))) parents.add(parent);
+    for (const parent of withParents(parentPathOf(path))) parents.add(parent);
   }
   return { paths, parents, isAbove };
 }
@@ -121,7 +121,7 @@ function isDotGit(path: BytePath): boolean {
 /** A path, what holds it, and so on up to `''`. */
 function withParents(path: BytePath): BytePath[] {
   const all = [path];
-  for (let at = path; at !== ''; all.push(at)) at = parentOf(at);
+  for (let at = path; at !== ''; all.push(at)) at = parentPathOf(at);
   return all;
 }
 
@@ -130,7 +130,7 @@ function hostPath(root: string, path: BytePath): string {
   if (path === '') return root;
   // oxlint-disable-next-line no-control-regex -- bytes below 128 are text as they are
   const isAscii = /^[\0-\x7f]*$/.test(path);
-  return `${root}/${isAscii ? path : textOf(path)}`;
+  return `${root}/${isAscii ? path : pathText(path)}`;
 }
 
 function digestOf(value: unknown): string {

@@ -2,16 +2,16 @@
 import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { codeOf } from '../descriptor.ts';
-import { OpenDirectory } from './directory.ts';
-import { Slices } from '../slices.ts';
-import { inotifyTells, linksCountDirectories } from './file-systems.ts';
+import { errnoCodeOf } from '../descriptor.ts';
+import { OpenDirectory } from './open-directory.ts';
+import { TimeSlices } from '../time-slices.ts';
+import { isInotifyReliable, linksCountDirectories } from './file-systems.ts';
 
 /**
  * `no-watches`: the system gives no more of them. `file-system`: some of it changes without a word.
  * `root-changed`: the root is another directory now, or gone.
  */
-export type LostReason =
+export type WatchLossReason =
   | 'too-many-directories'
   | 'no-watches'
   | 'file-system'
@@ -29,7 +29,7 @@ export interface WatchedTreeOptions {
   /** An event came, whatever it was. Must not throw. */
   readonly onEvent: () => void;
   /** Not everything is watched any more, and will not be. Must not throw. */
-  readonly onLost: (reason: LostReason) => void;
+  readonly onLost: (reason: WatchLossReason) => void;
 }
 
 /** A watched directory; one without a watcher cannot be read, so its entries may change unseen. */
@@ -185,9 +185,9 @@ export class WatchedTree {
   /** Watches a directory and all below it, breadth first. */
   async #open(first: Watched, isNews: boolean): Promise<void> {
     const queue = [first];
-    const slices = new Slices();
+    const slices = new TimeSlices();
     for (const watched of queue) {
-      if (slices.over) await slices.turn();
+      if (slices.isOver) await slices.yieldTurn();
       if (this.#isClosed) return;
       const children = this.#watch(watched);
       if (isNews) this.#options.onChange(pathOf(watched), null);
@@ -222,14 +222,14 @@ export class WatchedTree {
   #countsOn(device: bigint, directory: OpenDirectory): boolean {
     const known = this.#devices.get(device);
     if (known !== undefined) return known;
-    if (!inotifyTells(directory.self)) this.#options.onLost('file-system');
+    if (!isInotifyReliable(directory.self)) this.#options.onLost('file-system');
     const counts = linksCountDirectories(directory.self);
     this.#devices.set(device, counts);
     return counts;
   }
 
   #failed(watched: Watched, error: unknown): void {
-    const code = codeOf(error);
+    const code = errnoCodeOf(error);
     switch (code) {
       case 'ENOENT':
       case 'ENOTDIR':
@@ -244,7 +244,7 @@ export class WatchedTree {
         else this.#blind.add(watched);
         return;
       default:
-        this.#options.onLost(isWantOfWatches(error) ? 'no-watches' : 'failed');
+        this.#options.onLost(isOutOfWatches(error) ? 'no-watches' : 'failed');
     }
   }
 
@@ -265,8 +265,8 @@ export class WatchedTree {
 }
 
 /** All that a user may have are in use. */
-export const isWantOfWatches = (error: unknown): boolean =>
-  ['ENOSPC', 'EMFILE'].includes(codeOf(error) ?? '');
+export const isOutOfWatches = (error: unknown): boolean =>
+  ['ENOSPC', 'EMFILE'].includes(errnoCodeOf(error) ?? '');
 
 function adopt(parent: Watched, name: string): Watched {
   const child: Watched = { parent, name, watcher: null, children: null };

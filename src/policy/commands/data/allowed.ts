@@ -4,7 +4,7 @@
  * text, `=%` a format, `=@` a path, `=a|b` one of these, `=!` a glob; `[=…]` a value that must be
  * attached; `?=…` one that is the next word or missing; `-#` digits.
  */
-import type { AllowRule } from '../allowance.ts';
+import type { AllowRule } from '../allow-rule.ts';
 
 const diff =
   '-p -u --patch -s --no-patch -U[=#] --unified=# --raw --patch-with-raw --minimal --patience ' +
@@ -70,7 +70,7 @@ const list =
   '--recursive -s --size -S --sort=none|size|time|version|extension|name -t --time=* ' +
   '--time-style=* -T=# --tabsize=# -u -U -v -w=# --width=# -x -X -Z --context -1 --version --help';
 
-export const allowed: readonly AllowRule[] = [
+export const allowRules: readonly AllowRule[] = [
   {
     id: 'git.status',
     words: ['git', 'status'],

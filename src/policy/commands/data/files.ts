@@ -1,9 +1,9 @@
 /** Commands that delete or overwrite files. */
-import type { Commands, Rule } from '../schema.ts';
+import type { CommandTable, KnowledgeRule } from '../schema.ts';
 
 const elsewhere = 'Delete the files by name without force, or ask a person to.';
 
-const tree: Rule = {
+const tree: KnowledgeRule = {
   code: 'fs.rmdir-s',
   bound: 'block',
   why: 'deletes a tree',
@@ -13,7 +13,7 @@ const tree: Rule = {
   noMatch: ['rmdir x', 'rmdir -p a/b'],
 };
 
-const makesFileSystem = (name: string): Rule => ({
+const makesFileSystem = (name: string): KnowledgeRule => ({
   code: 'fs.mkfs',
   bound: 'block',
   why: 'makes a file system, which erases what the device holds',
@@ -28,7 +28,7 @@ const help = { help: '--help --version -V' };
 
 const volumes = ['/dev/', ...Array.from('abcdefghijklmnopqrstuvwxyz', (letter) => `${letter}:`)];
 
-export const files: Commands = {
+export const fileCommands: CommandTable = {
   'rm|grm': {
     about: 'deletes files',
     options: {

@@ -1,11 +1,11 @@
 /** Commands that publish, deploy, or bring text from the network. */
-import type { Commands, Node, Rule } from '../schema.ts';
-import { outwardSubs } from './outward.ts';
+import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
+import { outwardSubcommands } from './outward.ts';
 
 const person = 'Leave it to a person, or to the pipeline of the project.';
 const none = { none: ['help'] };
 
-const pushes: Rule = {
+const pushes: KnowledgeRule = {
   code: 'deploy.git-push',
   bound: 'block',
   why: 'publishes commits to a remote repository',
@@ -15,7 +15,7 @@ const pushes: Rule = {
   noMatch: ['git stash push', 'git log --grep push', 'git commit -m push', 'git push --help'],
 };
 
-const header: Rule = {
+const header: KnowledgeRule = {
   code: 'secrets.git-header',
   bound: 'block',
   why: 'shows a header that carries credentials',
@@ -28,11 +28,11 @@ const header: Rule = {
   noMatch: ['git config --get user.name', 'git config http.proxy'],
 };
 
-const text = (option: string): Node => ({
+const text = (option: string): CommandNode => ({
   payloads: [{ option, language: 'shell' }],
 });
 
-const git: Node = {
+const git: CommandNode = {
   about: 'works on a repository, whose configuration may name programs to run',
   style: 'posix',
   options: {
@@ -108,7 +108,7 @@ const git: Node = {
   },
 };
 
-const vercelWithout: Rule = {
+const vercelWithout: KnowledgeRule = {
   code: 'deploy.vercel',
   bound: 'block',
   why: 'deploys the project',
@@ -117,13 +117,13 @@ const vercelWithout: Rule = {
   match: ['vercel', 'vercel --prod', 'npx vercel@latest --prod', 'vc --yes'],
   noMatch: ['vercel --version', 'vercel dev', 'vercel --help', 'vercel ls'],
 };
-const vercelDeploy: Rule = {
+const vercelDeploy: KnowledgeRule = {
   ...vercelWithout,
   when: none,
   match: ['vercel deploy', 'vercel deploy --prod', 'npx vercel deploy', 'vc DEPLOY'],
   noMatch: ['vercel env ls', 'echo vercel deploy', 'vercel help deploy', 'vercel deploy --help'],
 };
-const railwayUp: Rule = {
+const railwayUp: KnowledgeRule = {
   ...vercelWithout,
   code: 'deploy.railway',
   when: none,
@@ -132,9 +132,9 @@ const railwayUp: Rule = {
 };
 
 /** Fetches text; its output must not become a script. */
-const fetches = (about: string): Node => ({ about, source: 'download' });
+const fetches = (about: string): CommandNode => ({ about, source: 'download' });
 
-export const network: Commands = {
+export const networkCommands: CommandTable = {
   git,
   'vercel|vc': {
     about: 'works on a deployment',
@@ -146,7 +146,7 @@ export const network: Commands = {
     rules: [vercelWithout],
     subs: {
       deploy: { options: { help: '--help -h' }, rules: [vercelDeploy] },
-      ...outwardSubs('vercel', {
+      ...outwardSubcommands('vercel', {
         deploy: 'promote, rollback, redeploy, remove, rm, alias, domains add, env add, env rm',
         login: 'login, logout, tokens add',
       }),
@@ -160,7 +160,7 @@ export const network: Commands = {
     },
     subs: {
       up: { options: { help: '--help -h' }, rules: [railwayUp] },
-      ...outwardSubs('railway', {
+      ...outwardSubcommands('railway', {
         deploy: 'deploy, redeploy, down, delete',
         login: 'login, logout, variables set',
       }),

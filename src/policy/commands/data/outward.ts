@@ -2,7 +2,7 @@
  * Programs whose sub-commands publish, deploy, log in or show credentials, as one table. What only
  * shows what is there, or prepares it on this machine, is not in it.
  */
-import type { Commands, Node, Rule } from '../schema.ts';
+import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
 
 const person = 'Leave it to a person, or to the pipeline of the project.';
 
@@ -17,11 +17,11 @@ const deeds = {
 type Deed = keyof typeof deeds;
 
 /** Sub-commands by what they do, separated by commas: `push, image push`. */
-export type Deeds = Partial<Record<Deed, string>>;
+export type OutwardActions = Partial<Record<Deed, string>>;
 
 const help = '--help -h --version --dry-run';
 
-function ruleOf(deed: Deed, example: string): Rule {
+function ruleOf(deed: Deed, example: string): KnowledgeRule {
   const [code, why, instead] = deeds[deed];
   const match = [example, `timeout 5 ${example} x`, `${example} --x`];
   const noMatch = [`echo ${example}`, `${example} --help`, `rg "${example}"`];
@@ -29,8 +29,11 @@ function ruleOf(deed: Deed, example: string): Rule {
 }
 
 /** The nodes below `program` (its first name), for sub-commands such as `image push`. */
-export function outwardSubs(program: string, does: Deeds): Record<string, Node> {
-  const subs: Record<string, Node> = {};
+export function outwardSubcommands(
+  program: string,
+  does: OutwardActions,
+): Record<string, CommandNode> {
+  const subs: Record<string, CommandNode> = {};
   for (const deed of Object.keys(deeds).filter((name): name is Deed => name in deeds)) {
     const paths = (does[deed] ?? '').split(', ').filter((each) => each !== '');
     for (const each of paths) {
@@ -41,7 +44,11 @@ export function outwardSubs(program: string, does: Deeds): Record<string, Node> 
 }
 
 /** `configure!` is it only without a word behind it. */
-function put(subs: Record<string, Node>, [named = '', ...rest]: string[], given: Rule): void {
+function put(
+  subs: Record<string, CommandNode>,
+  [named = '', ...rest]: string[],
+  given: KnowledgeRule,
+): void {
   const first = named.replace(/!$/, '');
   const when = { ...given.when, operands: 'none' } as const;
   const bare = given.match.filter((example) => !example.endsWith(' x'));
@@ -57,11 +64,11 @@ function put(subs: Record<string, Node>, [named = '', ...rest]: string[], given:
 }
 
 /** A program of which all that is known is what it does to others. */
-function outward(names: string, does: Deeds, valued = ''): Commands {
+function outward(names: string, does: OutwardActions, valued = ''): CommandTable {
   const [program = ''] = names.split('|');
   const options = { help, ...(valued === '' ? {} : { value: valued }) };
   const about = 'works on packages, services or accounts';
-  return { [names]: { about, options, subs: outwardSubs(program, does) } };
+  return { [names]: { about, options, subs: outwardSubcommands(program, does) } };
 }
 
 /** A program of which any operand may be the task: `mvn clean deploy`. */
@@ -70,7 +77,7 @@ function tasks(
   deed: Deed,
   equals: string,
   starts: readonly string[] = [],
-): Commands {
+): CommandTable {
   const all = equals.split(' ');
   const [program = ''] = names.split('|');
   const rule = ruleOf(deed, `${program} ${all[0]}`);
@@ -81,7 +88,7 @@ function tasks(
 }
 
 /** A program that does it whatever its words are. */
-function always(names: string, deed: Deed): Commands {
+function always(names: string, deed: Deed): CommandTable {
   const [program = ''] = names.split('|');
   const rule = ruleOf(deed, program);
   return { [names]: { about: 'publishes', options: { help }, rules: [rule] } };
@@ -90,9 +97,9 @@ function always(names: string, deed: Deed): Commands {
 const scoped =
   '-R= --repo= --hostname= --context= -n= --namespace= --profile= --region= --project=';
 
-const cargo = outwardSubs('cargo', { package: 'publish, yank', login: 'login, logout' });
+const cargo = outwardSubcommands('cargo', { package: 'publish, yank', login: 'login, logout' });
 
-export const outwards: Commands = {
+export const outwardCommands: CommandTable = {
   cargo: {
     about: 'builds and publishes crates',
     options: { help, value: '--config= -C= -Z=' },
@@ -178,7 +185,7 @@ export const outwards: Commands = {
     // `-chdir=DIR` is one word.
     style: 'exact',
     options: { help: '-help --help -h -version --version' },
-    subs: outwardSubs('terraform', {
+    subs: outwardSubcommands('terraform', {
       deploy: 'apply, destroy, import, run-all, state rm, state push',
       login: 'login, logout',
     }),

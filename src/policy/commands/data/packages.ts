@@ -1,10 +1,10 @@
 /** Package managers and their runners. The lists of names are npm 11's own. */
-import type { Commands, Node, Rule } from '../schema.ts';
-import { outwardSubs } from './outward.ts';
+import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
+import { outwardSubcommands } from './outward.ts';
 
 const none = { none: ['help'] };
 
-const publish: Rule = {
+const publish: KnowledgeRule = {
   code: 'publish.npm',
   bound: 'block',
   why: 'publishes the package',
@@ -13,13 +13,13 @@ const publish: Rule = {
   match: ['npm publish', 'npm --prefix x pub', 'npm publis --tag next', 'npx -y npm publish'],
   noMatch: ['npm run publish', 'npm pack', 'npm help publish', 'npm publish --help'],
 };
-const managed: Rule = {
+const managed: KnowledgeRule = {
   ...publish,
   code: 'publish.package',
   match: ['pnpm publish', 'yarn npm publish', 'yarn publish', 'bun publish', 'pnpm -r publish'],
   noMatch: ['pnpm pack', 'yarn add publish', 'bun run publish'],
 };
-const login: Rule = {
+const login: KnowledgeRule = {
   code: 'auth.npm-login',
   bound: 'block',
   why: 'changes the credentials for the registry',
@@ -28,7 +28,7 @@ const login: Rule = {
   match: ['npm login', 'npm logi', 'npm add-user', 'npm adduser --registry x', 'pnpm login'],
   noMatch: ['npm whoami', 'npm ping', 'npm help login', 'npm install login'],
 };
-const token: Rule = {
+const token: KnowledgeRule = {
   ...login,
   code: 'auth.npm-token',
   match: ['npm token list', 'npm toke create', 'npm token'],
@@ -36,7 +36,7 @@ const token: Rule = {
 };
 
 const help = { help: '--help -h -? --version -v' };
-const runner: Node = {
+const runner: CommandNode = {
   about: 'runs a package, and may fetch it first',
   style: 'posix',
   options: {
@@ -47,7 +47,7 @@ const runner: Node = {
   wrapper: { packages: true },
   payloads: [{ option: 'command', language: 'shell' }],
 };
-const shellMode: Node = {
+const shellMode: CommandNode = {
   ...runner,
   options: { ...runner.options, command: '--call=', flag: '-c --shell-mode -r --recursive' },
 };
@@ -71,7 +71,7 @@ const npmValued =
   '--node-options= --auth-type= ' +
   '--before= --depth= --install-strategy= --cpu= --os= --libc= --location= -L= --npm-version=';
 
-export const packages: Commands = {
+export const packageManagerCommands: CommandTable = {
   npm: {
     about: 'installs packages and runs their scripts',
     options: {
@@ -83,7 +83,7 @@ export const packages: Commands = {
     abbreviates: npmCommands,
     subs: {
       publish: { options: help, rules: [publish] },
-      ...outwardSubs('npm', {
+      ...outwardSubcommands('npm', {
         package: 'unpublish, deprecate, dist-tag add, dist-tag rm, access set, owner add, owner rm',
         login: 'logout, trust',
       }),
@@ -147,7 +147,7 @@ export const packages: Commands = {
     about: 'runs scripts of packages',
     subs: {
       exec: { wrapper: {}, style: 'posix' },
-      ...outwardSubs('lerna', { package: 'publish, release' }),
+      ...outwardSubcommands('lerna', { package: 'publish, release' }),
     },
   },
 };

@@ -1,8 +1,8 @@
 /** Commands that end the machine, end processes, or gain rights. */
-import type { Commands, Node, Rule } from '../schema.ts';
+import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
 
-function powers(name: string, help: string): Node {
-  const rule: Rule = {
+function powers(name: string, help: string): CommandNode {
+  const rule: KnowledgeRule = {
     code: `power.${name}`,
     bound: 'block',
     why: 'ends or restarts the machine',
@@ -14,7 +14,7 @@ function powers(name: string, help: string): Node {
   return { about: 'ends or restarts the machine', options: { help }, rules: [rule] };
 }
 
-const managed: Rule = {
+const managed: KnowledgeRule = {
   code: 'power.systemctl',
   bound: 'block',
   why: 'ends or restarts the machine',
@@ -27,7 +27,7 @@ const managed: Rule = {
   noMatch: ['systemctl status reboot', 'systemctl restart nginx', 'systemctl --help'],
 };
 
-const target: Rule = {
+const target: KnowledgeRule = {
   ...managed,
   code: 'power.target',
   when: {
@@ -39,7 +39,7 @@ const target: Rule = {
   noMatch: ['systemctl status reboot.target', 'systemctl cat halt.target'],
 };
 
-const level: Rule = {
+const level: KnowledgeRule = {
   ...managed,
   code: 'power.init',
   when: { operand: { at: 0, equals: ['0', '6'] } },
@@ -48,8 +48,8 @@ const level: Rule = {
 };
 
 /** `valued` are the options that take a value. */
-function gains(name: string, valued: string): Node {
-  const rule: Rule = {
+function gains(name: string, valued: string): CommandNode {
+  const rule: KnowledgeRule = {
     code: `privilege.${name}`,
     bound: 'block',
     why: 'takes the rights of another user',
@@ -67,7 +67,7 @@ function gains(name: string, valued: string): Node {
   };
 }
 
-const forced: Rule = {
+const forced: KnowledgeRule = {
   code: 'kill.force',
   bound: 'block',
   why: 'ends processes without letting them finish',
@@ -77,7 +77,7 @@ const forced: Rule = {
   noMatch: ['kill 9', 'kill -15 1', 'kill -TERM 9', 'kill -l', 'kill -l 9', 'pkill -f 9'],
 };
 
-const forcedByName: Rule = {
+const forcedByName: KnowledgeRule = {
   ...forced,
   when: {
     value: { option: 'signal', equals: ['9', 'kill', 'sigkill'] },
@@ -87,7 +87,7 @@ const forcedByName: Rule = {
   noMatch: ['kill -s TERM 1', 'kill -s 9 -l', 'pkill --signal TERM kill'],
 };
 
-const stops: Rule = {
+const stops: KnowledgeRule = {
   ...forced,
   instead: 'Stop-Process -Id PID, without -Force.',
   when: { any: ['force'] },
@@ -97,7 +97,7 @@ const stops: Rule = {
 
 const signals = '-9 -KILL -SIGKILL -kill -sigkill -Kill -SigKill -09';
 
-export const power: Commands = {
+export const powerCommands: CommandTable = {
   'stop-process|spps': {
     about: 'ends processes',
     style: 'windows',

@@ -1,6 +1,6 @@
 /** Programs that run a command somewhere else: on another machine, in a container or a cluster. */
-import type { Commands, Node } from '../schema.ts';
-import { outwardSubs } from './outward.ts';
+import type { CommandTable, CommandNode } from '../schema.ts';
+import { outwardSubcommands } from './outward.ts';
 
 const containers = 'works on containers';
 
@@ -19,7 +19,11 @@ const ofContainer =
   '--requirepass= --secret=';
 
 /** The words after `skip` operands are a command, where it runs. */
-const inside = (skip: number, value: string, options: Record<string, string> = {}): Node => ({
+const inside = (
+  skip: number,
+  value: string,
+  options: Record<string, string> = {},
+): CommandNode => ({
   about: 'runs a command in a container',
   elsewhere: true,
   style: 'posix',
@@ -28,18 +32,18 @@ const inside = (skip: number, value: string, options: Record<string, string> = {
   payloads: [{ option: 'entry', language: 'shell' }],
 });
 
-const compose: Node = {
+const compose: CommandNode = {
   about: containers,
   options: {
     value: '-f= --file= -p= --project-name= --profile= --env-file= --project-directory= --ansi=',
   },
   subs: {
     'exec|run': inside(1, ofContainer),
-    ...outwardSubs('docker compose', { image: 'push' }),
+    ...outwardSubcommands('docker compose', { image: 'push' }),
   },
 };
 
-const pushes: Node = {
+const pushes: CommandNode = {
   options: {
     push: '--push',
     value: '-t= --tag= -f= --file= --build-arg= --platform= -o= --output=',
@@ -60,7 +64,7 @@ const pushes: Node = {
 const ran = inside(1, ofContainer);
 
 /** `host COMMAND…`: what comes after the host is given to a shell there. */
-const shellThere = (value: string, flag = ''): Node => ({
+const shellThere = (value: string, flag = ''): CommandNode => ({
   about: 'works on another machine',
   elsewhere: true,
   style: 'posix',
@@ -71,31 +75,31 @@ const shellThere = (value: string, flag = ''): Node => ({
   ],
 });
 
-const afterDashes: Node = { style: 'posix', elsewhere: true, wrapper: { after: '--' } };
+const afterDashes: CommandNode = { style: 'posix', elsewhere: true, wrapper: { after: '--' } };
 
 const ofKubectl =
   '-n= --namespace= --context= --cluster= --kubeconfig= -s= --server= --user= --token= --as= ' +
   '--request-timeout= --cache-dir= -c= --container= -f= --filename= -l= --selector= --image= ' +
   '--pod-running-timeout= --profile= -v=';
 
-const kubectl: Node = {
+const kubectl: CommandNode = {
   about: 'works on a cluster',
   options: { value: ofKubectl },
   subs: {
     exec: { ...inside(1, ofKubectl), wrapper: { after: '--', skip: 1 } },
     'run|debug': { style: 'posix', elsewhere: true, wrapper: { after: '--' } },
     rsh: inside(1, ofKubectl),
-    ...outwardSubs('kubectl', { login: 'login, logout, config set-credentials' }),
+    ...outwardSubcommands('kubectl', { login: 'login, logout, config set-credentials' }),
   },
 };
 
-const commandOption = (spelled: string, value = ''): Node => ({
+const commandOption = (spelled: string, value = ''): CommandNode => ({
   elsewhere: true,
   options: { command: spelled, value },
   payloads: [{ option: 'command', language: 'shell' }],
 });
 
-export const remote: Commands = {
+export const remoteCommands: CommandTable = {
   ssh: {
     ...shellThere(
       '-B= -b= -c= -D= -E= -e= -F= -I= -i= -J= -L= -l= -m= -O= -P= -p= -Q= -R= -S= -W= -w=',
@@ -125,7 +129,7 @@ export const remote: Commands = {
       compose,
       build: pushes,
       buildx: { subs: { 'build|b': pushes, bake: pushes } },
-      ...outwardSubs('docker', {
+      ...outwardSubcommands('docker', {
         image: 'push, image push, manifest push',
         login: 'login, logout',
       }),
@@ -166,7 +170,7 @@ export const remote: Commands = {
     about: 'works on a deployment',
     options: { value: '-a= --app= -c= --config= -t= --access-token=' },
     subs: {
-      ...outwardSubs('flyctl', {
+      ...outwardSubcommands('flyctl', {
         deploy: 'deploy, launch, scale, machine run, apps destroy',
         login: 'auth login, auth logout, auth token, tokens create, secrets set',
       }),

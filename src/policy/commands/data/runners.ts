@@ -1,26 +1,32 @@
 /** Programs of projects, terminals, editors and databases that run a command, too. */
-import type { Commands, Node } from '../schema.ts';
+import type { CommandTable, CommandNode } from '../schema.ts';
 
 const ran = 'runs another command';
-const afterDashes: Node = { about: ran, wrapper: { after: '--' } };
+const afterDashes: CommandNode = { about: ran, wrapper: { after: '--' } };
 const options = {
   value: '-f= --file= -e= --env= -p= --port= -n= --name= -c= -a= --app= --manifest-path=',
 };
-const run: Node = { about: ran, subs: { 'run|exec': { style: 'posix', options, wrapper: {} } } };
-const terminal: Node = { about: 'opens a terminal', wrapper: { at: ['-e', '-x', '--', '--args'] } };
+const run: CommandNode = {
+  about: ran,
+  subs: { 'run|exec': { style: 'posix', options, wrapper: {} } },
+};
+const terminal: CommandNode = {
+  about: 'opens a terminal',
+  wrapper: { at: ['-e', '-x', '--', '--args'] },
+};
 /** Text of another language, in which only what stands there as a string is looked at. */
-const code = (list: string): Node => ({
+const code = (list: string): CommandNode => ({
   about: 'runs code',
   options: { code: list },
   payloads: [{ option: 'code', language: 'code' }],
 });
-const command = (list: string, value = ''): Node => ({
+const command = (list: string, value = ''): CommandNode => ({
   about: ran,
   options: { command: list, ...(value === '' ? {} : { value }) },
   payloads: [{ option: 'command', language: 'shell' }],
 });
 
-export const runners: Commands = {
+export const runnerCommands: CommandTable = {
   'foreman|heroku|honcho|pixi|micromamba|mamba|toolbox|devenv': run,
   'dotenvx|infisical|chamber|devbox|flox|guix|zellij|teller|fab|bazel|task|composer|wezterm':
     afterDashes,

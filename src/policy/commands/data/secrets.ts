@@ -1,9 +1,9 @@
 /** Commands that show variables or the content of files. */
-import type { Commands, Node, Rule } from '../schema.ts';
+import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
 
 const instead = 'Ask for the one name that is needed; never for its value.';
 
-const dump = (match: string[], noMatch: string[], when: Rule['when']): Rule => ({
+const dump = (match: string[], noMatch: string[], when: KnowledgeRule['when']): KnowledgeRule => ({
   code: 'secrets.environment',
   bound: 'block',
   why: 'shows all variables, and with them secrets',
@@ -13,7 +13,7 @@ const dump = (match: string[], noMatch: string[], when: Rule['when']): Rule => (
   noMatch,
 });
 
-const declares = (name: string): Node => ({
+const declares = (name: string): CommandNode => ({
   options: {
     print: '-p',
     flag: '-a -A -f -F -g -i -I -l -n -r -t -u +a +i +r +x',
@@ -31,13 +31,16 @@ const declares = (name: string): Node => ({
   names: true,
 });
 
-const reader = (options: Record<string, string> = {}, reads: Node['reads'] = 'operands'): Node => ({
+const reader = (
+  options: Record<string, string> = {},
+  reads: CommandNode['reads'] = 'operands',
+): CommandNode => ({
   about: 'shows the content of files',
   options,
   ...(reads === undefined ? {} : { reads }),
 });
 
-const searcher: Node = {
+const searcher: CommandNode = {
   about: 'shows lines of files',
   reads: 'rest',
   options: {
@@ -54,7 +57,7 @@ const searcher: Node = {
 
 /** What it writes is what it has unpacked. */
 const unpacked = { ...reader(), source: 'decoded' } as const;
-const unpacks = (decode: string, value = ''): Node => ({
+const unpacks = (decode: string, value = ''): CommandNode => ({
   about: 'packs files, or unpacks them',
   reads: 'joined',
   options: { decode, ...(value === '' ? {} : { value }) },
@@ -65,13 +68,13 @@ const ciphers =
   'enc|base64|zlib|rsautl|pkeyutl|cms|smime|chacha20|des|des3|bf|rc4|aes-256-cbc|aes-192-cbc|' +
   'aes-128-cbc|aes-256-ctr|aes-128-ctr|aes-256-ecb|aes-128-ecb|camellia-256-cbc';
 
-const decoders: Node = {
+const decoders: CommandNode = {
   reads: 'operands',
   options: { decode: '-d -D -r --decode', value: '-w= -b= -i= -o= --wrap=' },
   source: 'decoder',
 };
 
-export const secrets: Commands = {
+export const secretShowingCommands: CommandTable = {
   printenv: {
     about: 'shows variables',
     options: { flag: '-0 --null', help: '--help --version' },

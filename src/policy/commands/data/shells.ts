@@ -1,8 +1,8 @@
 /** Shells, interpreters, and the builtins that run text. */
-import type { Commands, Node, Rule } from '../schema.ts';
-import { outwardSubs } from './outward.ts';
+import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
+import { outwardSubcommands } from './outward.ts';
 
-const bare: Rule = {
+const bare: KnowledgeRule = {
   code: 'shell.eval',
   bound: 'block',
   why: 'runs text that is put together while it runs',
@@ -11,7 +11,7 @@ const bare: Rule = {
   match: ['eval ls', 'eval "$x"', 'command eval ls', 'builtin eval ls'],
   noMatch: ['npm run eval', 'rg eval', './eval x', 'echo eval'],
 };
-const replaces: Rule = {
+const replaces: KnowledgeRule = {
   ...bare,
   code: 'shell.exec',
   why: 'replaces the shell, so that nothing after it is run',
@@ -19,7 +19,7 @@ const replaces: Rule = {
   match: ['exec ls', 'exec -a x ls', 'command exec node x.js'],
   noMatch: ['exec > log.txt', 'docker exec x ls', 'npm exec x', 'find . -exec ls {} +'],
 };
-const encoded: Rule = {
+const encoded: KnowledgeRule = {
   code: 'shell.encoded',
   bound: 'block',
   why: 'runs a script that cannot be read',
@@ -34,7 +34,7 @@ const prefixes = (word: string, from: number): string =>
     ' ',
   );
 
-const shell: Node = {
+const shell: CommandNode = {
   about: 'runs a script',
   style: 'posix',
   options: {
@@ -51,7 +51,7 @@ const shell: Node = {
   script: true,
 };
 
-const inline = (options: Record<string, string>): Node => ({
+const inline = (options: Record<string, string>): CommandNode => ({
   about: 'runs a program of its language',
   style: 'posix',
   options,
@@ -61,12 +61,12 @@ const inline = (options: Record<string, string>): Node => ({
 });
 
 /** Evaluates subscripts in its operands: `read 'a[$(id)]'`. */
-const subscripts = (options: Record<string, string> = {}): Node => ({
+const subscripts = (options: Record<string, string> = {}): CommandNode => ({
   options,
   payloads: [{ operand: 'each', language: 'expansion' }],
 });
 
-export const shells: Commands = {
+export const shellCommands: CommandTable = {
   'sh|bash|dash|ash|zsh|ksh|ksh93|mksh|pdksh|oksh|yash|rbash|posh|bash5|zsh5': shell,
   'fish|csh|tcsh|xonsh|nu|elvish|rc': {
     ...shell,
@@ -134,7 +134,7 @@ export const shells: Commands = {
     ...inline({ code: '-e= --eval=', help: '--version -V --help -h' }),
     subs: {
       eval: { payloads: [{ operand: 0, language: 'code' }] },
-      ...outwardSubs('deno', { package: 'publish', deploy: 'deploy' }),
+      ...outwardSubcommands('deno', { package: 'publish', deploy: 'deploy' }),
     },
   },
   'node|nodejs|tsx|ts-node': {

@@ -1,8 +1,8 @@
 /** Commands whose arguments are another command. Options are read up to the first operand. */
-import type { Commands, Node, Rule } from '../schema.ts';
-import { outwardSubs } from './outward.ts';
+import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
+import { outwardSubcommands } from './outward.ts';
 
-function wraps(options: Record<string, string> = {}, skip = 0): Node {
+function wraps(options: Record<string, string> = {}, skip = 0): CommandNode {
   return {
     about: 'runs another command',
     style: 'posix',
@@ -14,14 +14,14 @@ function wraps(options: Record<string, string> = {}, skip = 0): Node {
 const value = (list: string): Record<string, string> => ({ value: list });
 
 /** Joins its operands with blanks and gives them to a shell. */
-const joined = (list: string): Node => ({
+const joined = (list: string): CommandNode => ({
   about: 'runs a command line',
   style: 'posix',
   options: value(list),
   payloads: [{ operand: 'all', language: 'shell' }],
 });
 
-const each: Node = {
+const each: CommandNode = {
   about: 'runs command lines',
   options: value('-n= --names= -c= -r= -w= --warmup= -p= --prepare='),
   payloads: [{ operand: 'each', language: 'shell' }],
@@ -30,7 +30,7 @@ const each: Node = {
 const traced =
   '-o= -e= -s= -p= -u= -E= -a= -P= -I= -O= -S= -b= -X= --output= --trace= --signal= --attach=';
 
-const registryToken: Rule = {
+const registryToken: KnowledgeRule = {
   code: 'auth.login',
   bound: 'block',
   why: 'changes the credentials for the registry',
@@ -46,7 +46,7 @@ const windows =
   'new-session|new|new-window|neww|split-window|splitw|respawn-pane|respawnp|respawn-window|' +
   'respawnw|display-popup|popup';
 
-export const wrappers: Commands = {
+export const wrapperCommands: CommandTable = {
   'timeout|gtimeout': wraps(value('-k= -s= --kill-after= --signal='), 1),
   'nice|gnice': wraps(value('-n= --adjustment=')),
   [runners]: wraps({
@@ -106,7 +106,7 @@ export const wrappers: Commands = {
     about: 'runs another command in an environment of its own',
     wrapper: { after: '--' },
     subs: {
-      ...outwardSubs('doppler', { login: 'login, logout, signin, configure' }),
+      ...outwardSubcommands('doppler', { login: 'login, logout, signin, configure' }),
       'exec|run': { style: 'posix', wrapper: { skip: 1 } },
     },
   },
@@ -129,7 +129,7 @@ export const wrappers: Commands = {
         wrapper: { packages: true },
       },
       tool: { subs: { run: { style: 'posix', wrapper: { packages: true } } } },
-      ...outwardSubs('poetry', {
+      ...outwardSubcommands('poetry', {
         package: 'publish',
         login: 'auth login, auth logout, auth token',
       }),

@@ -1,16 +1,23 @@
 /** Which commands of cmd are refused. */
 import {
-  dumpsEnvironment,
-  perhapsSecretFile,
-  secretFile,
-  secretVariable,
+  environmentDumpReason,
+  possibleSecretFileReason,
+  secretFileReason,
+  secretVariableReason,
 } from '../../shell/reasons.ts';
-import { lookUp } from '../../commands/table.ts';
-import { isSecretName } from '../../shell/secret.ts';
-import { insideWsl, judgeCmd, judgePowerShell } from '../interpreters.ts';
+import { lookUpCommand } from '../../commands/table.ts';
+import { isSecretVariableName } from '../../shell/secret.ts';
+import { wslCommandWords, judgeCmdStart, judgePowerShellStart } from '../interpreters.ts';
 import * as reasons from '../reasons.ts';
-import { judgeProgram, programName, report, secrecyOf, secretsIn, type Walk } from '../walk.ts';
-import { legible, type Command, type Word } from '../words.ts';
+import {
+  judgeWindowsProgram,
+  windowsProgramName,
+  reportWindowsFinding,
+  windowsWordSecrecy,
+  secretVariablesIn,
+  type WindowsAnalysisContext,
+} from '../analysis-context.ts';
+import { legibleWindowsWord, type WindowsCommand, type WindowsWord } from '../words.ts';
 
 /** Commands of cmd itself that nothing is held against: programs of that name are others. */
 const plain = new Set(
@@ -25,46 +32,46 @@ const plain = new Set(
 const viaMax = 8;
 
 /** One command, and what it starts. */
-export function judge(walk: Walk, command: Command): void {
+export function judgeCmdCommand(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const [first] = command.words;
   if (first === undefined) return;
   if (first.value === null) {
-    report(walk, reasons.dynamicName, command);
+    reportWindowsFinding(walk, reasons.dynamicCommandName, command);
     return;
   }
-  const name = programName(first.value);
+  const name = windowsProgramName(first.value);
   switch (name) {
     case 'del':
     case 'erase':
-      if (switched(command, 's')) report(walk, reasons.deletesBelow, command);
+      if (switched(command, 's')) reportWindowsFinding(walk, reasons.recursiveDeletion, command);
       break;
     case 'rd':
     case 'rmdir':
-      if (switched(command, 's')) report(walk, reasons.removesDirectory, command);
+      if (switched(command, 's')) reportWindowsFinding(walk, reasons.directoryRemoval, command);
       break;
     case 'format':
       if (command.words.length > 1 && !switched(command, '?')) {
-        report(walk, reasons.formats, command);
+        reportWindowsFinding(walk, reasons.volumeFormat, command);
       }
       break;
     case 'shutdown':
       if (!switched(command, '?') && !switched(command, 'a')) {
-        report(walk, reasons.endsMachine, command);
+        reportWindowsFinding(walk, reasons.machineShutdown, command);
       }
       break;
     case 'taskkill':
-      if (switched(command, 'f')) report(walk, reasons.killsByForce, command);
+      if (switched(command, 'f')) reportWindowsFinding(walk, reasons.forcedKill, command);
       break;
     case 'runas':
     case 'gsudo':
-      if (!switched(command, '?')) report(walk, reasons.gainsRights, command);
+      if (!switched(command, '?')) reportWindowsFinding(walk, reasons.privilegeGain, command);
       break;
     case 'set':
       judgeSet(walk, command);
       break;
     case 'echo':
-      for (const secret of secretsIn(command.words).slice(0, 1)) {
-        report(walk, secretVariable, command, `%${secret}%`);
+      for (const secret of secretVariablesIn(command.words).slice(0, 1)) {
+        reportWindowsFinding(walk, secretVariableReason, command, `%${secret}%`);
       }
       break;
     case 'type':
@@ -76,16 +83,16 @@ export function judge(walk: Walk, command: Command): void {
       if (name !== 'type' && name !== 'certutil') judgeFed(walk, command);
       break;
     default:
-      if (lookUp(name)?.node.reads !== undefined) judgeFed(walk, command);
+      if (lookUpCommand(name)?.node.reads !== undefined) judgeFed(walk, command);
       judgeStarted(walk, command, name);
   }
 }
 
-function judgeStarted(walk: Walk, command: Command, name: string): void {
-  const inside = (words: readonly Word[]): void => {
+function judgeStarted(walk: WindowsAnalysisContext, command: WindowsCommand, name: string): void {
+  const inside = (words: readonly WindowsWord[]): void => {
     if (words.length === 0) return;
-    if (walk.via.length >= viaMax) report(walk, reasons.tooDeep, command);
-    else judge({ ...walk, via: [...walk.via, name] }, { ...command, words });
+    if (walk.via.length >= viaMax) reportWindowsFinding(walk, reasons.windowsNestingLimit, command);
+    else judgeCmdCommand({ ...walk, via: [...walk.via, name] }, { ...command, words });
   };
   switch (name) {
     case 'call':
@@ -96,29 +103,33 @@ function judgeStarted(walk: Walk, command: Command, name: string): void {
       break;
     case 'powershell':
     case 'pwsh':
-      judgePowerShell(walk, command, programName);
+      judgePowerShellStart(walk, command, windowsProgramName);
       break;
     case 'cmd':
-      judgeCmd(walk, command, programName);
+      judgeCmdStart(walk, command, windowsProgramName);
       break;
     case 'wsl':
-      if (insideWsl(command.words).length > 0) {
-        judgeProgram(walk, { ...command, words: insideWsl(command.words) }, programName);
+      if (wslCommandWords(command.words).length > 0) {
+        judgeWindowsProgram(
+          walk,
+          { ...command, words: wslCommandWords(command.words) },
+          windowsProgramName,
+        );
       }
       break;
     case 'forfiles':
       judgeForFiles(walk, command);
       break;
     default:
-      if (!plain.has(name)) judgeProgram(walk, command, programName);
+      if (!plain.has(name)) judgeWindowsProgram(walk, command, windowsProgramName);
   }
 }
 
 /** Whether `/s` is among the switches, also glued: `/f/s/q`, `x/s`, or with a dash: `-f`. */
-function switched({ words }: Command, letter: string): boolean {
+function switched({ words }: WindowsCommand, letter: string): boolean {
   return words.some((word, at) => {
     if (at === 0 || word.quoted) return false;
-    const text = legible(word).toLowerCase();
+    const text = legibleWindowsWord(word).toLowerCase();
     return (
       text === `-${letter}` ||
       text
@@ -130,41 +141,45 @@ function switched({ words }: Command, letter: string): boolean {
 }
 
 /** `set` shows all, `set API` all that begin so, `set X=1` none. */
-function judgeSet(walk: Walk, command: Command): void {
+function judgeSet(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const text = command.words
     .slice(1)
-    .map((word) => legible(word))
+    .map((word) => legibleWindowsWord(word))
     .join(' ')
     .trim();
-  if (text === '') report(walk, dumpsEnvironment, command);
-  else if (!text.includes('=') && !text.startsWith('/') && isSecretName(text.toUpperCase())) {
-    report(walk, secretVariable, command);
+  if (text === '') reportWindowsFinding(walk, environmentDumpReason, command);
+  else if (
+    !text.includes('=') &&
+    !text.startsWith('/') &&
+    isSecretVariableName(text.toUpperCase())
+  ) {
+    reportWindowsFinding(walk, secretVariableReason, command);
   }
 }
 
-function judgeReader(walk: Walk, command: Command, name: string): void {
+function judgeReader(walk: WindowsAnalysisContext, command: WindowsCommand, name: string): void {
   const operands = command.words
     .slice(1)
-    .filter((word) => word.quoted || !/^[/-]/.test(legible(word)));
-  const given = command.words.some((word) => /^\/[cg]:/i.test(legible(word)));
+    .filter((word) => word.quoted || !/^[/-]/.test(legibleWindowsWord(word)));
+  const given = command.words.some((word) => /^\/[cg]:/i.test(legibleWindowsWord(word)));
   const files = name.startsWith('find') && !given ? operands.slice(1) : operands;
   const listed = name === 'certutil' ? files.slice(0, 1) : files;
   for (const word of listed) {
-    const secrecy = secrecyOf(word);
-    if (secrecy === 'block') report(walk, secretFile, command);
-    else if (secrecy === 'ask') report(walk, perhapsSecretFile, command);
+    const secrecy = windowsWordSecrecy(word);
+    if (secrecy === 'block') reportWindowsFinding(walk, secretFileReason, command);
+    else if (secrecy === 'ask') reportWindowsFinding(walk, possibleSecretFileReason, command);
   }
 }
 
 /** `more < .env`. */
-function judgeFed(walk: Walk, command: Command): void {
+function judgeFed(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   for (const from of command.input) {
     if (from.words[0]?.value === 'type') judgeReader(walk, from, 'type');
   }
 }
 
 /** What `start "title" /d dir /b` starts. */
-function afterStart(words: readonly Word[]): readonly Word[] {
+function afterStart(words: readonly WindowsWord[]): readonly WindowsWord[] {
   let at = words[0]?.quoted === true ? 1 : 0;
   while (at < words.length) {
     const value = (words[at]?.value ?? '').toLowerCase();
@@ -175,7 +190,7 @@ function afterStart(words: readonly Word[]): readonly Word[] {
 }
 
 /** `forfiles /s /c "cmd /c del @path"`. */
-function judgeForFiles(walk: Walk, command: Command): void {
+function judgeForFiles(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const at = command.words.findIndex(({ value }) => /^[/-]c$/i.test(value ?? ''));
   const payload = at === -1 ? undefined : command.words[at + 1];
   if (payload === undefined) return;

@@ -1,6 +1,12 @@
 /** Reads the text of cmd.exe, a line or a batch file, into commands. One pass. */
-import { commandsMax, depthMax, Pieces, textWord, wordsMax } from '../words.ts';
-import type { Command, Problem, Script, Word } from '../words.ts';
+import {
+  windowsCommandsMax,
+  windowsGroupDepthMax,
+  WindowsWordBuilder,
+  windowsTextWord,
+  windowsCommandWordsMax,
+} from '../words.ts';
+import type { WindowsCommand, WindowsSyntaxProblem, WindowsScript, WindowsWord } from '../words.ts';
 
 /** Variables that every Windows has, as far as they name programs. */
 const fixed: ReadonlyMap<string, string> = new Map([
@@ -20,16 +26,16 @@ const builtins = new Set(
 
 const stepsBetween = 64;
 
-export function readCmd(text: string, deadline: number): Script {
+export function readCmd(text: string, deadline: number): WindowsScript {
   return new Reader(text, deadline).script();
 }
 
 class Reader {
   readonly #text: string;
-  readonly #commands: Command[] = [];
+  readonly #commands: WindowsCommand[] = [];
   /** The last `< file`, as the command that would write it. */
-  #stdin: Command | null = null;
-  readonly #problems: Problem[] = [];
+  #stdin: WindowsCommand | null = null;
+  readonly #problems: WindowsSyntaxProblem[] = [];
   readonly #constants = new Map<string, string | null>(fixed);
   #at = 0;
   #depth = 0;
@@ -54,7 +60,7 @@ class Reader {
     return true;
   }
 
-  script(): Script {
+  script(): WindowsScript {
     while (this.#at < this.#text.length) {
       this.#sequence();
       if (this.#at < this.#text.length) {
@@ -77,9 +83,9 @@ class Reader {
   }
 
   /** Commands up to the `)` that closes a group, which is left, or to the end. */
-  #sequence(): readonly Command[] {
-    const all: Command[] = [];
-    let input: readonly Command[] = [];
+  #sequence(): readonly WindowsCommand[] {
+    const all: WindowsCommand[] = [];
+    let input: readonly WindowsCommand[] = [];
     let count = 0;
     for (;;) {
       this.#late();
@@ -119,7 +125,7 @@ class Reader {
     return this.#here === '^' && /^\^\r?\n/.test(this.#text.slice(this.#at, this.#at + 3));
   }
 
-  #statement(input: readonly Command[]): readonly Command[] {
+  #statement(input: readonly WindowsCommand[]): readonly WindowsCommand[] {
     this.#skip(/[ \t@,;=]/);
     if (this.#here === '(') return this.#group();
     const word = /^[A-Za-z]{2,3}(?![\w.:\\-])/.exec(this.#text.slice(this.#at, this.#at + 5));
@@ -134,12 +140,12 @@ class Reader {
     return this.#command(input);
   }
 
-  #group(): readonly Command[] {
+  #group(): readonly WindowsCommand[] {
     const from = this.#at;
     this.#at += 1;
     this.#problem('compound', from);
-    if (this.#depth >= depthMax) {
-      if (this.#depth === depthMax) this.#problem('limit.nesting');
+    if (this.#depth >= windowsGroupDepthMax) {
+      if (this.#depth === windowsGroupDepthMax) this.#problem('limit.nesting');
       return [];
     }
     this.#depth += 1;
@@ -157,8 +163,8 @@ class Reader {
   }
 
   /** A statement inside another one, within the bound of nesting. */
-  #nested(): readonly Command[] {
-    if (this.#depth >= depthMax) {
+  #nested(): readonly WindowsCommand[] {
+    if (this.#depth >= windowsGroupDepthMax) {
       this.#problem('limit.nesting');
       return [];
     }
@@ -169,7 +175,7 @@ class Reader {
   }
 
   /** `if [/i] [not] exist X | defined X | errorlevel N | A == B | A op B`, then a command. */
-  #conditional(): readonly Command[] {
+  #conditional(): readonly WindowsCommand[] {
     this.#at += 2;
     this.#problem('compound');
     let next = this.#plainWord();
@@ -184,7 +190,7 @@ class Reader {
   }
 
   /** `for [/f "options"] %i in (SET) do COMMAND`; a quoted set of `/f` is a command. */
-  #loop(): readonly Command[] {
+  #loop(): readonly WindowsCommand[] {
     this.#at += 3;
     this.#loops += 1;
     this.#problem('compound');
@@ -221,7 +227,7 @@ class Reader {
     const file = /^[^\s)"&|<>]{1,256}/.exec(this.#text.slice(from, from + 256))?.[0];
     if (file === undefined) return;
     const span = [from, from + file.length] as const;
-    this.#commands.push(typed(textWord(file, span)));
+    this.#commands.push(typed(windowsTextWord(file, span)));
   }
 
   /** The commands of a set: read by a reader of their own, at their place. */
@@ -242,9 +248,9 @@ class Reader {
     return found?.[0] ?? '';
   }
 
-  #command(input: readonly Command[]): readonly Command[] {
+  #command(input: readonly WindowsCommand[]): readonly WindowsCommand[] {
     const from = this.#at;
-    const words: Word[] = [];
+    const words: WindowsWord[] = [];
     this.#stdin = null;
     for (;;) {
       this.#skip(/[ \t]/);
@@ -253,25 +259,32 @@ class Reader {
       const before = this.#at;
       const first = words.length === 0;
       const word = this.#word(first);
-      if (words.length < wordsMax) words.push(word);
+      if (words.length < windowsCommandWordsMax) words.push(word);
       else this.#problem('limit.words', before);
       if (this.#at === before) this.#at += 1;
     }
     if (words.length === 0) return [];
-    if (this.#commands.length >= commandsMax) {
-      if (this.#commands.length === commandsMax) this.#problem('limit.commands');
+    if (this.#commands.length >= windowsCommandsMax) {
+      if (this.#commands.length === windowsCommandsMax) this.#problem('limit.commands');
       return [];
     }
     const span = [from, words.at(-1)?.span[1] ?? this.#at] as const;
     const fed = this.#stdin === null ? input : [this.#stdin];
-    const command: Command = { kind: 'command', span, words, input: fed, shown: true, calls: [] };
+    const command: WindowsCommand = {
+      kind: 'command',
+      span,
+      words,
+      input: fed,
+      shown: true,
+      calls: [],
+    };
     this.#commands.push(command);
     this.#assign(command);
     return [command];
   }
 
   /** `set x=rd`: what `%x%` stands for further on. */
-  #assign({ words }: Command): void {
+  #assign({ words }: WindowsCommand): void {
     if (words[0]?.value?.toLowerCase() !== 'set' || words.length < 2) return;
     const text = words
       .slice(1)
@@ -304,9 +317,9 @@ class Reader {
     return true;
   }
 
-  #word(first: boolean): Word {
+  #word(first: boolean): WindowsWord {
     const from = this.#at;
-    const made = new Pieces();
+    const made = new WindowsWordBuilder();
     const raw: string[] = [];
     let quoted = false;
     let name = '';
@@ -352,7 +365,7 @@ class Reader {
   }
 
   /** `%X%`, `%X:~0,3%`, `!X!`, `%1`, `%%i`, `%~dp0`. */
-  #variable(made: Pieces): boolean {
+  #variable(made: WindowsWordBuilder): boolean {
     const rest = this.#text.slice(this.#at, this.#at + 300);
     const named = /^%([A-Za-z_][^%:\s"]*)(:[^%\n]*)?%|^!([A-Za-z_][^!:\s"]*)(:[^!\n]*)?!/.exec(
       rest,
@@ -384,7 +397,7 @@ function endsName(name: string, here: string): boolean {
   return known || (here === '/' && /^[a-z]+(?:\.exe|\.com)?$/i.test(name));
 }
 
-function moved(command: Command, offset: number): Command {
+function moved(command: WindowsCommand, offset: number): WindowsCommand {
   const span = [command.span[0] + offset, command.span[1] + offset] as const;
   const words = command.words.map((word) => ({
     ...word,
@@ -393,7 +406,7 @@ function moved(command: Command, offset: number): Command {
   return { ...command, span, words };
 }
 
-function typed(file: Word): Command {
-  const words = [textWord('type', file.span), file];
+function typed(file: WindowsWord): WindowsCommand {
+  const words = [windowsTextWord('type', file.span), file];
   return { kind: 'command', span: file.span, words, input: [], shown: true, calls: [] };
 }

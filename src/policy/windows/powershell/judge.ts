@@ -1,17 +1,34 @@
 /** Which commands of PowerShell are refused. */
 import {
-  dumpsEnvironment,
-  perhapsSecretFile,
-  secretFile,
-  secretVariable,
+  environmentDumpReason,
+  possibleSecretFileReason,
+  secretFileReason,
+  secretVariableReason,
 } from '../../shell/reasons.ts';
-import { insideWsl, judgeCmd, judgePowerShell } from '../interpreters.ts';
+import { wslCommandWords, judgeCmdStart, judgePowerShellStart } from '../interpreters.ts';
 import * as reasons from '../reasons.ts';
-import { judgeProgram, programName, report, secrecyOf, secretsIn, type Walk } from '../walk.ts';
-import { legible, textWord, type Command, type Word } from '../words.ts';
-import { isSecretName } from '../../shell/secret.ts';
-import { judgeCall } from './calls.ts';
-import { cmdletOf, programOf, refusedBy, unqualified } from './names.ts';
+import {
+  judgeWindowsProgram,
+  windowsProgramName,
+  reportWindowsFinding,
+  windowsWordSecrecy,
+  secretVariablesIn,
+  type WindowsAnalysisContext,
+} from '../analysis-context.ts';
+import {
+  legibleWindowsWord,
+  windowsTextWord,
+  type WindowsCommand,
+  type WindowsWord,
+} from '../words.ts';
+import { isSecretVariableName } from '../../shell/secret.ts';
+import { judgeDotNetCall } from './dotnet-calls.ts';
+import {
+  resolveCmdlet,
+  powerShellProgramName,
+  findRefusedCmdlet,
+  unqualifiedCmdletName,
+} from './cmdlet-names.ts';
 
 const readers = new Set('get-content select-string format-hex import-csv import-clixml'.split(' '));
 /** How many wrappers are followed. */
@@ -29,8 +46,11 @@ const environmentReaders = new Set(
 );
 
 /** One command, and what it starts. */
-export function judge(walk: Walk, command: Command): void {
-  for (const call of command.calls) judgeCall(walk, command, call);
+export function judgePowerShellCommand(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+): void {
+  for (const call of command.calls) judgeDotNetCall(walk, command, call);
   if (command.kind === 'value') {
     judgeValue(walk, command);
     return;
@@ -43,118 +63,126 @@ export function judge(walk: Walk, command: Command): void {
       judgeWrapped(walk, command);
       return;
     }
-    report(walk, reasons.dynamicName, command);
+    reportWindowsFinding(walk, reasons.dynamicCommandName, command);
     return;
   }
-  const cmdlet = cmdletOf(called, walk.aliases);
+  const cmdlet = resolveCmdlet(called, walk.aliases);
   if (cmdlet === null) judgeExternal(walk, command, called);
   else judgeCmdlet(walk, command, cmdlet);
 }
 
 /** `& { … }`: the block's commands are judged by themselves. */
-function judgeWrapped(walk: Walk, command: Command): void {
-  if (command.words.length > 1) report(walk, reasons.dynamicName, command);
+function judgeWrapped(walk: WindowsAnalysisContext, command: WindowsCommand): void {
+  if (command.words.length > 1) reportWindowsFinding(walk, reasons.dynamicCommandName, command);
 }
 
 /** `& (gcm i*x)`: the refused command that the pattern finds. */
-function wildcard({ group }: Word): string | null {
+function wildcard({ group }: WindowsWord): string | null {
   const [only] = group;
   const name = only?.words[0]?.value ?? null;
-  if (group.length !== 1 || name === null || cmdletOf(name, new Map()) !== 'get-command') {
+  if (group.length !== 1 || name === null || resolveCmdlet(name, new Map()) !== 'get-command') {
     return null;
   }
   const pattern = only?.words
     .slice(1)
     .find(({ value }) => value !== null && !value.startsWith('-'));
-  return pattern?.value == null ? null : refusedBy(pattern.value);
+  return pattern?.value == null ? null : findRefusedCmdlet(pattern.value);
 }
 
-function judgeValue(walk: Walk, command: Command): void {
+function judgeValue(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const consumer = walk.consumers.get(command);
   const name = consumer?.words[0]?.value ?? null;
-  const cmdlet = name === null ? null : cmdletOf(name, walk.aliases);
+  const cmdlet = name === null ? null : resolveCmdlet(name, walk.aliases);
   const written = cmdlet !== null && writers.has(cmdlet);
   const last = consumer === undefined && command.shown;
-  const [secret] = secretsIn(command.words);
+  const [secret] = secretVariablesIn(command.words);
   if (secret !== undefined && (written || last || name === 'clip')) {
-    report(walk, secretVariable, command, `$env:${secret}`);
+    reportWindowsFinding(walk, secretVariableReason, command, `$env:${secret}`);
   }
 }
 
-function judgeExternal(walk: Walk, command: Command, called: string): void {
-  const name = programName(unqualified(called));
+function judgeExternal(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  called: string,
+): void {
+  const name = windowsProgramName(unqualifiedCmdletName(called));
   switch (name) {
     case 'powershell':
     case 'pwsh':
-      judgePowerShell(walk, command, programOf);
+      judgePowerShellStart(walk, command, powerShellProgramName);
       return;
     case 'cmd':
-      judgeCmd(walk, command, programOf);
+      judgeCmdStart(walk, command, powerShellProgramName);
       return;
     case 'runas':
     case 'gsudo':
-      report(walk, reasons.gainsRights, command);
+      reportWindowsFinding(walk, reasons.privilegeGain, command);
       return;
     case 'taskkill':
       if (command.words.some(({ value }) => /^[/-]f$/i.test(value ?? ''))) {
-        report(walk, reasons.killsByForce, command);
+        reportWindowsFinding(walk, reasons.forcedKill, command);
       }
       return;
     case 'wsl': {
-      const words = insideWsl(command.words);
-      if (words.length > 0) judgeProgram(walk, { ...command, words }, programOf);
+      const words = wslCommandWords(command.words);
+      if (words.length > 0) judgeWindowsProgram(walk, { ...command, words }, powerShellProgramName);
       return;
     }
     case 'shutdown':
       if (!command.words.some(({ value }) => /^[/-][a?]$/i.test(value ?? ''))) {
-        report(walk, reasons.endsMachine, command);
+        reportWindowsFinding(walk, reasons.machineShutdown, command);
       }
       return;
     case 'format':
-      if (command.words.length > 1) report(walk, reasons.formats, command);
+      if (command.words.length > 1) reportWindowsFinding(walk, reasons.volumeFormat, command);
       return;
     default:
-      judgeProgram(walk, command, programOf);
+      judgeWindowsProgram(walk, command, powerShellProgramName);
   }
 }
 
 /** Parameters: without the dash, in lower case, each with the value behind its colon. */
 function parameters({
   words,
-}: Command): readonly { name: string; value: string | null; at: number }[] {
+}: WindowsCommand): readonly { name: string; value: string | null; at: number }[] {
   return words.flatMap((word, at) => {
-    const found = word.quoted ? null : /^[-–—―]{1,2}(\w+)(?::(.*))?$/s.exec(legible(word));
+    const found = word.quoted
+      ? null
+      : /^[-–—―]{1,2}(\w+)(?::(.*))?$/s.exec(legibleWindowsWord(word));
     const name = found?.[1]?.toLowerCase();
     return at === 0 || name === undefined ? [] : [{ name, value: found?.[2] ?? null, at }];
   });
 }
 
 /** Whether a switch was given: `-r`, `-Recurse`, `-Recurse:$true`. */
-function given(command: Command, name: string): boolean {
+function given(command: WindowsCommand, name: string): boolean {
   return parameters(command).some(
     (one) => name.startsWith(one.name) && one.value?.toLowerCase() !== 'false',
   );
 }
 
-const slash = (command: Command, letter: string): boolean =>
+const slash = (command: WindowsCommand, letter: string): boolean =>
   command.words.some(
     (word, at) =>
       at > 0 &&
       !word.quoted &&
-      legible(word).toLowerCase().split('/').slice(1).includes(letter) &&
-      legible(word).startsWith('/'),
+      legibleWindowsWord(word).toLowerCase().split('/').slice(1).includes(letter) &&
+      legibleWindowsWord(word).startsWith('/'),
   );
 
-function judgeCmdlet(walk: Walk, command: Command, cmdlet: string): void {
+function judgeCmdlet(walk: WindowsAnalysisContext, command: WindowsCommand, cmdlet: string): void {
   const harmless = given(command, 'whatif') && !given(command, 'w');
-  const tell = (reason: Parameters<typeof report>[1]): void => {
-    if (!harmless) report(walk, reason, command);
+  const tell = (reason: Parameters<typeof reportWindowsFinding>[1]): void => {
+    if (!harmless) reportWindowsFinding(walk, reason, command);
   };
   if (environmentReaders.has(cmdlet)) judgeDrive(walk, command);
   if (readers.has(cmdlet)) judgeReader(walk, command, cmdlet);
   if (writers.has(cmdlet)) {
-    const [secret] = secretsIn(command.words);
-    if (secret !== undefined) report(walk, secretVariable, command, `$env:${secret}`);
+    const [secret] = secretVariablesIn(command.words);
+    if (secret !== undefined) {
+      reportWindowsFinding(walk, secretVariableReason, command, `$env:${secret}`);
+    }
   }
   switch (cmdlet) {
     case 'remove-item':
@@ -165,20 +193,20 @@ function judgeCmdlet(walk: Walk, command: Command, cmdlet: string): void {
       break;
     case 'stop-computer':
     case 'restart-computer':
-      tell(reasons.endsMachine);
+      tell(reasons.machineShutdown);
       break;
     case 'format-volume':
     case 'clear-disk':
     case 'initialize-disk':
-      tell(reasons.formats);
+      tell(reasons.volumeFormat);
       break;
     case 'invoke-expression':
-      report(walk, reasons.evaluates, command);
+      reportWindowsFinding(walk, reasons.textEvaluation, command);
       break;
     case 'publish-module':
     case 'publish-script':
     case 'publish-psresource':
-      tell(reasons.publishes);
+      tell(reasons.packagePublication);
       break;
     case 'set-alias':
     case 'new-alias':
@@ -193,41 +221,47 @@ function judgeCmdlet(walk: Walk, command: Command, cmdlet: string): void {
 }
 
 function judgeRemoval(
-  walk: Walk,
-  command: Command,
-  tell: (reason: typeof reasons.formats) => void,
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  tell: (reason: typeof reasons.volumeFormat) => void,
 ): void {
-  const called = unqualified(command.words[0]?.value ?? '');
+  const called = unqualifiedCmdletName(command.words[0]?.value ?? '');
   const joined = parameters(command).some(({ name }) => /^(?:rf|fr)$/.test(name));
-  if (joined || (given(command, 'recurse') && given(command, 'force'))) tell(reasons.deletesTree);
-  else if (/^(?:rd|rmdir)$/.test(called) && slash(command, 's')) tell(reasons.removesDirectory);
-  else if (/^(?:del|erase)$/.test(called) && slash(command, 's')) tell(reasons.deletesBelow);
-  else if (called === 'rm') judgeProgram(walk, command, () => 'rm');
+  if (joined || (given(command, 'recurse') && given(command, 'force'))) tell(reasons.treeDeletion);
+  else if (/^(?:rd|rmdir)$/.test(called) && slash(command, 's')) tell(reasons.directoryRemoval);
+  else if (/^(?:del|erase)$/.test(called) && slash(command, 's')) tell(reasons.recursiveDeletion);
+  else if (called === 'rm') judgeWindowsProgram(walk, command, () => 'rm');
 }
 
-function judgeKill(command: Command, tell: (reason: typeof reasons.formats) => void): void {
+function judgeKill(
+  command: WindowsCommand,
+  tell: (reason: typeof reasons.volumeFormat) => void,
+): void {
   const signal = parameters(command).some(({ name }) => /^(?:9|kill|sigkill)$/.test(name));
   const values = command.words.map(({ value }) => (value ?? '').toLowerCase());
   const sent = values.some(
     (value, at) => value === '-s' && /^(?:9|(?:sig)?kill)$/.test(values[at + 1] ?? ''),
   );
-  if (given(command, 'force') || signal || sent) tell(reasons.killsByForce);
+  if (given(command, 'force') || signal || sent) tell(reasons.forcedKill);
 }
 
 /** `dir env:`, `Get-Item env:API_KEY`. */
-function judgeDrive(walk: Walk, command: Command): void {
+function judgeDrive(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   for (const word of command.words.slice(1)) {
     const found = /^(?:microsoft\.powershell\.core\\)?(?:env|environment:):[\\/]*(.*)$/is.exec(
-      legible(word),
+      legibleWindowsWord(word),
     );
     if (found === null) continue;
     const name = found[1] ?? '';
-    if (name === '' || /[*?[]/.test(name)) report(walk, dumpsEnvironment, command);
-    else if (isSecretName(name.toUpperCase())) report(walk, secretVariable, command);
+    if (name === '' || /[*?[]/.test(name)) {
+      reportWindowsFinding(walk, environmentDumpReason, command);
+    } else if (isSecretVariableName(name.toUpperCase())) {
+      reportWindowsFinding(walk, secretVariableReason, command);
+    }
   }
 }
 
-function judgeReader(walk: Walk, command: Command, cmdlet: string): void {
+function judgeReader(walk: WindowsAnalysisContext, command: WindowsCommand, cmdlet: string): void {
   const named = parameters(command);
   const isPattern = (name: string): boolean => 'pattern'.startsWith(name) && name.length > 1;
   const skipped = new Set(named.filter(({ name }) => isPattern(name)).map(({ at }) => at + 1));
@@ -242,46 +276,46 @@ function judgeReader(walk: Walk, command: Command, cmdlet: string): void {
       first = false;
       continue;
     }
-    const secrecy = secrecyOf(pathIn(word));
-    if (secrecy === 'block') report(walk, secretFile, command);
-    else if (secrecy === 'ask') report(walk, perhapsSecretFile, command);
+    const secrecy = windowsWordSecrecy(pathIn(word));
+    if (secrecy === 'block') reportWindowsFinding(walk, secretFileReason, command);
+    else if (secrecy === 'ask') reportWindowsFinding(walk, possibleSecretFileReason, command);
   }
 }
 
 /** The path that a word names: `-Path:x`, `(Join-Path a x)`. */
-function pathIn(word: Word): Word {
+function pathIn(word: WindowsWord): WindowsWord {
   const [only] = word.group;
   const joined = only?.words[0]?.value?.toLowerCase() === 'join-path' ? only.words.at(-1) : word;
   const value = joined?.value?.replace(/^-\w+:/, '') ?? null;
   return value === null ? word : { ...word, value, pieces: [value] };
 }
 
-function noteAlias(walk: Walk, command: Command): void {
+function noteAlias(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const values = command.words
     .slice(1)
     .filter(({ value }) => value !== null && !/^-\w+$/.test(value));
   const [name, target] = values.map(({ value }) => value?.toLowerCase());
   if (name !== undefined && target !== undefined && walk.aliases.size < 64) {
-    walk.aliases.set(name, unqualified(target));
+    walk.aliases.set(name, unqualifiedCmdletName(target));
   }
 }
 
 /** `Start-Process powershell -ArgumentList '-enc', 'ZQ=='`, `-Verb RunAs`. */
-function judgeStart(walk: Walk, command: Command): void {
+function judgeStart(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   if (walk.via.length >= viaMax) {
-    report(walk, reasons.tooDeep, command);
+    reportWindowsFinding(walk, reasons.windowsNestingLimit, command);
     return;
   }
   const named = parameters(command);
-  const after = (at: number): Word | undefined => command.words[at + 1];
+  const after = (at: number): WindowsWord | undefined => command.words[at + 1];
   const verb = named.find(({ name }) => name.length > 3 && 'verb'.startsWith(name));
   if (verb !== undefined) {
     const value = verb.value ?? after(verb.at)?.value ?? '';
-    if (/^runas(?:user)?$/i.test(value)) report(walk, reasons.gainsRights, command);
+    if (/^runas(?:user)?$/i.test(value)) reportWindowsFinding(walk, reasons.privilegeGain, command);
   }
   const flags =
     /^(?:wait|wa|nonewwindow|nnw|nonew|passthru|pas?s?|usenewenvironment|loaduserprofile)$/;
-  const words: Word[] = [];
+  const words: WindowsWord[] = [];
   let skip = false;
   for (const [at, word] of command.words.entries()) {
     const parameter = named.find((one) => one.at === at);
@@ -297,9 +331,11 @@ function judgeStart(walk: Walk, command: Command): void {
   const [program, ...rest] = words;
   if (program === undefined) return;
   const split = rest.flatMap((word) =>
-    word.value === null ? [word] : word.value.split(/\s+/).map((part) => textWord(part, word.span)),
+    word.value === null
+      ? [word]
+      : word.value.split(/\s+/).map((part) => windowsTextWord(part, word.span)),
   );
-  judge(
+  judgePowerShellCommand(
     { ...walk, via: [...walk.via, 'Start-Process'] },
     { ...command, input: [], words: [program, ...split], calls: [] },
   );

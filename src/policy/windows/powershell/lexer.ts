@@ -1,20 +1,26 @@
 /** The words of PowerShell: quotes, escapes, variables, here-strings, redirects, blanks. */
-import type { Command, Problem, Word } from '../words.ts';
-import { depthMax, Pieces, textWord } from '../words.ts';
-import { escaped, isBlank, isDouble, isNewline, isSingle } from './quotes.ts';
+import type { WindowsCommand, WindowsSyntaxProblem, WindowsWord } from '../words.ts';
+import { windowsGroupDepthMax, WindowsWordBuilder, windowsTextWord } from '../words.ts';
+import {
+  decodeBacktickEscape,
+  isBlank,
+  isDoubleQuote,
+  isNewline,
+  isSingleQuote,
+} from './characters.ts';
 
 const stepsBetween = 64;
 
 /** A place in the text, and what is read from there word by word. */
-export abstract class Lexer {
-  readonly problems: Problem[] = [];
+export abstract class PowerShellLexer {
+  readonly problems: WindowsSyntaxProblem[] = [];
   /** Variables with one constant value, by name in lower case; `null`: assigned again. */
-  readonly constants = new Map<string, Word | null>([
-    ['true', textWord('True', [0, 0])],
-    ['false', textWord('False', [0, 0])],
-    ['env:comspec', textWord('cmd.exe', [0, 0])],
-    ['env:windir', textWord('C:\\Windows', [0, 0])],
-    ['env:systemroot', textWord('C:\\Windows', [0, 0])],
+  readonly constants = new Map<string, WindowsWord | null>([
+    ['true', windowsTextWord('True', [0, 0])],
+    ['false', windowsTextWord('False', [0, 0])],
+    ['env:comspec', windowsTextWord('cmd.exe', [0, 0])],
+    ['env:windir', windowsTextWord('C:\\Windows', [0, 0])],
+    ['env:systemroot', windowsTextWord('C:\\Windows', [0, 0])],
   ]);
   protected readonly text: string;
   protected at = 0;
@@ -40,12 +46,12 @@ export abstract class Lexer {
 
   /** Length of an opening bracket that is one too deep to be followed, else 0. */
   protected tooDeep(): number {
-    if (this.depth < depthMax) return 0;
+    if (this.depth < windowsGroupDepthMax) return 0;
     return /^(?:[$@][({]|[([{])/.exec(this.text.slice(this.at, this.at + 2))?.[0].length ?? 0;
   }
 
   /** At an opening bracket: the commands inside, which are kept as well. */
-  protected abstract group(shown: boolean): readonly Command[];
+  protected abstract group(shown: boolean): readonly WindowsCommand[];
 
   /** Told once each: the first place is enough. */
   protected problem(code: string, from: number): void {
@@ -91,14 +97,14 @@ export abstract class Lexer {
   }
 
   /** What follows `--%`: handed over as it stands, to the end of the line or the next pipe. */
-  protected verbatim(): Word[] {
+  protected verbatim(): WindowsWord[] {
     this.problem('verbatim', this.at);
     this.at += 3;
-    const words: Word[] = [];
+    const words: WindowsWord[] = [];
     const part = /^[^\r\n|]*/.exec(this.text.slice(this.at))?.[0] ?? '';
     for (const found of part.matchAll(/(?:"[^"]*"?|[^\s"])+/g)) {
       const from = this.at + found.index;
-      const made = new Pieces();
+      const made = new WindowsWordBuilder();
       made.quoted = found[0].startsWith('"');
       made.add(found[0].replaceAll('"', ''));
       words.push(made.word([from, from + found[0].length]));
@@ -108,9 +114,9 @@ export abstract class Lexer {
   }
 
   /** One argument: quoted and bare parts side by side. */
-  protected word(): Word {
+  protected word(): WindowsWord {
     const from = this.at;
-    const made = new Pieces();
+    const made = new WindowsWordBuilder();
     if (this.here === '(' || this.here === '{' || this.starts('@(') || this.starts('@{')) {
       return this.bracket(made, from);
     }
@@ -129,17 +135,21 @@ export abstract class Lexer {
   }
 
   /** A quoted text, an escape or a variable. */
-  protected part(made: Pieces, from: number): boolean {
+  protected part(made: WindowsWordBuilder, from: number): boolean {
     const here = this.here;
-    if (here === '@' && (isSingle(this.next()) || isDouble(this.next())) && this.at === from) {
+    if (
+      here === '@' &&
+      (isSingleQuote(this.next()) || isDoubleQuote(this.next())) &&
+      this.at === from
+    ) {
       return this.hereString(made);
     }
-    if (isSingle(here)) {
+    if (isSingleQuote(here)) {
       made.quoted ||= this.at === from;
       this.single(made);
       return true;
     }
-    if (isDouble(here)) {
+    if (isDoubleQuote(here)) {
       made.quoted ||= this.at === from;
       this.at += 1;
       this.double(made, '');
@@ -147,7 +157,7 @@ export abstract class Lexer {
     }
     if (here === '`') {
       // Windows PowerShell knows no escape for `e, and a bare word has no use for one.
-      made.add(this.next() === 'e' ? 'e' : escaped(this.next()));
+      made.add(this.next() === 'e' ? 'e' : decodeBacktickEscape(this.next()));
       this.at += 2;
       this.problem('escape', this.at - 2);
       return true;
@@ -159,7 +169,7 @@ export abstract class Lexer {
     return false;
   }
 
-  private bracket(made: Pieces, from: number): Word {
+  private bracket(made: WindowsWordBuilder, from: number): WindowsWord {
     const block = this.here === '{' || this.starts('@{');
     if (this.here === '@') this.at += 1;
     const inner = this.group(block);
@@ -174,15 +184,15 @@ export abstract class Lexer {
     return made.word([from, this.at]);
   }
 
-  private single(made: Pieces): void {
+  private single(made: WindowsWordBuilder): void {
     const from = this.at;
     this.at += 1;
     for (;;) {
       const here = this.here;
       if (here === '') return this.problem('unparseable', from);
       this.at += 1;
-      if (isSingle(here)) {
-        if (!isSingle(this.here)) return;
+      if (isSingleQuote(here)) {
+        if (!isSingleQuote(this.here)) return;
         this.at += 1;
       }
       made.add(here);
@@ -190,7 +200,7 @@ export abstract class Lexer {
   }
 
   /** Inside double quotes; `end` closes a here-string, else the next quote does. */
-  private double(made: Pieces, end: string): void {
+  private double(made: WindowsWordBuilder, end: string): void {
     const from = this.at;
     for (;;) {
       const here = this.here;
@@ -200,14 +210,14 @@ export abstract class Lexer {
         return;
       }
       if (here === '`') {
-        made.add(escaped(this.next()));
+        made.add(decodeBacktickEscape(this.next()));
         this.at += 2;
       } else if (here === '$') {
         this.variable(made, false);
       } else {
         this.at += 1;
-        if (end === '' && isDouble(here)) {
-          if (!isDouble(this.here)) return;
+        if (end === '' && isDoubleQuote(here)) {
+          if (!isDoubleQuote(this.here)) return;
           this.at += 1;
         }
         made.add(here);
@@ -215,14 +225,14 @@ export abstract class Lexer {
     }
   }
 
-  private hereString(made: Pieces): boolean {
+  private hereString(made: WindowsWordBuilder): boolean {
     const quote = this.next();
     const head = /^@['"‘’‚‛“”„][^\S\n]*\n/.exec(this.text.slice(this.at, this.at + 64));
     if (head === null) return false;
     this.at += head[0].length;
     made.quoted = true;
-    const end = `\n${isSingle(quote) ? "'" : '"'}@`;
-    if (isDouble(quote)) {
+    const end = `\n${isSingleQuote(quote) ? "'" : '"'}@`;
+    if (isDoubleQuote(quote)) {
       this.double(made, end);
       return true;
     }
@@ -234,7 +244,7 @@ export abstract class Lexer {
   }
 
   /** `$x`, `${x y}`, `$env:X`, `$( … )`; `members`: also `.Length` and `[0]` behind it. */
-  protected variable(made: Pieces, members: boolean): void {
+  protected variable(made: WindowsWordBuilder, members: boolean): void {
     if (this.next() === '(') {
       this.at += 1;
       const inner = this.group(false);
@@ -269,7 +279,7 @@ export abstract class Lexer {
     if (members) this.members(made);
   }
 
-  private members(made: Pieces): void {
+  private members(made: WindowsWordBuilder): void {
     for (;;) {
       const member = /^(?:\??\.|::)\w+/.exec(this.text.slice(this.at, this.at + 80));
       if (member !== null) {

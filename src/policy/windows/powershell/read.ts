@@ -1,10 +1,15 @@
 /** Reads PowerShell into commands: one pass, no command known by name. */
-import type { Span } from '../../analysis.ts';
-import { commandsMax, depthMax, Pieces, wordsMax } from '../words.ts';
-import type { Call, Command, Script, Word } from '../words.ts';
-import { Evaluation } from './evaluation.ts';
-import { Lexer } from './lexer.ts';
-import { isDouble, isNewline, isSingle } from './quotes.ts';
+import type { SourceSpan } from '../../analysis.ts';
+import {
+  windowsCommandsMax,
+  windowsGroupDepthMax,
+  WindowsWordBuilder,
+  windowsCommandWordsMax,
+} from '../words.ts';
+import type { DotNetCall, WindowsCommand, WindowsScript, WindowsWord } from '../words.ts';
+import { PowerShellExpression } from './expression.ts';
+import { PowerShellLexer } from './lexer.ts';
+import { isDoubleQuote, isNewline, isSingleQuote } from './characters.ts';
 
 /** After these a statement follows at once. */
 const leading = new Set(
@@ -17,18 +22,18 @@ const heads = new Set(
     .split(' '),
 );
 
-const pipelinesMax = 4 * depthMax;
+const pipelinesMax = 4 * windowsGroupDepthMax;
 
-export function readPowerShell(text: string, deadline: number): Script {
+export function readPowerShell(text: string, deadline: number): WindowsScript {
   return new Reader(text, deadline).script();
 }
 
-class Reader extends Lexer {
-  readonly commands: Command[] = [];
+class Reader extends PowerShellLexer {
+  readonly commands: WindowsCommand[] = [];
   /** How many pipelines are under way, each inside the one before. */
   #pipelines = 0;
 
-  script(): Script {
+  script(): WindowsScript {
     while (this.at < this.text.length) {
       this.#statements('', true);
       // A closing bracket too many: what follows is read all the same.
@@ -41,8 +46,8 @@ class Reader extends Lexer {
   }
 
   /** Up to and with the closing bracket, or to the end. */
-  #statements(close: string, shown: boolean): Command[] {
-    const found: Command[] = [];
+  #statements(close: string, shown: boolean): WindowsCommand[] {
+    const found: WindowsCommand[] = [];
     let count = 0;
     for (;;) {
       this.blanks(true);
@@ -62,7 +67,9 @@ class Reader extends Lexer {
         return found;
       }
       if (')}]'.includes(this.here)) {
-        if (this.depth <= depthMax && close !== '') this.problem('unparseable', this.at);
+        if (this.depth <= windowsGroupDepthMax && close !== '') {
+          this.problem('unparseable', this.at);
+        }
         if (close === '') return found;
         this.at += 1;
         continue;
@@ -81,7 +88,7 @@ class Reader extends Lexer {
   }
 
   /** One pipeline; its last commands are given, all are kept. */
-  #pipeline(shown: boolean, entries = false): readonly Command[] {
+  #pipeline(shown: boolean, entries = false): readonly WindowsCommand[] {
     if (this.#pipelines >= pipelinesMax) {
       this.problem('limit.nesting', this.at);
       return [];
@@ -92,8 +99,8 @@ class Reader extends Lexer {
     return last;
   }
 
-  #elements(shown: boolean, entries: boolean): readonly Command[] {
-    let input: readonly Command[] = [];
+  #elements(shown: boolean, entries: boolean): readonly WindowsCommand[] {
+    let input: readonly WindowsCommand[] = [];
     for (;;) {
       this.blanks(false);
       const last = this.#element(input, shown, entries);
@@ -106,7 +113,11 @@ class Reader extends Lexer {
     }
   }
 
-  #element(input: readonly Command[], shown: boolean, entries: boolean): readonly Command[] {
+  #element(
+    input: readonly WindowsCommand[],
+    shown: boolean,
+    entries: boolean,
+  ): readonly WindowsCommand[] {
     const head = this.bareword();
     const lower = head.toLowerCase();
     const after = this.text[this.at + head.length] ?? '';
@@ -141,7 +152,7 @@ class Reader extends Lexer {
 
   #isExpression(): boolean {
     const here = this.here;
-    if (isSingle(here) || isDouble(here) || '$([{'.includes(here)) return true;
+    if (isSingleQuote(here) || isDoubleQuote(here) || '$([{'.includes(here)) return true;
     if (here === '@' && /[('"{$]/.test(this.next())) return true;
     if (/[!,+-]/.test(here)) return true;
     return /^[\d.]*\d(?:[kmgtp]b)?(?:[\s;|)},\]+*/%]|-|$)/i.test(
@@ -149,10 +160,10 @@ class Reader extends Lexer {
     );
   }
 
-  #command(input: readonly Command[], shown: boolean): readonly Command[] {
+  #command(input: readonly WindowsCommand[], shown: boolean): readonly WindowsCommand[] {
     const from = this.at;
-    const words: Word[] = [];
-    const calls: Call[] = [];
+    const words: WindowsWord[] = [];
+    const calls: DotNetCall[] = [];
     let end = from;
     for (;;) {
       end = words.at(-1)?.span[1] ?? end;
@@ -171,7 +182,7 @@ class Reader extends Lexer {
       }
       const before = this.at;
       const word = this.word();
-      if (words.length < wordsMax) words.push(word);
+      if (words.length < windowsCommandWordsMax) words.push(word);
       else this.problem('limit.words', before);
       if (this.at === before) this.at += 1;
     }
@@ -179,9 +190,9 @@ class Reader extends Lexer {
     return this.#keep({ kind: 'command', span: [from, end], words, input, shown, calls });
   }
 
-  #keep(command: Command): readonly Command[] {
-    if (this.commands.length >= commandsMax) {
-      if (this.commands.length === commandsMax) this.problem('limit.commands', this.at);
+  #keep(command: WindowsCommand): readonly WindowsCommand[] {
+    if (this.commands.length >= windowsCommandsMax) {
+      if (this.commands.length === windowsCommandsMax) this.problem('limit.commands', this.at);
       return [];
     }
     this.commands.push(command);
@@ -189,11 +200,11 @@ class Reader extends Lexer {
   }
 
   /** At an opening bracket: the commands inside, which are kept as well. */
-  protected override group(shown: boolean): readonly Command[] {
+  protected override group(shown: boolean): readonly WindowsCommand[] {
     const close = this.here === '{' ? '}' : this.here === '[' ? ']' : ')';
     this.at += 1;
     // In a text: read on as if the bracket were not there, so that nothing after it is lost.
-    if (this.depth >= depthMax) {
+    if (this.depth >= windowsGroupDepthMax) {
       this.problem('limit.nesting', this.at);
       return [];
     }
@@ -204,9 +215,9 @@ class Reader extends Lexer {
   }
 
   /** An expression: its constant value, the .NET calls in it, what it assigns. */
-  #expression(input: readonly Command[], shown: boolean): readonly Command[] {
+  #expression(input: readonly WindowsCommand[], shown: boolean): readonly WindowsCommand[] {
     const from = this.at;
-    const evaluation = new Evaluation();
+    const evaluation = new PowerShellExpression();
     let tokens = 0;
     for (;;) {
       this.blanks(false);
@@ -222,16 +233,16 @@ class Reader extends Lexer {
       }
       // Past the bound a token is read for the commands in it alone.
       tokens += 1;
-      if (tokens > wordsMax) this.problem('limit.words', start);
-      this.#token(tokens > wordsMax ? new Evaluation() : evaluation, start);
+      if (tokens > windowsCommandWordsMax) this.problem('limit.words', start);
+      this.#token(tokens > windowsCommandWordsMax ? new PowerShellExpression() : evaluation, start);
       if (this.at === start) this.at += 1;
     }
-    const span: Span = [from, this.at];
+    const span: SourceSpan = [from, this.at];
     const { words, calls, visible } = evaluation.result(span);
     return this.#keep({ kind: 'value', span, words, input, calls, shown: shown && visible });
   }
 
-  #assignment(evaluation: Evaluation): boolean {
+  #assignment(evaluation: PowerShellExpression): boolean {
     const sign = /^(?:[-+*/%]|\?\?)?=(?!=)/.exec(this.text.slice(this.at, this.at + 4));
     if (sign === null) return false;
     this.problem('assignment', this.at);
@@ -249,9 +260,9 @@ class Reader extends Lexer {
     return true;
   }
 
-  #token(evaluation: Evaluation, start: number): void {
+  #token(evaluation: PowerShellExpression, start: number): void {
     const here = this.here;
-    const made = new Pieces();
+    const made = new WindowsWordBuilder();
     if (here === '(' || here === '{' || this.starts('@(') || this.starts('@{')) {
       if (here === '@') this.at += 1;
       const block = this.here === '{';
@@ -277,7 +288,7 @@ class Reader extends Lexer {
       evaluation.variable(name?.[1] ?? name?.[2] ?? '', made.word([start, this.at]));
       return;
     }
-    if (isSingle(here) || isDouble(here) || here === '@') {
+    if (isSingleQuote(here) || isDoubleQuote(here) || here === '@') {
       if (this.part(made, start)) {
         evaluation.text(made.word([start, this.at]));
         return;

@@ -1,0 +1,219 @@
+/**
+ * What a question to a person is made of: what the text of a command names, as it is now, and
+ * everything that an answer binds.
+ */
+import path from 'node:path';
+import type { NetworkRule, RevealRule } from './approval/lasting-rules.ts';
+import type { ApprovalSubject } from './approval/subject.ts';
+import type { Plan, Verdict } from './command.ts';
+import { bindMentionedFiles, type BindingResult } from './policy/binding/bind.ts';
+import { gatherFacts, type Facts } from './policy/facts.ts';
+import { isPathInside } from './policy/path-containment.ts';
+import type { ParsedCommand } from './policy/judge.ts';
+import { pythonInterpreterName } from './policy/python/interpreter.ts';
+import { fingerprintProject } from './policy/shapes/project.ts';
+import { deriveCommandShape } from './policy/shapes/shape.ts';
+import {
+  unanalysedTextMentions,
+  readsInputReason,
+  withSessionVariables,
+} from './policy/shell/mentions.ts';
+import type {
+  ExecutionRequest,
+  ExecutionContext,
+  Authorization,
+  RunDependencies,
+} from './execution.ts';
+import { parseGitConfig } from './workspace/git-config.ts';
+
+export interface CommandLookup {
+  readonly facts: Facts;
+  /** Where the command starts. */
+  readonly cwd: string;
+  readonly macs: ApprovalSubject['env'];
+  /** What a yes would bind of the files that it may run, as they are now. */
+  readonly bindFiles: () => Promise<BindingResult>;
+}
+
+/** @param at where the command was told to start; `null`: where the session is */
+export async function lookUpCommandFacts(
+  world: RunDependencies,
+  ground: ExecutionContext,
+  {
+    request,
+    reading,
+    at,
+  }: { request: ExecutionRequest; reading: ParsedCommand; at: string | null },
+): Promise<CommandLookup> {
+  const { cwd: there, path: own, macs } = await world.sessionState(ground.sessionId);
+  const { analysis, invocations: seen } = reading;
+  const cwd = at ?? there ?? ground.home;
+  const path = ground.env['PATH'] ?? '';
+  const isElsewhere = (file: string): boolean => ground.changeTracker?.isWaiting(file) === true;
+  const place = { workspace: ground.workspace, cwd, path, parseGitConfig, isElsewhere };
+  const searched = request.env['PATH'] ?? own ?? path;
+  // The interpreter of a script is the runtime's, whatever PATH the session has.
+  const isFixed = (name: string): boolean =>
+    name.includes('/') || (request.language === 'python' && name === pythonInterpreterName);
+  const named = analysis.named.map((one) =>
+    one.role === 'executable' && !isFixed(one.name) && searched !== path
+      ? { ...one, name: ground.findProgram(one.name, searched, cwd) ?? one.name }
+      : one,
+  );
+  const look = (): Promise<Facts> => gatherFacts({ ...analysis, named }, seen.plain, place);
+  const bound = async (): Promise<BindingResult> => {
+    const { contents: found } = await look();
+    const { workspace, layer } = ground;
+    const isPrivate = (file: string): boolean => ground.isPrivate(file);
+    const contents = found.map((content) => ground.bindContent(content, cwd));
+    const { env, command } = request;
+    const isHidden = (file: string): boolean => ground.isHidden(file);
+    // A script has a directory of its own, and reaches the files of the workspace.
+    const from = request.language === 'python' ? (workspace ?? cwd) : cwd;
+    const where = {
+      workspace,
+      cwd: from,
+      path: searched,
+      env,
+      layer,
+      isPrivate,
+      isHidden,
+      contents,
+    };
+    const mentions = analysis.mentions ?? unanalysedTextMentions(command);
+    return bindMentionedFiles(withSessionVariables(mentions, Object.keys(macs)), where);
+  };
+  const facts = await look();
+  return {
+    facts,
+    cwd,
+    macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })),
+    bindFiles: bound,
+  };
+}
+
+/** Variables that each call has anew, and no program of a known shape obeys. */
+const harmless: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_', 'TRACEPARENT']);
+
+/** A question about what is shown and nothing else: the values are those of any command. */
+function revealRuleOf({
+  ground,
+  standing,
+  reveal,
+  verdict,
+}: Parameters<typeof createApprovalSubject>[1]): RevealRule | null {
+  const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
+  const isOfReveal = asks.length > 0 && asks.every(({ id }) => id === 'reach.reveal');
+  if (!isOfReveal || ground.workspace === null || ground.workspaceIdentity === null) return null;
+  return { reveal, workspace: ground.workspaceIdentity, requester: standing.requester };
+}
+
+/**
+ * What an answer for the project would be about: a command of a known shape that asks for the
+ * network and nothing else, as it starts where nothing of the session or the project leads it
+ * elsewhere. `null`: no such answer is taken.
+ */
+function networkRuleOf(
+  world: RunDependencies,
+  { ground, standing, tool, plan, macs, verdict }: Parameters<typeof createApprovalSubject>[1],
+  { contents }: BindingResult,
+): NetworkRule | null {
+  const { exposure: reach, session } = standing;
+  const { workspace, workspaceIdentity: place } = ground;
+  const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
+  const isOfNetwork = asks.length > 0 && asks.every(({ id }) => id === 'reach.network');
+  const isHeld =
+    reach.level === 'full' && ground.network === 'on' && reach.extraGrants.length === 0;
+  if (!isOfNetwork || !isHeld || workspace === null || place === null) return null;
+  if (tool !== undefined || plan.language !== undefined || plan.argv !== null) return null;
+  // Functions and aliases of the shell go by any name.
+  if (plan.carry === 'shell') return null;
+  const own = [...Object.keys(plan.command_env), ...session.requested, ...session.given];
+  const led = macs.filter(({ name, mac }) => mac !== world.mac(name, plan.env[name] ?? ''));
+  if (![...own, ...led.map(({ name }) => name)].every((name) => harmless.has(name))) return null;
+  const shape = deriveCommandShape(plan.command);
+  if (shape === null) return null;
+  const program = contents.find((one) => one.role === 'executable' && one.name === shape.program);
+  if (program === undefined || program.path === null || program.sha256 === null) return null;
+  if (!isFirst(plan.env['PATH'] ?? '', path.dirname(program.path), ground)) return null;
+  const isElsewhere = (file: string): boolean => ground.changeTracker?.isWaiting(file) === true;
+  const project = fingerprintProject(shape.project, {
+    root: workspace,
+    cwd: plan.cwd,
+    isElsewhere,
+  });
+  if (project === null) return null;
+  const { requester } = standing;
+  const { words } = shape;
+  return { words, program: program.path, network: true, workspace: place, requester, project };
+}
+
+/** Whether commands can put nothing before it, nor beside what it starts by name. */
+function isFirst(search: string, directory: string, ground: ExecutionContext): boolean {
+  const { workspace } = ground;
+  const isOurs = (one: string): boolean =>
+    !path.isAbsolute(one) ||
+    ground.isPrivate(one) ||
+    (workspace !== null && isPathInside(path.normalize(one), workspace));
+  return !isOurs(directory) && !search.split(':').some(isOurs);
+}
+
+/** Everything that a person's answer binds. */
+export function createApprovalSubject(
+  world: RunDependencies,
+  parts: {
+    readonly ground: ExecutionContext;
+    readonly standing: Authorization;
+    readonly tool: ExecutionRequest['tool'];
+    readonly reveal: readonly string[];
+    readonly plan: Plan & { readonly cwd: string };
+    readonly macs: ApprovalSubject['env'];
+    readonly verdict: Verdict;
+  },
+  bound: BindingResult,
+): ApprovalSubject {
+  const { ground, standing, tool, reveal, plan, macs } = parts;
+  const { exposure: reach, judge, requester } = standing;
+  const own = (all: Readonly<Record<string, string>>): [string, string][] =>
+    Object.entries(all).map(([name, value]) => [name, world.mac(name, value)]);
+  const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
+  const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
+  const { stdin } = plan;
+  const rule = revealRuleOf(parts) ?? networkRuleOf(world, parts, bound);
+  return {
+    v: 1,
+    command: plan.command,
+    ...(plan.language === undefined ? {} : { language: plan.language }),
+    ...(tool === undefined ? {} : { tool: { name: tool.name, sha256: tool.sha256 } }),
+    argv: plan.argv,
+    shell: plan.shell,
+    mode: plan.mode,
+    cwd: plan.cwd,
+    cwdPlace: ground.directoryIdentity(plan.cwd),
+    workspace: ground.workspaceIdentity,
+    env: [...env].map(([name, mac]) => ({ name, mac })),
+    stdin: {
+      kind: stdin.kind,
+      mac: stdin.kind === 'bytes' ? world.mac('stdin', stdin.base64) : null,
+    },
+    pty: plan.pty,
+    sandbox: { kind: plan.box.kind, level: reach.level, box: ground.scope },
+    network: ground.network,
+    files: ground.files,
+    ...(reveal.length === 0 ? {} : { reveal }),
+    bounds: plan.bounds,
+    policy: { name: judge.name, version: judge.version },
+    session: plan.session_id,
+    requester,
+    ...(rule === null ? {} : { rule }),
+    ...bound,
+    binding: typed(bound.binding, plan),
+  };
+}
+
+/** Of a script that is typed while it runs nobody knows the text beforehand. */
+function typed(binding: BindingResult['binding'], { stdin, pty }: Plan): BindingResult['binding'] {
+  const isTyped = stdin.kind === 'open' || pty !== null;
+  if (!isTyped || binding.kind !== 'workspace') return binding;
+  return binding.why.includes(readsInputReason) ? { kind: 'unbound', why: binding.why } : binding;
+}

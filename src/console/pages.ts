@@ -1,0 +1,51 @@
+/** The views: one row each. A view is a folder; its row says how it is reached. */
+import type { ComponentType } from 'preact';
+import { ApprovalsPage } from './approvals/approvals.tsx';
+import { AuditPage } from './audit/audit.tsx';
+import { ChangesPage } from './changes/changes.tsx';
+import { CommandPage } from './command/command.tsx';
+import { heldChangeCount, pendingApprovals, secretRequests } from './live/store.ts';
+import { MetricsPage } from './metrics/metrics.tsx';
+import { OverviewPage } from './overview/overview.tsx';
+import { PolicyPage } from './policy/policy.tsx';
+import { SecretsPage } from './secrets/secrets.tsx';
+
+export interface ConsolePage {
+  /** In the address. */
+  readonly name: string;
+  readonly title: string;
+  /** Behind `g`; `null`: it is no place of its own in the list of views. */
+  readonly letter: string | null;
+  /** How much waits there for a person; absent: nothing ever does. */
+  readonly waiting?: () => number;
+  readonly show: ComponentType<{ readonly rest: string }>;
+}
+
+export const consolePages: readonly ConsolePage[] = [
+  { name: 'overview', title: 'Overview', letter: 'o', show: OverviewPage },
+  {
+    name: 'approvals',
+    title: 'Approvals',
+    letter: 'a',
+    waiting: () => pendingApprovals.value.length,
+    show: ApprovalsPage,
+  },
+  {
+    name: 'secrets',
+    title: 'Secrets',
+    letter: 's',
+    waiting: () => secretRequests.value.length,
+    show: SecretsPage,
+  },
+  {
+    name: 'changes',
+    title: 'Changes',
+    letter: 'c',
+    waiting: () => heldChangeCount.value,
+    show: ChangesPage,
+  },
+  { name: 'audit', title: 'Audit', letter: 'l', show: AuditPage },
+  { name: 'policy', title: 'Policy', letter: 'p', show: PolicyPage },
+  { name: 'metrics', title: 'Metrics', letter: 'm', show: MetricsPage },
+  { name: 'command', title: 'Command', letter: null, show: CommandPage },
+];

@@ -1,0 +1,62 @@
+/** That a call comes from a person, as far as that can be known. */
+import type { Enrolment } from '../../approval/enrolment.ts';
+import type { Caller } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { isTokenAuthenticated } from '../access/access-scope.ts';
+import type { DaemonApprovalService } from './approval-service.ts';
+
+export interface PersonProverParts {
+  readonly enrolment: Enrolment;
+  /** Says whether policy takes what only the uid proves. */
+  readonly approvalService: Pick<DaemonApprovalService, 'approvalStatus'>;
+}
+
+/** How it is known that a person asks. */
+export type CallerProof = NonNullable<Caller['proof']>;
+
+/**
+ * @throws TrlError `AUTH_FAILED` on the pipes of `stdio`, whose other end is a program; without the
+ *   enrolled person's passphrase; where nobody is enrolled and policy wants the person proved
+ */
+export type ProvePerson = (
+  action: string,
+  caller: Pick<Caller, 'authenticatedBy' | 'roles' | 'proof'>,
+  passphrase: string | undefined,
+) => Promise<CallerProof>;
+
+/**
+ * Resolves for a person's token or login; for the enrolled person's passphrase; where nobody is
+ * enrolled, for a caller on the socket as far as policy takes what only the uid proves.
+ */
+export function createPersonProver({
+  enrolment,
+  approvalService: approving,
+}: PersonProverParts): ProvePerson {
+  return async (action, caller, passphrase) => {
+    const refuse = (why: string): TrlError => new TrlError('AUTH_FAILED', `${action}: ${why}`);
+    if (isTokenAuthenticated(caller)) {
+      const byRole = proofOfRole(caller);
+      if (byRole !== null) return byRole;
+      throw refuse("a person does it, and this token is an agent's");
+    }
+    if (caller.authenticatedBy !== 'socket-owner') {
+      throw refuse('a person does it, on the socket of "trl serve"');
+    }
+    if (enrolment.approver() === null) {
+      if (approving.approvalStatus().same_uid_allowed) return 'same_uid';
+      throw refuse('policy wants the person proved; run: trl approvals enroll');
+    }
+    if (passphrase === undefined) throw refuse('the passphrase is needed');
+    if (!(await enrolment.verify(passphrase))) throw refuse('the passphrase is wrong');
+    return 'passphrase';
+  };
+}
+
+/**
+ * A token or login that a person made for a person is the proof, as far as the person was proved
+ * when it was made. `null`: it is an agent's.
+ */
+export function proofOfRole({ roles, proof }: Pick<Caller, 'roles' | 'proof'>): CallerProof | null {
+  const isPersons = roles.includes('approver') || roles.includes('admin');
+  return isPersons ? (proof ?? null) : null;
+}

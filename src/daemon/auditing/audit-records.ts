@@ -1,0 +1,76 @@
+/** Events about what is no command and no call: approvals as they go on, policy, configuration. */
+import { canonicalJson } from '../../canonical.ts';
+import { createHash } from 'node:crypto';
+import type { Approval } from '../../approval/approval.ts';
+import type { EventKind, Json } from '../../audit/event.ts';
+import type { ApprovalState } from '../../command.ts';
+import type { Configuration } from '../../configuration/configuration.ts';
+import type { Policy } from '../../policy/policy.ts';
+import type { AuditRecord } from './auditing.ts';
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+const kindOfState: Readonly<Record<ApprovalState, EventKind>> = {
+  pending: 'approval.requested',
+  approved: 'approval.decided',
+  denied: 'approval.decided',
+  used: 'approval.used',
+  expired: 'approval.ended',
+  cancelled: 'approval.ended',
+  superseded: 'approval.ended',
+};
+
+/** An approval as it is now; told at each of its steps. */
+export function approvalAuditRecord(approval: Approval): AuditRecord {
+  const { id, execId: exec, state, asked, digest, verdict, answer, supersededBy } = approval;
+  const decided =
+    answer === null
+      ? {}
+      : {
+          decision: answer.decision,
+          scope: answer.scope,
+          by: answer.by.actor,
+          proof: answer.by.proof,
+          decided_at: answer.at,
+        };
+  return {
+    kind: kindOfState[state],
+    actor:
+      answer !== null && kindOfState[state] === 'approval.decided'
+        ? answer.by.actor
+        : asked.requester,
+    session: asked.session,
+    exec,
+    data: {
+      approval: id,
+      state,
+      digest,
+      superseded_by: supersededBy,
+      rules: verdict.rules.map((one) => one.id),
+      expires_at: approval.expiresAt,
+      ...decided,
+    },
+  };
+}
+
+export function policyAuditRecord({
+  name,
+  version,
+}: Pick<Policy, 'name' | 'version'>): AuditRecord {
+  return { kind: 'policy.loaded', data: { name, version } };
+}
+
+/** One that was asked for and not taken: what was read before holds. */
+export function policyRefusalRecord(why: string): AuditRecord {
+  return { kind: 'policy.refused', data: { why } };
+}
+
+/** Keys with their origins; of the values only the digest, for some tell of secrets. */
+export function configurationAuditRecord({ settings, files }: Configuration): AuditRecord {
+  const values = settings.map(({ key, value }): Json => ({
+    key,
+    sha256: sha256(canonicalJson(value)),
+  }));
+  const origins = settings.map(({ key, origins: from }): Json => ({ key, origins: from }));
+  return { kind: 'config.loaded', data: { files, origins, values } };
+}

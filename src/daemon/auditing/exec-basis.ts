@@ -1,0 +1,115 @@
+/** What is known of a command when it starts, as the audit log and its statement tell it. */
+import type { Approval } from '../../approval/approval.ts';
+import type { WorkspaceMode } from '../../change.ts';
+import type { ContentRole } from '../../binding.ts';
+import type { Bounds, ExecId, Verdict } from '../../command.ts';
+import type { CommandBasis } from '../../provenance/statement.ts';
+import type { AuthorizedExecution, ExecutionContext } from '../../run.ts';
+import type { Masking } from '../secrets/masking.ts';
+import { maskValues } from './mask-values.ts';
+
+/** Hides secrets in a text, known or likely. */
+export type MaskText = (text: string) => string;
+
+/** Plain data: it is kept with the execution's record, for a daemon that starts over. */
+export interface ExecBasis extends CommandBasis {
+  /** Absent: the shell took the command. */
+  readonly language?: 'python';
+  /** The script that called for it; absent: none. */
+  readonly parent?: ExecId;
+  /** The registered tool that it is; absent: none. */
+  readonly tool?: { readonly name: string; readonly sha256: string };
+  readonly workspace: string | null;
+  /** Digest of what of the workspace is hidden; `null`: nothing is. */
+  readonly mask: string | null;
+  readonly workspace_mode: WorkspaceMode | null;
+  /** What the text names, as far as it was looked up. */
+  readonly contents: readonly {
+    readonly role: ContentRole;
+    readonly name: string;
+    readonly path: string | null;
+    readonly sha256: string | null;
+  }[];
+  readonly bounds: Bounds;
+}
+
+/** Characters of a command's text in the log. */
+const commandMax = 64 * 1024;
+
+interface BasisParts {
+  readonly masking: Pick<Masking, 'deep'>;
+  readonly shown: MaskText;
+  readonly mask: string | null;
+}
+
+/** @param shown hides what is known to be secret in a text, and what looks like it */
+export function basisOf(
+  decided: AuthorizedExecution,
+  ground: ExecutionContext,
+  { masking, shown, mask }: BasisParts,
+): ExecBasis {
+  const {
+    approved,
+    verdict,
+    approval,
+    exposure: reach,
+    contents,
+    requester,
+    workspaceMode,
+  } = decided;
+  const { plan, digest, box } = approved;
+  const basis: ExecBasis = {
+    session: plan.session_id,
+    requester,
+    ...commandData(shown(plan.command), plan.command),
+    ...(plan.language === undefined ? {} : { language: plan.language }),
+    ...(decided.parent === null ? {} : { parent: decided.parent }),
+    ...(decided.tool === null ? {} : { tool: decided.tool }),
+    shell: plan.shell.path,
+    cwd: plan.cwd,
+    workspace: ground.workspace,
+    mask,
+    workspace_mode: workspaceMode,
+    mode: plan.mode,
+    env: Object.keys(plan.env).toSorted(),
+    command_env: Object.keys(plan.command_env).toSorted(),
+    ...(plan.reveal === undefined ? {} : { reveal: plan.reveal }),
+    stdin: plan.stdin.kind,
+    pty: plan.pty !== null,
+    plan_digest: digest,
+    box_digest: box.digest,
+    verdict: verdictData(verdict),
+    approval: approval === null ? null : approvalBasis(approval),
+    contents,
+    sandbox: {
+      kind: plan.box.kind,
+      level: reach.level,
+      network: ground.network,
+      scope: ground.scope,
+      files: ground.files,
+      beyond: ground.extraGrants,
+    },
+    bounds: plan.bounds,
+  };
+  return maskValues(basis, masking);
+}
+
+/** A verdict as events and statements tell it. */
+export function verdictData({ decision, policy, rules }: Verdict) {
+  return { decision, policy, rules: rules.map(({ id }) => id) };
+}
+
+/** @param shown the text without secrets: it is cut after that, or a value would show in part */
+export function commandData(shown: string, command: string) {
+  const cut = `${shown.slice(0, commandMax).toWellFormed()}…`;
+  return {
+    command: shown.length <= commandMax ? shown : cut,
+    command_bytes: Buffer.byteLength(command),
+  };
+}
+
+function approvalBasis({ id, digest, answer }: Approval): CommandBasis['approval'] {
+  if (answer === null) return null;
+  const { scope, by, at } = answer;
+  return { id, digest, scope, by: by.actor, proof: by.proof, at };
+}

@@ -1,0 +1,69 @@
+/**
+ * What callers write to commands that run: how much and who, once a second. The bytes themselves
+ * are not told, nor a digest of them: a password that is typed could be guessed by it.
+ */
+import type { Caller, ExecId, SessionId } from '../../command.ts';
+import type { Masking } from '../secrets/masking.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { recordTypedSecrets } from '../secrets/typed-secrets.ts';
+import type { Auditing } from './auditing.ts';
+
+export interface InputAuditOptions {
+  readonly auditing: Auditing;
+  readonly masking: Pick<Masking, 'look'>;
+  readonly log: (text: string) => void;
+}
+
+interface Written {
+  readonly actor: string;
+  readonly session: SessionId;
+  bytes: number;
+  isEnd: boolean;
+}
+
+const everyMs = 1_000;
+
+export class InputAudit {
+  readonly #options: InputAuditOptions;
+  readonly #sessions: Sessions;
+  readonly #written = new Map<ExecId, Written>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: InputAuditOptions, sessions: Sessions) {
+    this.#options = options;
+    this.#sessions = sessions;
+  }
+
+  /** Input is looked at as a command's text is: a known value in it may be a guess. */
+  recordInput(
+    { actor }: Caller,
+    { id, sessionId }: { readonly id: ExecId; readonly sessionId: SessionId },
+    input: { readonly data: Uint8Array; readonly eof: boolean },
+  ): void {
+    const session = this.#sessions.find(sessionId);
+    const { names } = this.#options.masking.look(Buffer.from(input.data).toString('latin1'));
+    if (session !== null && names.length > 0) recordTypedSecrets(session, names, this.#options);
+    const before = this.#written.get(id);
+    if (before !== undefined && before.actor !== actor) this.#tell();
+    const written = this.#written.get(id) ?? { actor, session: sessionId, bytes: 0, isEnd: false };
+    written.bytes += input.data.length;
+    written.isEnd ||= input.eof;
+    this.#written.set(id, written);
+    this.#timer ??= setTimeout(() => this.#tell(), everyMs).unref();
+  }
+
+  /** Nothing more comes. */
+  close(): void {
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    for (const [exec, { actor, session, bytes, isEnd }] of this.#written) {
+      const data = { bytes, eof: isEnd };
+      this.#options.auditing.note({ kind: 'exec.input', actor, session, exec, data });
+    }
+    this.#written.clear();
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Answers that are given again when a request comes again under its `Idempotency-Key`. They are
+ * held in memory: a restart forgets them. Of the request only a keyed hash is held, so that what
+ * was in it (a value of a secret) is nowhere.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+import { canonicalJson } from '../../canonical.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+
+const keepMs = 86_400_000;
+const ofCallerMax = 1_000;
+/** Of one caller: one who keeps much loses their own first. */
+const bytesOfCallerMax = 8 * 1_024 * 1_024;
+const bytesMax = 128 * 1_024 * 1_024;
+
+/** What is given again. */
+export interface CachedAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Caller {
+  /** By key, oldest first. */
+  readonly entries: Map<string, Entry>;
+  bytes: number;
+}
+
+interface Entry {
+  readonly digest: string;
+  readonly at: number;
+  readonly answer: Promise<CachedAnswer>;
+  bytes: number;
+}
+
+export interface IdempotentRequest {
+  readonly actor: string;
+  /** Method and path. */
+  readonly target: string;
+  readonly key: string;
+  readonly params: unknown;
+}
+
+export class IdempotencyCache {
+  readonly #secret = randomBytes(32);
+  readonly #clock: () => number;
+  /** By actor; the one heard last comes last. */
+  readonly #byActor = new Map<string, Caller>();
+  #bytes = 0;
+
+  constructor(clock: () => number = Date.now) {
+    this.#clock = clock;
+  }
+
+  /**
+   * The answer that was given, or that of `act`, which is kept unless it throws or says that it
+   * may be asked again.
+   *
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` when the key stands for another request; else what
+   *   `act` throws
+   */
+  async answerOnce(
+    keyed: IdempotentRequest,
+    act: () => Promise<CachedAnswer>,
+  ): Promise<CachedAnswer> {
+    const digest = this.#digest(keyed);
+    const { actor, key } = keyed;
+    const found = this.#byActor.get(actor)?.entries.get(key);
+    if (found !== undefined && this.#clock() - found.at < keepMs) {
+      if (found.digest !== digest) throw conflict();
+      return found.answer;
+    }
+    const answer = act();
+    const entry: Entry = { digest, at: this.#clock(), answer, bytes: 0 };
+    const caller = this.#put(actor, key, entry);
+    try {
+      const { body } = await answer;
+      // It may have made room for others meanwhile.
+      if (caller.entries.get(key) === entry) this.#weigh(caller, entry, body.length);
+      this.#prune(caller);
+      return await answer;
+    } catch (error) {
+      // Nothing was done, or it may be tried again: the key is free.
+      if (caller.entries.get(key) === entry) this.#drop(caller, key);
+      throw error;
+    }
+  }
+
+  /**
+   * For a request that its own means make once: only what its key stands for is held, and let go
+   * when nothing came of it.
+   *
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` when the key stands for another request; else what
+   *   `act` throws
+   */
+  async claimKey(
+    keyed: IdempotentRequest,
+    act: () => Promise<CachedAnswer>,
+  ): Promise<CachedAnswer> {
+    let isFirst = false;
+    await this.answerOnce(keyed, () => {
+      isFirst = true;
+      return Promise.resolve({ status: 0, body: '', headers: {} });
+    });
+    try {
+      return await act();
+    } catch (error) {
+      const isWaiting = isTrlError(error, 'APPROVAL_REQUIRED');
+      const caller = this.#byActor.get(keyed.actor);
+      if (isFirst && !isWaiting && caller !== undefined) this.#drop(caller, keyed.key);
+      throw error;
+    }
+  }
+
+  #digest({ target: place, params }: IdempotentRequest): string {
+    return createHmac('sha256', this.#secret).update(saidIn(place, params)).digest('hex');
+  }
+
+  #put(actor: string, key: string, entry: Entry): Caller {
+    const caller = this.#byActor.get(actor) ?? { entries: new Map(), bytes: 0 };
+    this.#drop(caller, key);
+    caller.entries.set(key, entry);
+    this.#byActor.delete(actor);
+    this.#byActor.set(actor, caller);
+    const [oldest] = caller.entries.keys();
+    if (caller.entries.size > ofCallerMax && oldest !== undefined) this.#drop(caller, oldest);
+    return caller;
+  }
+
+  #weigh(caller: Caller, entry: Entry, bytes: number): void {
+    entry.bytes = bytes;
+    caller.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  /** A caller loses their own oldest; where all have too much, who was unheard for longest. */
+  #prune(caller: Caller): void {
+    for (const [key, { bytes }] of caller.entries) {
+      if (caller.bytes <= bytesOfCallerMax) break;
+      if (bytes > 0) this.#drop(caller, key);
+    }
+    for (const [actor, other] of this.#byActor) {
+      if (this.#bytes <= bytesMax && this.#byActor.size <= ofCallerMax) return;
+      for (const key of other.entries.keys()) this.#drop(other, key);
+      this.#byActor.delete(actor);
+    }
+  }
+
+  #drop(caller: Caller, key: string): void {
+    const entry = caller.entries.get(key);
+    if (entry === undefined) return;
+    caller.entries.delete(key);
+    caller.bytes -= entry.bytes;
+    this.#bytes -= entry.bytes;
+  }
+}
+
+/** What was not checked yet may hold half of a character, or a number without an end. */
+function saidIn(place: string, params: unknown): string {
+  try {
+    return canonicalJson([place, params]);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : 'it is no JSON';
+    throw new TrlError('INVALID_PARAMS', `Cannot take the request: ${why}`, { cause });
+  }
+}
+
+function conflict(): TrlError {
+  const why = 'its "Idempotency-Key" stands for another request';
+  return new TrlError('IDEMPOTENCY_CONFLICT', `Cannot take the request: ${why}`);
+}

@@ -1,0 +1,147 @@
+/** Server-sent events on a response: of one execution, or of what a watching method tells. */
+import { Writable } from 'node:stream';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Caller, ExecId } from '../../command.ts';
+import { FeedWatch } from '../transport/feed-watch.ts';
+import { ApprovalWatch } from '../transport/approval-watch.ts';
+import { ConnectionWriter } from '../transport/connection-writer.ts';
+import type { HttpTransportParts } from './method-calls.ts';
+import type { OutputFollowers, FollowerOutput } from './followers.ts';
+import { HttpRefusal } from './problem.ts';
+import { setHeaderFields, stallMs } from './respond.ts';
+
+/** How often a stream says that it is there while it has nothing else to say, in ms. */
+const heartbeatMs = 15_000;
+/** When a client that lost the stream asks again, in ms. */
+const retryMs = 1_000;
+
+export interface EventExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+  /** Aborted when the other side is gone. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Where to go on: behind the last event that arrived, else at `from`.
+ *
+ * @throws Refusal `INVALID_PARAMS` for a `Last-Event-ID` that no event had
+ */
+export function resumeOffset({ headers }: IncomingMessage, from: number): number {
+  const last = headers['last-event-id'];
+  if (last === undefined || last === '') return from;
+  if (typeof last === 'string' && /^\d{1,15}$/.test(last)) return Number(last);
+  const message = 'Cannot read the request: "Last-Event-ID" must be the id of an event, an offset';
+  throw new HttpRefusal('INVALID_PARAMS', message);
+}
+
+/** Begins the stream; a reader that takes nothing of it for {@link stallMs} is dropped. */
+function begin({ request, response }: EventExchange): () => void {
+  setHeaderFields(response, {
+    'Content-Type': 'text/event-stream',
+    // Proxies that gather output would hold it back.
+    'X-Accel-Buffering': 'no',
+  });
+  response.writeHead(200);
+  request.socket.setNoDelay(true);
+  request.socket.setTimeout(stallMs, () => request.socket.destroy());
+  response.write(`retry: ${retryMs}\n\n`);
+  const timer = setInterval(() => {
+    // A write would count as a sign of life of a reader that takes nothing.
+    if (!response.writableNeedDrain) response.write(':\n\n');
+  }, heartbeatMs);
+  return () => {
+    clearInterval(timer);
+    response.end();
+  };
+}
+
+/** Sends an execution's output and events to the end. Never rejects. */
+export async function sendExecEvents(
+  exchange: EventExchange,
+  followers: OutputFollowers,
+  target: { readonly execId: ExecId; readonly from: number },
+): Promise<void> {
+  const { response, caller, signal } = exchange;
+  const end = begin(exchange);
+  const outlet: FollowerOutput = {
+    form: 'events',
+    signal,
+    send: ({ payload }) => void response.write(payload),
+    ready: () => (response.writableNeedDrain ? drained(response, signal) : undefined),
+  };
+  await followers.follow({ caller, ...target, outlet });
+  end();
+}
+
+/** What is told as it changes: of approvals, or of everything. */
+export type WatchMethod = 'approval.watch' | 'system.watch';
+
+/** Sends what is told as long as the other side listens. Never rejects. */
+export async function sendWatchEvents(
+  exchange: EventExchange,
+  parts: HttpTransportParts,
+  watched: WatchMethod,
+): Promise<void> {
+  const { caller, signal, response } = exchange;
+  const { runtime } = parts;
+  const isFeed = watched === 'system.watch';
+  const writer = new ConnectionWriter(
+    new LineEvents(response, isFeed ? 'change' : 'approval', signal),
+  );
+  const options = { runtime, caller, writer, signal };
+  const watch = isFeed ? new FeedWatch(options) : new ApprovalWatch(options);
+  const { start } = watch.announce();
+  const end = begin(exchange);
+  start();
+  await left(signal);
+  end();
+}
+
+/** Lines of the wire as events: each line is the data of one. */
+class LineEvents extends Writable {
+  readonly #response: ServerResponse;
+  readonly #name: string;
+  readonly #signal: AbortSignal;
+
+  constructor(response: ServerResponse, name: string, signal: AbortSignal) {
+    super({ decodeStrings: false });
+    this.#response = response;
+    this.#name = name;
+    this.#signal = signal;
+  }
+
+  override _write(line: unknown, _: string, done: () => void): void {
+    const data = String(line).trimEnd();
+    const isMore = this.#response.write(`event: ${this.#name}\ndata: ${data}\n\n`);
+    if (isMore) done();
+    else void this.#wait(done);
+  }
+
+  async #wait(done: () => void): Promise<void> {
+    await drained(this.#response, this.#signal);
+    done();
+  }
+}
+
+/** Settles when the other side has taken what was written, or is gone. */
+function drained(out: Writable | ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      out.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    if (signal.aborted) return resolve();
+    out.on('drain', done);
+    signal.addEventListener('abort', done);
+  });
+}
+
+function left(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

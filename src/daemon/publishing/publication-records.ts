@@ -1,0 +1,103 @@
+/** What the audit log keeps of a check or publication: the evidence, which answers do not have. */
+import { createHash } from 'node:crypto';
+import type { EventKind, Json } from '../../audit/event.ts';
+import { canonicalJson } from '../../canonical.ts';
+import type { Caller, ExecId, SessionId } from '../../command.ts';
+import type { GateFinding, GateVerdict } from '../../publish/publication.ts';
+import type { AuditRecord } from '../auditing/auditing.ts';
+import type { OutgoingItem } from '../../publish/outgoing.ts';
+
+/** Items that one event names; the digest is of all of them. */
+const namedMax = 1_000;
+
+export interface InspectedPublication {
+  readonly verdict: GateVerdict;
+  readonly audience: string;
+  readonly policyVersion: string;
+  readonly items: readonly OutgoingItem[];
+  /** By item, SHA-256 in hex. */
+  readonly contents: readonly string[];
+  /** Of {@link itemsDigest}. */
+  readonly itemsDigest: string;
+  /** Commands that had a part in it. */
+  readonly execs: readonly ExecId[];
+  readonly session?: SessionId | undefined;
+  readonly exec?: ExecId | undefined;
+}
+
+/** SHA-256 (hex) of all items by name, mode and content: one line of canonical JSON each. */
+export async function itemsDigest(
+  { items, contents }: Pick<InspectedPublication, 'items' | 'contents'>,
+  turn: () => Promise<void>,
+): Promise<string> {
+  const digest = createHash('sha256');
+  for (const [at, { name, file }] of items.entries()) {
+    await turn();
+    const sha256 = contents[at] ?? null;
+    const mode = file?.mode ?? null;
+    digest.update(`${canonicalJson({ name: name.toWellFormed(), mode, sha256 })}\n`);
+  }
+  return digest.digest('hex');
+}
+
+/** What a person who says yes has seen. */
+export function verdictDigest(inspected: InspectedPublication): string {
+  const { verdict, audience, policyVersion } = inspected;
+  const findings = verdict.findings.map(({ rule, decision, trace }) => ({ rule, decision, trace }));
+  const { decision } = verdict;
+  const items = inspected.itemsDigest;
+  return sha256(canonicalJson({ audience, policyVersion, decision, items, findings }));
+}
+
+export function publicationAuditRecord(
+  kind: Extract<EventKind, `publication.${string}`>,
+  { actor }: Caller,
+  inspected: InspectedPublication,
+  more: { readonly [name: string]: Json } = {},
+): AuditRecord {
+  const { verdict, audience, policyVersion, items, contents, execs, session, exec } = inspected;
+  return {
+    kind,
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(exec === undefined ? {} : { exec }),
+    data: {
+      audience,
+      policy_version: policyVersion,
+      decision: verdict.decision,
+      basis: verdict.basis,
+      items: verdict.items,
+      bytes: verdict.bytes,
+      items_digest: inspected.itemsDigest,
+      digest: verdictDigest(inspected),
+      subjects: items.slice(0, namedMax).map(({ name }, at): Json => ({
+        name: name.toWellFormed(),
+        sha256: contents[at] ?? null,
+      })),
+      subjects_omitted: Math.max(0, items.length - namedMax),
+      execs: execs.slice(0, namedMax),
+      findings: verdict.findings.map(findingData),
+      ...more,
+    },
+  };
+}
+
+function findingData({ rule, decision, item, score, trace, evidence }: GateFinding): Json {
+  const { source, span, lines, via, text } = evidence;
+  // A log that cannot be changed must not hold what is secret, found or guessed.
+  const shown = rule.startsWith('secret.') || text === null ? null : text.toWellFormed();
+  return {
+    rule,
+    decision,
+    trace,
+    score,
+    span,
+    lines,
+    via,
+    item: item.toWellFormed(),
+    source: source.toWellFormed(),
+    text: shown,
+  };
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

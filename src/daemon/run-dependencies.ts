@@ -1,0 +1,78 @@
+/** What the story of `run.ts` needs of the outside, as this daemon has it. */
+import { macOf } from '../approval/key.ts';
+import type { Bounds } from '../command.ts';
+import { isTrlError, TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { Recorder, RunDependencies } from '../run.ts';
+import type { CoreOptions } from './core-options.ts';
+
+export function createRunDependencies(options: CoreOptions, recorder: Recorder): RunDependencies {
+  const {
+    runners,
+    macKey,
+    eventLoop: turns,
+    variables,
+    masking,
+    approvalService: approving,
+  } = options;
+  return {
+    recorder,
+    sessionState: async (id) => {
+      const link = await runners.link();
+      const key = Buffer.from(macKey).toString('hex');
+      return stateOf(await link.request({ op: 'state', session_id: id, key }));
+    },
+    variables,
+    revealed: (workspace, requester) => approving.revealed(workspace, requester),
+    yieldToEventLoop: () => turns.next(),
+    mac: (name, value) => macOf(macKey, name, value),
+    launch: async (approved, permitted) => {
+      const { session_id: session, command_env: env } = approved.plan;
+      const own = masking.given.note(session, env);
+      const known = masking.valuesOf(session, own);
+      await runners.addKnownSecrets(own, session);
+      try {
+        return await runners.launch(approved, { known, own: false, committed: permitted });
+      } catch (error) {
+        throw namingBounds(error, approved.plan.bounds);
+      }
+    },
+    exited: (id) => runners.exited(id),
+  };
+}
+
+/** A shell that does not start says little: what may be the reason is said here. */
+function namingBounds(error: unknown, bounds: Bounds): unknown {
+  if (!isTrlError(error, 'SANDBOX_UNAVAILABLE')) return error;
+  const named = narrowIn(bounds).join(', ');
+  if (named === '') return error;
+  const message = `${error.message}. The call is bounded by ${named}: ask for more`;
+  return new TrlError('SANDBOX_UNAVAILABLE', message, { cause: error });
+}
+
+/** Bounds that a call or a policy set below what is usual, by their names on the wire. */
+function narrowIn(bounds: Bounds): readonly string[] {
+  const all = [
+    ['processes', bounds.processesMax, limits.processes.default],
+    ['open_files', bounds.openFilesMax, limits.openFiles.default],
+    ['file_bytes', bounds.fileBytesMax, limits.fileBytes.default],
+    ['memory_bytes', bounds.memoryBytesMax, limits.memoryBytes.default],
+    ['address_space_bytes', bounds.addressSpaceBytesMax, limits.addressSpaceBytes.default],
+    ['cpu_s', bounds.cpuSeconds, limits.cpuSeconds.default],
+  ] as const;
+  return all.flatMap(([name, value, usual]) =>
+    value === null || (usual !== null && value >= usual) ? [] : [`${name} ${value}`],
+  );
+}
+
+function stateOf(answer: object): Awaited<ReturnType<RunDependencies['sessionState']>> {
+  const cwd: unknown = Reflect.get(answer, 'cwd');
+  const path: unknown = Reflect.get(answer, 'path');
+  const macs: unknown = Reflect.get(answer, 'macs');
+  const entries = typeof macs === 'object' && macs !== null ? Object.entries(macs) : [];
+  return {
+    cwd: typeof cwd === 'string' ? cwd : null,
+    path: typeof path === 'string' ? path : null,
+    macs: Object.fromEntries(entries.map(([name, mac]) => [name, String(mac)])),
+  };
+}

@@ -1,0 +1,407 @@
+/**
+ * The ground of a session: what was found out about its workspace, the sandbox planned from it,
+ * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
+ */
+import { createHash } from 'node:crypto';
+import { accessSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Assurance, Box, FileGrants, Overlay, PathRules } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { baseEnvironment, isWithheldVariable, runtimeMarkers } from '../../environment/base.ts';
+import { inheritedVariables } from '../../environment/tiers.ts';
+import { limits } from '../../limits.ts';
+import type { Exposure } from '../../policy/decide.ts';
+import type { Policy } from '../../policy/policy.ts';
+import type { ExecutionContext } from '../../run.ts';
+import { visibleTrees, type HostFacts } from '../../sandbox/host-facts.ts';
+import { planBox } from '../../sandbox/plan.ts';
+import type { SessionRecord } from '../../session/record.ts';
+import { isBelow } from '../../workspace/inspect-path.ts';
+import { mayNameInside } from '../../workspace/path-rules.ts';
+import type { WorkspaceFacts } from '../../workspace/workspace-survey.ts';
+import type { ReservedPaths } from '../../workspace/reserved-paths.ts';
+import { refuseDeniedGrants, refuseUnenforceableGrants } from './grant-checks.ts';
+import { createChangeTracker } from '../workspaces/change-tracker.ts';
+import { sessionWorkspaceMode } from '../../session/views.ts';
+import type { ViewContext, WorkspaceHost } from '../../host/port.ts';
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+export interface ExecutionContextInput {
+  readonly record: SessionRecord;
+  readonly host: HostFacts;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly policy: Pick<Policy, 'name' | 'files' | 'withhold' | 'layers'>;
+  /** Patterns that the configuration withholds. */
+  readonly withhold: readonly string[];
+  /** What commands inherit in `legacy` mode; `null`: the mode is `scoped`. */
+  readonly legacy: Readonly<Record<string, string>> | null;
+  /** Where files that were put back are moved to (0700). */
+  readonly quarantine: string;
+  /** What no grant opens. */
+  readonly reserved: ReservedPaths;
+  readonly files: WorkspaceHost;
+  /** A text as it is kept: without known secrets. */
+  readonly masked: (text: string) => string;
+}
+
+/** What its variables follow from. */
+type Surroundings = Omit<ExecutionContextInput, 'quarantine' | 'reserved' | 'files' | 'masked'>;
+
+/** A session's ground and what was found in its workspace. */
+export interface OpenedContext {
+  readonly context: ExecutionContext;
+  readonly facts: WorkspaceFacts | null;
+  readonly opened: ViewContext;
+}
+
+/** What a daemon that crashed could not put back any more, by the survey it had made. */
+export async function revertAfterCrash(
+  files: WorkspaceHost,
+  facts: WorkspaceFacts,
+  quarantine: string,
+): Promise<void> {
+  mkdirSync(quarantine, { recursive: true, mode: 0o700 });
+  await (await files.guard(facts, quarantine)).revert();
+}
+
+/**
+ * Which directory a workspace is just now; `null` where there is none. One that was made again
+ * under its name is another: a sandbox of before would show the old one.
+ */
+export function workspaceIdentityOf(workspace: string | null): string | null {
+  const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
+  return stat?.isDirectory() === true ? `${stat.dev}:${stat.ino}` : null;
+}
+
+function boundTo(place: string | null, box: Box): Box {
+  if (box.kind === 'none') return box;
+  return { ...box, holder: { ...box.holder, id: digest(`${box.holder.id} ${place}`) } };
+}
+
+/**
+ * @throws TrlError `SANDBOX_UNAVAILABLE` with what is missing and what helps; `POLICY_DENIED` for
+ *   grants that policy does not permit
+ */
+export async function openExecutionContext(input: ExecutionContextInput): Promise<OpenedContext> {
+  const { record, host, quarantine, policy } = input;
+  const { workspace } = record;
+  const asked = withRules(record);
+  const grants = { ...record.grants, files: denying(asked, policy.files.deny) };
+  const none = grants.sandbox === 'none';
+  refuseUnenforceableGrants(grants, policy);
+  if (!none && host.unavailable !== null) {
+    throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${host.unavailable}`);
+  }
+  const visible = visibleTrees(host);
+  const rules = record.workspaceRules;
+  const hidden = { allow: rules?.read.allow ?? [], deny: grants.files.read.deny };
+  const plan = await input.files.views.plan(record, workspaceIdentityOf(workspace), hidden);
+  if (plan === null) refuseUnlayered(input, hidden);
+  const facts = none
+    ? null
+    : await input.files.survey({
+        root: workspace,
+        layered: plan !== null,
+        files: grants.files,
+        home: host.home,
+        visible,
+        reserved: input.reserved,
+        entriesMax: limits.workspaceEntries.default,
+      });
+  refuseDeniedGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
+  if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
+  const guard = facts === null ? null : await input.files.guard(facts, quarantine);
+  const kept = none ? {} : input.files.caches.trees(record, facts?.granted ?? []);
+  const boxWith = (overlay: Overlay | null, once: boolean): Box => {
+    if (none) return { kind: 'none' };
+    const scratchBytes = limits.scratchBytes.default;
+    const shown = facts === null ? null : { ...facts, overlay };
+    // What is thrown away leaves nothing behind, also not there.
+    const parts = { host, workspace: shown, grants, ...(once ? {} : kept) };
+    const planned = planBox({ ...parts, scratchBytes, once, digest });
+    return boundTo(workspaceIdentityOf(workspace), planned);
+  };
+  const box = boxWith(plan?.overlay ?? null, false);
+  const scratch = ['/tmp', '/var/tmp', host.home];
+  const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
+  const opened = { facts, box, plan, write: grants.files.write };
+  const ground: ExecutionContext = {
+    sessionId: record.id,
+    shell: record.shell,
+    statePersistence: record.carry,
+    ...(record.umask === undefined ? {} : { umask: record.umask }),
+    workspace,
+    network: grants.network,
+    home: record.cwd,
+    box,
+    scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
+    workspaceIdentity: directoryOf(workspace),
+    ...lookUps({ none, shown, scratch, workspace }),
+    layer: plan?.overlay.upper ?? null,
+    isHidden: hiding(input, facts),
+    files: record.grants.files,
+    extraGrants: beyondOf(grants.files, workspace, facts?.granted ?? []),
+    ...environmentOf(input, sightOf(host, box), visible),
+    privateDirs: scratch,
+    revert: async () => (guard === null ? [] : guard.revert()),
+    changeTracker: changesOf(input, opened, {
+      unlayered: input.files.views.whyNotLayered(record, hidden),
+      boxWith: (overlay) => boxWith(overlay, true),
+    }),
+  };
+  return { context: ground, facts, opened };
+}
+
+/**
+ * Without layers, git's history and other names of a file would still tell of what is hidden.
+ *
+ * @throws TrlError `SANDBOX_UNAVAILABLE` where the workspace's rules or a policy hide a part of it
+ */
+function refuseUnlayered(
+  { record, host, policy }: ExecutionContextInput,
+  { allow }: PathRules,
+): void {
+  const { workspace: root, workspaceRules: rules } = record;
+  const isDenied = root !== null && mayNameInside(policy.files.deny, { root, home: host.home });
+  if (!isDenied && allow.length === 0 && (rules?.read.deny.length ?? 0) === 0) return;
+  const message = 'Cannot show a part of the workspace only: it cannot be layered here';
+  throw new TrlError('SANDBOX_UNAVAILABLE', message);
+}
+
+/** What does not exist for the session's commands, by a mask or by what is mounted over it. */
+function hiding(
+  { record, files: { views } }: ExecutionContextInput,
+  facts: OpenedContext['facts'],
+): ExecutionContext['isHidden'] {
+  const { id, workspace } = record;
+  const covers = (facts?.covers ?? []).filter(({ as }) => as.startsWith('hidden'));
+  return (file) =>
+    (workspace !== null && views.hides(id, workspace, file)) ||
+    covers.some(({ path }) => isBelow(file, path));
+}
+
+function changesOf(
+  input: ExecutionContextInput,
+  opened: ViewContext,
+  by: { readonly unlayered: string | null; readonly boxWith: (overlay: Overlay) => Box },
+): ExecutionContext['changeTracker'] {
+  const { record, masked } = input;
+  const { views } = input.files;
+  const { workspace: root } = record;
+  if (root === null) return null;
+  return createChangeTracker({
+    session: record.id,
+    sessionMode: sessionWorkspaceMode(record),
+    unlayered: by.unlayered,
+    view: () => views.open(record, root, opened),
+    boxWith: by.boxWith,
+    isWaiting: (path) => views.hasPendingChange(record.id, path),
+    masked,
+  });
+}
+
+/** What a sandbox shows and lets be written, whatever else lies in the workspace just now. */
+function scopeOf(parts: {
+  readonly box: Box;
+  readonly granted: readonly { readonly path: string; readonly writable: boolean }[];
+  readonly visible: readonly string[];
+  readonly network: 'off' | 'on';
+}): string {
+  const { box, granted, visible, network } = parts;
+  const held = box.kind === 'none' ? null : { seccomp: box.seccomp, level: box.holder.level };
+  const trees = granted.map(({ path, writable }) => ({ path, writable }));
+  return digest(JSON.stringify({ kind: box.kind, held, trees, visible, network }));
+}
+
+function directoryOf(workspace: string | null): ExecutionContext['workspaceIdentity'] {
+  const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
+  if (workspace === null || stat === undefined) return null;
+  return { path: workspace, dev: stat.dev, ino: stat.ino };
+}
+
+/** What a question needs to see of the host, and what it must not take for the sandbox's. */
+function lookUps(given: {
+  readonly none: boolean;
+  /** Trees that a command sees as the host does. */
+  readonly shown: readonly string[];
+  /** Trees that are the sandbox's own. */
+  readonly scratch: readonly string[];
+  readonly workspace: string | null;
+}): Pick<ExecutionContext, 'directoryIdentity' | 'findProgram' | 'isPrivate' | 'bindContent'> {
+  const { none, shown, scratch, workspace } = given;
+  const isPrivate = (file: string): boolean =>
+    !none &&
+    !shown.some((tree) => isBelow(file, tree)) &&
+    scratch.some((dir) => isBelow(file, dir));
+  return {
+    isPrivate,
+    // What is private to the sandbox has another directory's name on the host.
+    directoryIdentity: (path) =>
+      none || (workspace !== null && isBelow(path, workspace)) ? identityOf(path) : null,
+    findProgram: (name, path, cwd) => {
+      const files = path.split(':').map((dir) => resolve(cwd, dir, name));
+      // One that only the sandbox sees may be there, so it is the one that is named.
+      return files.find((file) => isPrivate(file) || isProgram(file)) ?? null;
+    },
+    bindContent: (content, cwd) => {
+      const isPath = content.role === 'script' || content.name.includes('/');
+      // A file of the host in the place of one that only the sandbox sees would say nothing.
+      if (content.role !== 'package-script' && isPath && isPrivate(resolve(cwd, content.name))) {
+        return { ...content, path: null, sha256: null };
+      }
+      return content.path === null || isFile(content.path) ? content : { ...content, sha256: null };
+    },
+  };
+}
+
+/** What comes through a pipe or a device is another content at each reading. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return isFile(path);
+  } catch {
+    return false;
+  }
+}
+
+/** Through links: where they lead is where a command would be. */
+function identityOf(path: string): ReturnType<ExecutionContext['directoryIdentity']> {
+  try {
+    const { dev, ino } = statSync(path);
+    return { dev, ino };
+  } catch {
+    return null;
+  }
+}
+
+/** How far a session's commands reach, by what was granted and what the probe found. */
+export function exposureOf(
+  { grants, assurance }: SessionRecord,
+  ground: ExecutionContext,
+): Exposure {
+  const checks = assurance?.checks ?? [];
+  const held = checks.find(({ name }) => name === 'workspace_protected');
+  return {
+    sandbox: ground.box.kind,
+    level: assurance?.level ?? boxAssuranceLevel(ground.box),
+    protectedPaths: held?.enforced ?? true,
+    network: grants.network,
+    keysHidden: !/\/\.(?:ssh|aws|gnupg)(?:\/|$)/.test(ground.workspace ?? ''),
+    // A scan finds what changed, not what a file had before.
+    undo: ground.workspace === null || ground.layer !== null,
+    extraGrants: ground.extraGrants,
+  };
+}
+
+/** What the session was granted, as far as the rules of its workspace let it. */
+function withRules({ grants, workspaceRules }: SessionRecord): FileGrants {
+  const { read, write } = grants.files;
+  if (workspaceRules === undefined) return grants.files;
+  return {
+    read: { ...read, deny: [...read.deny, ...workspaceRules.read.deny] },
+    write: { ...write, deny: [...write.deny, ...workspaceRules.write.deny] },
+  };
+}
+
+/** What policy denies is denied for reading and for writing, whatever is granted. */
+function denying({ read, write }: FileGrants, deny: readonly string[]): FileGrants {
+  const added = (rules: PathRules): PathRules => ({ ...rules, deny: [...rules.deny, ...deny] });
+  return deny.length === 0 ? { read, write } : { read: added(read), write: added(write) };
+}
+
+type Level = Pick<ExecutionContext, 'env' | 'inherited' | 'withhold'>;
+
+/** What a command is told of where it runs. */
+interface Sight {
+  readonly none: boolean;
+  readonly user: string;
+  readonly runtimeDir: string | null;
+}
+
+function sightOf(host: HostFacts, box: Box): Sight {
+  if (box.kind === 'none') return { none: true, user: host.user, runtimeDir: null };
+  const { level, insideUid } = box.holder;
+  const user = level === 'user' ? host.user : 'agent';
+  return { none: false, user, runtimeDir: `/run/user/${insideUid}` };
+}
+
+/** The same before there is a sandbox: the names are those that a command will get. */
+export function expectedEnvironment(input: Surroundings): Level {
+  const { record, host } = input;
+  const none = record.grants.sandbox === 'none';
+  const sight = { none, user: host.user, runtimeDir: none ? null : '/run/user/0' };
+  return environmentOf(input, sight, visibleTrees(host));
+}
+
+/** The runtime's level: the safe variables, and in `legacy` mode what is inherited below them. */
+function environmentOf(
+  { record, host, env, policy, withhold: configured, legacy }: Surroundings,
+  { none, user, runtimeDir }: Sight,
+  visible: readonly string[],
+): Level {
+  const withhold = [...policy.withhold, ...configured];
+  const base = baseEnvironment({
+    env,
+    path: none ? (env['PATH'] ?? host.path) : host.path,
+    home: host.home,
+    user,
+    shell: record.shell.path,
+    tmp: '/tmp',
+    runtimeDir,
+    visible,
+  });
+  // By these a command can tell where it runs: the runtime sets them, it does not inherit them.
+  const isMark = (name: string): boolean => Object.hasOwn(runtimeMarkers, name);
+  const safe = Object.entries(base).filter(
+    ([name]) => isMark(name) || !isWithheldVariable(name, withhold),
+  );
+  const below =
+    legacy === null ? {} : inheritedVariables(legacy, [...withhold, ...grantedByName(policy)]);
+  const own = new Set(safe.map(([name]) => name));
+  return {
+    env: { ...below, ...Object.fromEntries(safe) },
+    inherited: new Set(Object.keys(below).filter((name) => !own.has(name))),
+    withhold,
+  };
+}
+
+/** Names that policy asks about or blocks: `legacy` mode is no way around the question. */
+function grantedByName({ layers }: Pick<Policy, 'layers'>): string[] {
+  return layers.flatMap(({ grants }) =>
+    grants == null
+      ? []
+      : [grants.secrets, grants.environment].flatMap(({ ask, block }) => [...ask, ...block]),
+  );
+}
+
+/** What was granted besides the workspace, one clause each. */
+function beyondOf(
+  files: FileGrants,
+  workspace: string | null,
+  granted: readonly { readonly path: string; readonly writable: boolean }[],
+): string[] {
+  const trees = granted.filter(
+    ({ path }) => path !== workspace && !files.write.allow.includes(path),
+  );
+  const clause = (verb: string, path: string): string => `may ${verb} ${JSON.stringify(path)}`;
+  return [
+    ...trees.map(({ path, writable }) => clause(writable ? 'write' : 'read', path)),
+    // Inside the workspace such a grant can only be meant for what is protected.
+    ...files.write.allow.map((path) => clause('write', path)),
+  ];
+}
+
+/** The level that the plan of a box promises, before the probe confirmed it. */
+export function boxAssuranceLevel(box: Box): Assurance['level'] {
+  if (box.kind === 'none') return 'none';
+  return box.holder.level === 'root-uid' ? 'root-uid' : 'full';
+}

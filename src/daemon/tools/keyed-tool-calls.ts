@@ -1,0 +1,127 @@
+/**
+ * Calls of tools that have a key: made again, such a call gets the answer of the first one, and
+ * nothing runs twice. Answers are held in memory for a while; that a key was used is on disk, for
+ * longer than they are, and for the runtime after this one.
+ */
+import { TrlError, isTrlError } from '../../errors.ts';
+import type { ErrorCode } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type { ToolCallAnswer } from '../../protocol/tool.ts';
+import type { UsedKeys } from '../used-keys.ts';
+
+const callsMax = 1_000;
+const bytesMax = 32 * 1024 * 1024;
+
+/** Ends of a call that did something, may have, or that a person has decided. */
+const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'APPROVAL_DENIED',
+  'APPROVAL_EXPIRED',
+  'BACKEND_UNAVAILABLE',
+  'COMMAND_FAILED',
+  'COMMAND_TIMEOUT',
+  'INTERNAL_ERROR',
+]);
+
+/** Whose call it is, and which. */
+export interface KeyedToolCall {
+  readonly actor: string;
+  /** What they called it. */
+  readonly key: string;
+  /** Tells what is called from everything else. */
+  readonly fingerprint: string;
+}
+
+export interface ResumableToolCall {
+  /**
+   * Calls it. `over` must be told when it was begun and what it began is about to be gone, before
+   * it is.
+   */
+  readonly run: (over: () => void) => Promise<ToolCallAnswer>;
+  /** Whether running it again goes on with what was begun, also after the runtime ended. */
+  readonly isResumable: boolean;
+}
+
+interface Kept {
+  readonly says: string;
+  readonly answer: Promise<ToolCallAnswer>;
+  /** 0 while it is under way. */
+  bytes: number;
+}
+
+export class KeyedToolCalls {
+  readonly #used: UsedKeys;
+  /** Oldest first. */
+  readonly #calls = new Map<string, Kept>();
+  #bytes = 0;
+
+  constructor(used: UsedKeys) {
+    this.#used = used;
+  }
+
+  /**
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` where the key is that of another call;
+   *   `EXEC_NOT_FOUND` where it was called before and its answer is not held; what `run` does
+   */
+  async once(call: KeyedToolCall, going: ResumableToolCall): Promise<ToolCallAnswer> {
+    const name = `${call.actor} ${call.key}`;
+    const known = this.#calls.get(name);
+    if (known !== undefined) {
+      if (known.says === call.fingerprint) return known.answer;
+      throw conflict();
+    }
+    const scope = scopeOf(call);
+    this.#use(call, going.isResumable);
+    const over = (): void => this.#put(call, 'over');
+    const kept: Kept = { says: call.fingerprint, answer: going.run(over), bytes: 0 };
+    this.#calls.set(name, kept);
+    try {
+      const answer = await kept.answer;
+      this.#keep(name, kept, answer);
+      return answer;
+    } catch (error) {
+      if (isTrlError(error) && !lasting.has(error.code)) {
+        this.#calls.delete(name);
+        this.#used.forget(scope, call.key);
+      } else this.#keep(name, kept, isTrlError(error) ? error.data : null);
+      throw error;
+    }
+  }
+
+  /** On disk before anything runs: whatever ends, the key is used. */
+  #use(call: KeyedToolCall, goesOn: boolean): void {
+    const before = this.#used.find(scopeOf(call), call.key);
+    if (before !== null && before.call !== call.fingerprint) throw conflict();
+    if (before?.state === 'over') {
+      const why = 'it was called before, and what it answered is no longer held; use a new key';
+      throw new TrlError('EXEC_NOT_FOUND', `Cannot call the tool by its key again: ${why}`);
+    }
+    this.#put(call, goesOn ? 'begun' : 'over');
+  }
+
+  #put(call: KeyedToolCall, state: 'begun' | 'over'): void {
+    const { key, fingerprint: says } = call;
+    this.#used.put({ scope: scopeOf(call), key, call: says, state, at: Date.now() });
+  }
+
+  #keep(key: string, kept: Kept, answer: unknown): void {
+    kept.bytes = 1 + (JSON.stringify(answer ?? null)?.length ?? 0);
+    this.#bytes += kept.bytes;
+    setTimeout(() => this.#forget(key, kept), limits.journalKeepMs.default).unref();
+    for (const [oldest, one] of this.#calls) {
+      if (this.#calls.size <= callsMax && this.#bytes <= bytesMax) break;
+      if (one.bytes > 0) this.#forget(oldest, one);
+    }
+  }
+
+  #forget(key: string, kept: Kept): void {
+    if (this.#calls.get(key) !== kept) return;
+    this.#calls.delete(key);
+    this.#bytes -= kept.bytes;
+  }
+}
+
+/** No session is called so. */
+const scopeOf = ({ actor }: KeyedToolCall): string => `tools of ${actor}`;
+
+const conflict = (): TrlError =>
+  new TrlError('IDEMPOTENCY_CONFLICT', 'Cannot call the tool: its key is another call’s');

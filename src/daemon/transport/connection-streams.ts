@@ -1,0 +1,101 @@
+/** The executions that one connection follows, each on a channel of its own. */
+import type { Caller, ExecId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import type { ChunkEncoding } from '../../protocol/chunks.ts';
+import type { StreamAnswer } from '../../protocol/types.ts';
+import type { Runtime } from '../runtime.ts';
+import { toWireError } from './reply-messages.ts';
+import type { ReplyContext } from './reply-messages.ts';
+import { ConnectionOutputSink } from './output-sink.ts';
+import type { ConnectionWriter } from './connection-writer.ts';
+
+/** Streams followed at once by one connection. */
+const streamsMax = 256;
+const channelMax = 65_535;
+
+export interface ConnectionStreamsOptions {
+  readonly runtime: Runtime;
+  readonly caller: Caller;
+  readonly writer: ConnectionWriter;
+  readonly replyContext: ReplyContext;
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal;
+  /** Called after each stream's end. Must not throw. */
+  readonly ended: () => void;
+}
+
+/** A stream that is announced: `start` sends its first event, after the answer has left. */
+export interface AnnouncedStream {
+  readonly answer: StreamAnswer;
+  readonly start: () => void;
+}
+
+export class ConnectionStreams {
+  readonly #options: ConnectionStreamsOptions;
+  readonly #byChannel = new Map<number, ExecId>();
+  #lastChannel = 0;
+
+  constructor(options: ConnectionStreamsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#byChannel.size;
+  }
+
+  /** The execution whose output goes to `channel`. */
+  on(channel: number): ExecId | undefined {
+    return this.#byChannel.get(channel);
+  }
+
+  /**
+   * Takes a channel for an execution; every announced stream must be started.
+   *
+   * @throws TrlError `INVALID_PARAMS` when the connection follows the execution already: events
+   *   name their execution only; `QUOTA_EXCEEDED` when it follows as many as it may.
+   */
+  announce(execId: ExecId, from: number, form: ChunkEncoding): AnnouncedStream {
+    const { writer, replyContext: says } = this.#options;
+    if ([...this.#byChannel.values()].includes(execId)) {
+      throw new TrlError('INVALID_PARAMS', `Cannot follow ${execId}: this connection does already`);
+    }
+    if (this.#byChannel.size >= streamsMax) {
+      const reason = `this connection follows ${streamsMax} already`;
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot follow ${execId}: ${reason}`);
+    }
+    const channel = this.#freeChannel();
+    this.#byChannel.set(channel, execId);
+    const { masking } = says;
+    const sink = new ConnectionOutputSink({ writer, masking, execId, form, channel, from });
+    const answer = { stream_id: execId, exec_id: execId, offset: from };
+    return {
+      answer: writer.inFrames ? { ...answer, channel } : answer,
+      start: () => void this.#follow({ execId, from, sink, channel }),
+    };
+  }
+
+  async #follow(stream: {
+    execId: ExecId;
+    from: number;
+    sink: ConnectionOutputSink;
+    channel: number;
+  }): Promise<void> {
+    const { runtime, caller, signal, replyContext: says, ended } = this.#options;
+    const { execId, from, sink, channel } = stream;
+    try {
+      if (!signal.aborted) await runtime.execs.follow(caller, execId, { from, sink, signal });
+      if (!sink.ended && !signal.aborted) throw new Error(`the stream of ${execId} has no end`);
+    } catch (error) {
+      if (!signal.aborted) sink.lose(toWireError('the stream', error, says));
+    }
+    this.#byChannel.delete(channel);
+    ended();
+  }
+
+  /** Numbers go round before they are used again, so that a late frame finds nobody. */
+  #freeChannel(): number {
+    do this.#lastChannel = (this.#lastChannel % channelMax) + 1;
+    while (this.#byChannel.has(this.#lastChannel));
+    return this.#lastChannel;
+  }
+}

@@ -1,0 +1,46 @@
+/** Tells one connection of everything that changes: `{"stream_id":"f-…","event":{…}}`. */
+import { randomBytes } from 'node:crypto';
+import { TrlError } from '../../errors.ts';
+import type { FeedAnswer, FeedId, FeedMessage } from '../../protocol/feed.ts';
+import { CoalescingSender } from './coalescing-sender.ts';
+import type { WatchOptions } from './approval-watch.ts';
+
+export class FeedWatch {
+  readonly #options: WatchOptions;
+  #id: FeedId | null = null;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+  }
+
+  get isOn(): boolean {
+    return this.#id !== null;
+  }
+
+  /**
+   * `start` sends the first events, after the answer has left; it must be called.
+   *
+   * @throws TrlError `INVALID_PARAMS` when the connection watches already
+   */
+  announce(): { readonly answer: FeedAnswer; readonly start: () => void } {
+    if (this.#id !== null) {
+      throw new TrlError('INVALID_PARAMS', 'Cannot watch: this connection does already');
+    }
+    const id: FeedId = `f-${randomBytes(16).toString('hex')}`;
+    this.#id = id;
+    return { answer: { stream_id: id }, start: () => this.#start(id) };
+  }
+
+  #start(id: FeedId): void {
+    const { runtime, caller, signal } = this.#options;
+    if (signal.aborted) return;
+    const latest = new CoalescingSender({ ...this.#options, masking: runtime.masking });
+    const stop = runtime.feed.watch(caller, (key, look) => {
+      latest.put(key, async (): Promise<FeedMessage | null> => {
+        const event = await look();
+        return event === null ? null : { stream_id: id, event };
+      });
+    });
+    signal.addEventListener('abort', stop, { once: true });
+  }
+}

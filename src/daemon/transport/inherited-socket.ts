@@ -1,0 +1,70 @@
+/**
+ * The socket that a service manager has made and hands over with the first connection (the
+ * protocol of sd_listen_fds(3): `LISTEN_PID`, `LISTEN_FDS`, descriptor 3).
+ */
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { TrlError } from '../../errors.ts';
+
+const firstFd = 3;
+
+export interface InheritedSocket {
+  readonly fd: number;
+  /** Where clients find it. */
+  readonly path: string;
+}
+
+/**
+ * What this process was handed, or `null`. Takes the variables away, so that no program it starts
+ * believes to be meant.
+ *
+ * @throws TrlError `INVALID_PARAMS` when it is no single Unix socket of this user that nobody else
+ *   can connect to: who may write to the file is whom the daemon obeys
+ */
+export function takeInheritedSocket(env: NodeJS.ProcessEnv): InheritedSocket | null {
+  const { LISTEN_PID: pid, LISTEN_FDS: count } = env;
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES', 'LISTEN_PIDFDID']) {
+    delete env[name];
+  }
+  // Meant for whoever started this process.
+  if (pid !== String(process.pid) || count === undefined) return null;
+  if (count !== '1') throw refusal(`${count} were given, wanted one`);
+  const path = pathOf(firstFd);
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found?.isSocket() !== true) throw refusal(`nothing is at ${JSON.stringify(path)}`);
+  const uid = process.getuid?.();
+  if (found.uid !== uid) throw refusal(`it belongs to uid ${found.uid}, not to uid ${uid}`);
+  if ((found.mode & 0o077) !== 0) {
+    const mode = (found.mode & 0o777).toString(8);
+    throw refusal(`it is open to others (mode ${mode}, wanted 600); set SocketMode=0600`);
+  }
+  return { fd: firstFd, path };
+}
+
+/** Rows of the kernel's table: `address: count protocol flags type state inode path`. */
+const row = /^\S+\s+\S+\s+\S+\s+\S+\s+(\S+)\s+\S+\s+(\d+)(?: (.*))?$/;
+const streamType = '0001';
+
+function pathOf(fd: number): string {
+  let inode: string | undefined;
+  let table = '';
+  try {
+    inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
+    table = readFileSync('/proc/net/unix', 'utf8');
+  } catch (cause) {
+    throw refusal('the kernel does not tell what it is', cause);
+  }
+  for (const line of table.split('\n')) {
+    const [, type, number, path] = row.exec(line) ?? [];
+    if (inode === undefined || number !== inode) continue;
+    if (type !== streamType) throw refusal('it is no stream socket');
+    // A name that begins with @ is in no directory, so nothing keeps others away.
+    if (path?.startsWith('/') !== true) throw refusal('it has no path');
+    return path;
+  }
+  throw refusal('it is no Unix socket');
+}
+
+function refusal(reason: string, cause?: unknown): TrlError {
+  const message = `Cannot take over the socket on descriptor ${firstFd}: ${reason}`;
+  return new TrlError('INVALID_PARAMS', message, { cause });
+}

@@ -1,0 +1,42 @@
+/** Answers in wire form. */
+import { diskFailure, isTrlError } from '../../errors.ts';
+import type { WireError } from '../../protocol/types.ts';
+import type { RedactedText } from '../../redaction/redacted-text.ts';
+import type { Masking } from '../secrets/masking.ts';
+
+/** Writes one line to the runtime's log. Must not throw. */
+export type Log = (text: string) => void;
+
+/** By what a door says anything. */
+export interface ReplyContext {
+  readonly log: Log;
+  readonly masking: Masking;
+}
+
+export function successReply(id: string, data: unknown, { masking }: ReplyContext): RedactedText {
+  return masking.json({ id, ok: true, data });
+}
+
+/** The answer to a failure; partial results that belong to it go along. */
+export function failureReply(
+  id: string,
+  action: string,
+  error: unknown,
+  says: ReplyContext,
+): RedactedText {
+  const data = isTrlError(error) && error.data !== null ? { data: error.data } : {};
+  return says.masking.json({ id, ok: false, error: toWireError(action, error, says), ...data });
+}
+
+/**
+ * What a caller may know of a failure. The cause of an unexpected one may hold paths or values
+ * of others, so it goes to the log only.
+ */
+export function toWireError(action: string, error: unknown, { log }: ReplyContext): WireError {
+  if (isTrlError(error)) return { code: error.code, message: error.message };
+  log(`${action}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  const disk = diskFailure(`run ${action}`, error);
+  if (disk !== null) return { code: disk.code, message: disk.message };
+  const message = `Cannot run ${action}: the runtime failed; its log has the cause`;
+  return { code: 'INTERNAL_ERROR', message };
+}

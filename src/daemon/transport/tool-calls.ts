@@ -1,0 +1,73 @@
+/**
+ * Calls of the tools that one connection registered: `{"stream_id":"t-…","call":{…}}` for each,
+ * which it answers by `tool.answer`, and `{…,"cancel":{…}}` where nobody waits for the answer any
+ * more. Its tools end with it.
+ */
+import { randomBytes } from 'node:crypto';
+import { TrlError } from '../../errors.ts';
+import type {
+  ToolAnswerParams,
+  ToolEvent,
+  ToolRegisterParams,
+  ToolStreamId,
+  ToolStreamMessage,
+} from '../../protocol/tool.ts';
+import type { MethodAnswers } from '../../protocol/types.ts';
+import type { Runtime } from '../runtime.ts';
+import type { ConnectionWriter } from './connection-writer.ts';
+
+export interface ToolCallsOptions {
+  readonly runtime: Runtime;
+  readonly writer: ConnectionWriter;
+  /** Aborted when the client is gone; the only end. */
+  readonly signal: AbortSignal;
+}
+
+export class ToolCalls {
+  readonly #options: ToolCallsOptions;
+  readonly #id: ToolStreamId = `t-${randomBytes(16).toString('hex')}`;
+  /** Calls that came before the answer to the registration had left. */
+  #early: ToolEvent[] | null = [];
+  #isOn = false;
+
+  constructor(options: ToolCallsOptions) {
+    this.#options = options;
+  }
+
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
+  /** `start` sends what came meanwhile, after the answer has left; it must be called. */
+  async register(
+    params: ToolRegisterParams,
+  ): Promise<{ readonly answer: MethodAnswers['tool.register']; readonly start: () => void }> {
+    const { runtime, signal } = this.#options;
+    if (signal.aborted) throw new TrlError('BACKEND_UNAVAILABLE', 'The client is gone');
+    const tell = (told: ToolStreamMessage): void => this.#tell({ stream_id: this.#id, ...told });
+    await runtime.tools.register(params, { owner: this, listener: tell });
+    if (!this.#isOn) {
+      this.#isOn = true;
+      signal.addEventListener('abort', () => runtime.tools.leave(this), { once: true });
+    }
+    // It may have left while the name was looked up.
+    if (signal.aborted) runtime.tools.leave(this);
+    return { answer: { stream_id: this.#id }, start: () => this.#start() };
+  }
+
+  answer(params: ToolAnswerParams): MethodAnswers['tool.answer'] {
+    this.#options.runtime.tools.answer(this, params);
+    return { call_id: params.call_id };
+  }
+
+  #start(): void {
+    const early = this.#early ?? [];
+    this.#early = null;
+    for (const event of early) this.#tell(event);
+  }
+
+  #tell(event: ToolEvent): void {
+    if (this.#early !== null) this.#early.push(event);
+    else this.#options.writer.message(this.#options.runtime.masking.json(event));
+  }
+}

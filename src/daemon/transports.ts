@@ -1,0 +1,109 @@
+/**
+ * The doors besides the socket: HTTP where it was asked for, and one on the loopback for logins
+ * alone, opened when a person first asks for the console. What they need is loaded then.
+ */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TransportOptions } from './transport/listen.ts';
+import type { HttpSettings } from './http/address.ts';
+import { mcpMount } from './http/mcp.ts';
+import type { McpMount } from './http/mcp.ts';
+import type { HttpTransport } from './http/server.ts';
+import type { OpenedDaemon } from './open-core.ts';
+
+const forLogins = { host: '127.0.0.1', port: 0, tls: null, names: [], origins: [] } as const;
+
+export class Transports {
+  readonly #opened: Pick<OpenedDaemon, 'core' | 'identities' | 'auditing' | 'roots' | 'log'>;
+  readonly #options: TransportOptions;
+  #door: Promise<HttpTransport> | null = null;
+  #mcp: McpMount | null = null;
+  #isStopping = false;
+  /** Whether HTTP was asked for. */
+  #isAsked = false;
+
+  constructor(
+    opened: Pick<OpenedDaemon, 'core' | 'identities' | 'auditing' | 'roots' | 'log'>,
+    options: TransportOptions,
+  ) {
+    this.#opened = opened;
+    this.#options = options;
+    opened.core.console.open = async () => {
+      this.#door ??= this.#listen(forLogins, true);
+      return { origin: (await this.#door).origin };
+    };
+  }
+
+  /**
+   * @returns the origin of the door
+   * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken
+   */
+  async open(settings: HttpSettings): Promise<string> {
+    this.#isAsked = true;
+    this.#door = this.#listen(settings, false);
+    return (await this.#door).origin;
+  }
+
+  /** Whether somebody has a connection, or may make one. */
+  get isUsed(): boolean {
+    return this.#isAsked || (this.#opened.core.counts.httpMetrics()?.http.connections ?? 0) > 0;
+  }
+
+  stop(): void {
+    this.#isStopping = true;
+    void this.#door?.then((door) => door.stop());
+  }
+
+  async close(): Promise<void> {
+    const door = await this.#door?.catch(() => null);
+    await this.#mcp?.close();
+    await door?.close();
+  }
+
+  async #listen(settings: HttpSettings, loginsOnly: boolean): Promise<HttpTransport> {
+    const { core, identities, auditing, roots, log } = this.#opened;
+    const [{ openHttpTransport }, { metricsText }] = await Promise.all([
+      import('./http/server.ts'),
+      import('./http/metrics-text.ts'),
+    ]);
+    const door = await openHttpTransport({
+      ...this.#options,
+      settings,
+      identities,
+      auditing,
+      consoleDirectory: consoleDirectory(),
+      openapi: () => this.#openapi(),
+      metricsText: () => metricsText(core.metrics()),
+      loginsOnly,
+    });
+    const [root] = roots;
+    if (!loginsOnly && root !== undefined) {
+      this.#mcp = mcpMount({ ...this.#options, root, keys: core.keys });
+      door.mount('/mcp', this.#mcp.mounted);
+    }
+    core.counts.httpMetrics = () => door.metrics();
+    if (this.#isStopping) door.stop();
+    log(`HTTP on ${door.origin}`);
+    return door;
+  }
+
+  #document: Promise<string> | null = null;
+
+  #openapi(): Promise<string> {
+    const { version } = this.#options;
+    this.#document ??= import('./http/openapi.ts').then(({ createOpenapiDocument }) =>
+      JSON.stringify(createOpenapiDocument(version)),
+    );
+    return this.#document;
+  }
+}
+
+/** What was built of the console: beside the bundle, or in the checkout's `dist`. */
+function consoleDirectory(): string {
+  const here = fileURLToPath(import.meta.url);
+  const beside = join(dirname(here), 'console');
+  return !here.endsWith('.ts') && existsSync(beside)
+    ? beside
+    : join(dirname(here), '../../dist/console');
+}

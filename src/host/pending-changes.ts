@@ -1,0 +1,107 @@
+/** What the commands of a session changed and the real tree does not have. */
+import type { BytePath, Change, ChangeState, Entry, StatKey } from '../change.ts';
+import type { CapturedChange, CapturedSource } from '../workspace/changes/capture.ts';
+import type { AppliedState } from './change-record.ts';
+import { parentPathOf } from '../workspace/byte-path.ts';
+
+/** One path that waits, as JSON. */
+export interface PendingEntry {
+  readonly change: Change;
+  /** What the change starts from in the real tree. */
+  readonly base: Entry | null;
+  readonly baseKey: StatKey | null;
+  /** Where the new content stands, and its key there. */
+  readonly source: CapturedSource | null;
+  readonly sourceKey: StatKey | null;
+}
+
+/** By path. A later change of a path takes the place of the earlier one, and keeps its start. */
+export class PendingChanges {
+  /** Told after each change. Must not throw. */
+  onChange: () => void = () => {};
+  readonly #all = new Map<BytePath, PendingEntry>();
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  find(path: BytePath): PendingEntry | null {
+    return this.#all.get(path) ?? null;
+  }
+
+  /** Whether something waits at a path, or above it. */
+  holds(path: BytePath): boolean {
+    for (let at = path; at !== ''; at = parentPathOf(at)) {
+      const state = this.#all.get(at)?.change.state;
+      if (state !== undefined && state !== 'conflict') return true;
+    }
+    return false;
+  }
+
+  isConflict(path: BytePath): boolean {
+    return this.find(path)?.change.state === 'conflict';
+  }
+
+  /** In byte order of the paths. */
+  all(...states: readonly ChangeState[]): PendingEntry[] {
+    const found = [...this.#all.values()];
+    const wanted =
+      states.length === 0 ? found : found.filter(({ change }) => states.includes(change.state));
+    return wanted.toSorted((a, b) => (a.change.path < b.change.path ? -1 : 1));
+  }
+
+  /** Where somebody else's version stands; `over-cap`: ours is nowhere but in the layer. */
+  conflicts(kept: 'stored' | 'over-cap'): BytePath[] {
+    const isOver = kept === 'over-cap';
+    return this.all('conflict')
+      .filter(({ change }) => change.marks.includes('over-cap') === isOver)
+      .map(({ change }) => change.path);
+  }
+
+  put(captured: CapturedChange, change: Change): void {
+    const before = this.#all.get(change.path);
+    const start = before ?? { base: captured.base, baseKey: captured.baseKey, change };
+    const { sourceAt: source, upperKey: sourceKey } = captured;
+    // From where the real tree stands, not from the command before.
+    const whole = { ...change, before: before === undefined ? change.before : start.change.before };
+    this.#all.set(change.path, {
+      change: whole,
+      base: start.base,
+      baseKey: start.baseKey,
+      source,
+      sourceKey,
+    });
+    this.onChange();
+  }
+
+  /** A part of what waits is in the real tree. */
+  rebase(path: BytePath, { after, key }: Pick<AppliedState, 'after' | 'key'>): void {
+    const found = this.#all.get(path);
+    if (found === undefined) return;
+    const change = { ...found.change, before: after };
+    this.#all.set(path, { ...found, change, base: after, baseKey: key });
+    this.onChange();
+  }
+
+  /** Another state of what waits. */
+  mark(path: BytePath, state: ChangeState, reason: string | null): void {
+    const found = this.#all.get(path);
+    if (found === undefined) return;
+    this.#all.set(path, { ...found, change: { ...found.change, state, reason } });
+    this.onChange();
+  }
+
+  drop(paths: Iterable<BytePath>): void {
+    for (const path of paths) this.#all.delete(path);
+    this.onChange();
+  }
+
+  toJson(): readonly PendingEntry[] {
+    return [...this.#all.values()];
+  }
+
+  restore(list: readonly PendingEntry[]): void {
+    for (const waiting of list) this.#all.set(waiting.change.path, waiting);
+    this.onChange();
+  }
+}

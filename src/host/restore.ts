@@ -1,0 +1,255 @@
+/** The way back: what commands did is undone, path by path, where nobody changed it since. */
+import { randomBytes } from 'node:crypto';
+import { closeSync, fstatSync } from 'node:fs';
+import type { BytePath, Change, Entry } from '../change.ts';
+import { TrlError } from '../errors.ts';
+import { openDirectoryOrNull, type FileOwner } from '../workspace/beneath.ts';
+import { applyChanges } from '../workspace/commit/apply.ts';
+import type { HeldReason } from '../workspace/commit/commit-filter.ts';
+import type { ItemResult, UndoableChange } from '../workspace/commit/commit-item.ts';
+import { TreePathResolver } from '../workspace/commit/tree-path-resolver.ts';
+import { GitFileLocator, isExemptFromUndo } from '../workspace/git-sync/git-file-locator.ts';
+import { planUndo } from '../workspace/commit/undo.ts';
+import { netChangeKindOf } from '../workspace/changes/change-kind.ts';
+import {
+  recordedContents,
+  appliedStateOf,
+  recordKinds,
+  appliedStepsOf,
+  type ChangeRecord,
+  type RecordedChange,
+} from './change-record.ts';
+import type { UndoResult } from './port.ts';
+import { expandBulkDirectories } from './expand-directories.ts';
+import { findHeldUndoItems } from './undo-filter.ts';
+import { findHeldInBulkDirectories } from './undo-bulk-directories.ts';
+import type { Workspaces } from './workspaces.ts';
+
+export interface UndoOptions {
+  readonly isMeant: (path: BytePath) => boolean;
+  readonly dryRun: boolean;
+}
+
+/** Takes back what one command did, also what was published of it later. */
+export async function undoRecord(
+  workspaces: Workspaces,
+  record: ChangeRecord,
+  how: UndoOptions,
+): Promise<UndoResult> {
+  const undone = await takeBack(workspaces, [await published(workspaces, record)], how);
+  const isNothing = undone.nothing !== null && record.changes.length > 0;
+  return isNothing ? { ...undone, nothing: whyNothing(record) } : undone;
+}
+
+/** The record with what was staged or held as if the command itself had applied it. */
+async function published(workspaces: Workspaces, record: ChangeRecord): Promise<ChangeRecord> {
+  const waits = ({ state }: Change): boolean => state !== 'applied' && state !== 'discarded';
+  if (!record.changes.some(waits)) return record;
+  const later = (await workspaces.stores.records()).filter(
+    ({ session, at, isPublication }) =>
+      isPublication === true && session === record.session && at > record.at,
+  );
+  const paths = new Set(
+    later.flatMap(({ changes }) => changes.filter((one) => one.state === 'applied').map(pathOf)),
+  );
+  const changes = record.changes.map((change): RecordedChange => {
+    const isOut = waits(change) && paths.has(change.path);
+    return isOut ? { ...change, state: 'applied', reason: null, key: null } : change;
+  });
+  return { ...record, changes };
+}
+
+const pathOf = ({ path }: Change): BytePath => path;
+
+function whyNothing({ undone, changes, exec }: ChangeRecord): string {
+  if (undone) return `${exec} was undone before`;
+  const states = new Set(changes.map(({ state }) => state));
+  if (states.has('staged')) return 'what it changed is staged: trl workspace discard';
+  if (states.has('held')) return 'what it changed is held: trl workspace discard';
+  if (states.has('conflict')) return "somebody else's version stands of what it changed";
+  if (states.has('discarded')) return 'what it changed was thrown away or undone';
+  return 'what it changed is as it was before';
+}
+
+/**
+ * Goes back to where the workspace was after `record`, or before it (`inclusive`): what was told
+ * since is taken back, newest first. What nobody recorded stays.
+ */
+export async function restoreToRecord(
+  workspaces: Workspaces,
+  record: ChangeRecord,
+  how: UndoOptions & { readonly inclusive: boolean },
+): Promise<UndoResult> {
+  const all = await workspaces.stores.records();
+  const isLater = ({ root, at, exec }: ChangeRecord): boolean =>
+    root === record.root && (at > record.at || (exec === record.exec && how.inclusive));
+  // Of what several commands tell, one is enough.
+  const own = all.filter(isLater).map((one) => ({
+    ...one,
+    changes: one.changes.filter(({ isShared }) => isShared !== true),
+  }));
+  return takeBack(workspaces, own, how);
+}
+
+async function takeBack(
+  workspaces: Workspaces,
+  records: readonly ChangeRecord[],
+  { isMeant, dryRun }: UndoOptions,
+): Promise<UndoResult> {
+  const root = records[0]?.root;
+  const newestFirst = records.filter(({ undone }) => !undone).toSorted((a, b) => b.at - a.at);
+  const lists = { restored: [], conflicts: [], impossible: [], execs: [] };
+  if (root === undefined || newestFirst.length === 0) {
+    return { ...lists, nothing: 'nothing was recorded since that is not undone' };
+  }
+  const tree = { root, ...ownerOf(root) };
+  const staying = stayingOf(root, newestFirst);
+  const contents = await workspaces.stores.contents();
+  const done: (readonly UndoableChange[])[] = [];
+  for (const { changes } of newestFirst) {
+    const steps = changes.flatMap((change) =>
+      appliedStepsOf(change)
+        .toReversed()
+        .map((step) => ({ path: change.path, ...step })),
+    );
+    const all = await expandBulkDirectories(steps, contents);
+    done.push(all.filter(({ path }) => isMeant(path) && !staying.has(path)));
+  }
+  const store = await workspaces.stores.own();
+  const kept = { ...contents, put: (bytes: Uint8Array) => store.put(bytes) };
+  const plan = await planUndo({ tree, records: done, contents: kept });
+  const id = randomBytes(4).toString('hex');
+  const { home, renames } = workspaces;
+  const isSystem = workspaces.systemOf([root]);
+  const judging = { root, home, isSystem, contents, records: newestFirst };
+  let held: ReadonlyMap<BytePath, HeldReason> = new Map();
+  let results: readonly ItemResult[] = [];
+  const judge = (): Promise<ReadonlyMap<BytePath, HeldReason>> =>
+    findHeldInBulkDirectories(plan.items, (items) => findHeldUndoItems(judging, items));
+  if (dryRun) held = await judge();
+  else if (plan.items.length > 0) {
+    const run = async (): Promise<readonly ItemResult[]> => {
+      held = await judge();
+      const items = plan.items.filter(({ path }) => !held.has(path));
+      store.append(recordKinds.intent, id, { id, tree, items });
+      await store.sync();
+      return await applyChanges({ tree, id, items, contents, renames });
+    };
+    results = await (workspaces.trees.find(root)?.exclusive(run) ?? run());
+    store.drop(recordKinds.intent, id);
+  }
+  const outcomes = new Map([...results, ...plan.refused].map((one) => [one.path, one]));
+  const told = plan.items.map(({ path, base, after }) => changeOf(path, base, after));
+  const refused = plan.refused
+    .filter(({ path }) => !plan.items.some((item) => item.path === path))
+    .map(({ path }) => changeOf(path, current(newestFirst, path), current(newestFirst, path)));
+  const all = [...told, ...refused].map((change): Change => {
+    const reason = held.get(change.path);
+    return reason === undefined
+      ? withOutcome(change, outcomes.get(change.path))
+      : { ...change, state: 'held', reason };
+  });
+  const restored = all.filter(({ state }) => state === 'applied');
+  if (!dryRun) await note(workspaces, newestFirst, [...restored.map(pathOf), ...staying]);
+  return {
+    restored,
+    conflicts: all.filter(({ state }) => state === 'conflict'),
+    impossible: all.filter(({ state }) => state === 'held'),
+    execs: newestFirst.map(({ exec }) => exec),
+    nothing: all.length === 0 ? 'what they changed is as it was before' : null,
+  };
+}
+
+/**
+ * Objects and logs of git's: a commit of somebody else may stand on them. What a command took from
+ * a log, such as stashes, is nowhere else.
+ */
+function stayingOf(root: string, records: readonly ChangeRecord[]): ReadonlySet<BytePath> {
+  const steps = new TreePathResolver(root);
+  const places = new GitFileLocator(steps);
+  const changes = records.flatMap((record) => record.changes);
+  const cut = new Set(changes.filter(isCut).map(pathOf));
+  const stays = (path: BytePath): boolean => {
+    const place = places.of(path);
+    return isExemptFromUndo(place) && !(place?.kind === 'log' && cut.has(path));
+  };
+  const staying = new Set(changes.map(pathOf).filter(stays));
+  steps.close();
+  return staying;
+}
+
+const isCut = ({ before, after }: Change): boolean =>
+  before?.type === 'file' && (after?.type === 'file' ? after.size < before.size : after === null);
+
+function ownerOf(root: string): FileOwner {
+  const fd = openDirectoryOrNull(root);
+  if (fd === null) {
+    throw new TrlError('INVALID_PARAMS', `Cannot restore "${root}": the directory does not exist`);
+  }
+  try {
+    const { uid, gid } = fstatSync(fd);
+    return { uid, gid };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Keeps that they were taken back; an undo is itself recorded nowhere else. */
+async function note(
+  workspaces: Workspaces,
+  records: readonly ChangeRecord[],
+  restored: readonly BytePath[],
+): Promise<void> {
+  const paths = new Set(restored);
+  for (const record of records) {
+    const { store, record: known } = await workspaces.stores.find(record.exec);
+    const open = record.changes.filter((change) => appliedStateOf(change) !== null).map(pathOf);
+    const undone = open.every((path) => paths.has(path));
+    const back = new Map(record.changes.map(({ path, state }) => [path, state]));
+    const isBack = new Set(open.filter((path) => paths.has(path)));
+    const changes = known.changes.map((change): RecordedChange => {
+      if (!isBack.has(change.path)) return change;
+      const { reached: _, steps: __, ...rest } = change;
+      const isWhole = back.get(change.path) === 'applied';
+      return isWhole ? { ...rest, state: 'discarded', reason: 'undone' } : rest;
+    });
+    const kept = { ...known, changes, undone };
+    store.append(recordKinds.changes, record.exec, kept, { contents: recordedContents(changes) });
+    await store.sync();
+  }
+}
+
+function current(records: readonly ChangeRecord[], path: BytePath): Entry | null {
+  for (const { changes } of records) {
+    const found = changes.find((change) => change.path === path);
+    if (found !== undefined) return found.after;
+  }
+  return null;
+}
+
+function changeOf(path: BytePath, before: Entry | null, after: Entry | null): Change {
+  const kind = netChangeKindOf(before, after);
+  return {
+    path,
+    kind,
+    before,
+    after,
+    marks: [],
+    state: 'applied',
+    reason: null,
+    concurrentWith: [],
+  };
+}
+
+const conflicting: ReadonlySet<string> = new Set([
+  'changed-meanwhile',
+  'changed-between',
+  'open-elsewhere',
+  'not-empty',
+]);
+
+function withOutcome(change: Change, result: ItemResult | undefined): Change {
+  if (result === undefined || result.state === 'applied') return change;
+  const state = conflicting.has(result.reason) ? 'conflict' : 'held';
+  return { ...change, state, reason: result.reason };
+}

@@ -1,0 +1,132 @@
+/**
+ * What policy says of the variables that a command gets besides its text: secrets and variables of
+ * the runtime that it asked for, and variables of the caller by which programs run something else.
+ * Pure. Names only; a value is read after the verdict.
+ */
+import type { DecidingRule, Verdict } from '../command.ts';
+import { isInjectionName, matchesNamePattern } from '../variable-names.ts';
+import { exposureRules, type Exposure, type RequestedVariable } from './decide.ts';
+import {
+  policyDecisions,
+  type PolicyBaseName,
+  type PolicyDecision,
+  type GrantRules,
+  type VariableGrants,
+} from './policy.ts';
+import { allowVerdict, wholeCommandRule } from './verdict.ts';
+
+/** What the verdict on the variables of one command stands on. */
+export interface VariableVerdictInput {
+  readonly requested: readonly RequestedVariable[];
+  /** Names of the variables that a caller set, for the command or its session. */
+  readonly given: readonly string[];
+  readonly exposure: Exposure | null;
+}
+
+/** What one layer says: its base for one caller, and the grants of its files. */
+export interface GrantLayer {
+  readonly base: PolicyBaseName | null;
+  readonly grants: VariableGrants | null;
+  /** A base that the session or the call names: what agents pass. Default: not. */
+  readonly isRequested?: boolean;
+}
+
+/** The verdict of one layer; `null` when it says nothing of these variables. */
+export function judgeVariables(layer: GrantLayer, variables: VariableVerdictInput): Verdict | null {
+  const { requested, given } = variables;
+  const names = new Set([...given, ...requested.map(({ name }) => name)]);
+  const rules = [
+    ...[...names].filter(isInjectionName).flatMap((name) => injectionRule(layer, name) ?? []),
+    ...requested.flatMap((one) => grantRule(layer, one, variables.exposure) ?? []),
+  ];
+  if (rules.length === 0) return null;
+  const decision = strictestOf(rules.map((rule) => rule.decision));
+  const ordered = rules.toSorted((a, b) => rank(b.decision) - rank(a.decision));
+  return { ...allowVerdict('environment', ''), decision, rules: ordered };
+}
+
+/** What programs run by a variable is no less than a command. */
+function injectionRule({ base, grants }: GrantLayer, name: string): DecidingRule | null {
+  const reason = `sets ${name}, by which programs run something else`;
+  const said = grants === null ? null : ruled(grants.environment, name);
+  // A pattern that fits many names was not written with this one in mind.
+  const isNamed = grants?.environment.allow.includes(name) ?? false;
+  const own = base === null ? null : injectionDefaults[base];
+  const decision = said === 'allow' && !isNamed ? own : (said ?? own);
+  return decision === null
+    ? null
+    : about(name, wholeCommandRule('environment.injection', decision, reason));
+}
+
+const injectionDefaults = {
+  trusted: 'allow',
+  auto: 'ask',
+  guarded: 'ask',
+  locked: 'block',
+} as const satisfies Record<PolicyBaseName, PolicyDecision>;
+
+function grantRule(
+  { base, grants, isRequested = false }: GrantLayer,
+  { name, isSecret, isManaged = false }: RequestedVariable,
+  reach: Exposure | null,
+): DecidingRule | null {
+  const id = isSecret ? 'secret.grant' : 'environment.grant';
+  const what = isSecret ? `the secret ${name}` : `${name} of the runtime's environment`;
+  const said = grants === null ? null : ruled(isSecret ? grants.secrets : grants.environment, name);
+  if (said !== null) {
+    return about(name, wholeCommandRule(id, said, `gets ${what}, which a rule names`));
+  }
+  // Who wrote the tool's file has granted it; a rule that names it still holds.
+  if (base === null || isManaged) return null;
+  if (base === 'auto' && isRequested) {
+    const why = ', and can print it in a form in which nothing hides it';
+    return about(name, wholeCommandRule(id, 'ask', `gets ${what}${why}`));
+  }
+  const { decision, why } = grantDefault(base, isSecret, reach);
+  return about(name, wholeCommandRule(id, decision, `gets ${what}${why}`));
+}
+
+/** One rule for each variable: rules without evidence are told apart by their id alone. */
+const about = (name: string, rule: DecidingRule): DecidingRule => ({ ...rule, evidence: name });
+
+interface GrantDefault {
+  readonly decision: PolicyDecision;
+  /** Begins with what joins it to the clause. */
+  readonly why: string;
+}
+
+function grantDefault(
+  base: PolicyBaseName,
+  isSecret: boolean,
+  reach: Exposure | null,
+): GrantDefault {
+  switch (base) {
+    case 'trusted':
+      return { decision: 'allow', why: '' };
+    case 'auto': {
+      if (!isSecret) return { decision: 'allow', why: '' };
+      const isHeld = reach !== null && exposureRules(reach).length === 0;
+      const why = isHeld
+        ? ', inside a sandbox of full assurance without network'
+        : ', and what it does with it is not held inside its sandbox';
+      return { decision: isHeld ? 'allow' : 'ask', why };
+    }
+    case 'guarded':
+      return { decision: 'ask', why: '' };
+    case 'locked':
+      return { decision: 'block', why: ', which no rule allows' };
+  }
+}
+
+/** The strictest list that has a pattern for the name, or `null`. */
+function ruled(rules: GrantRules, name: string): PolicyDecision | null {
+  const found = policyDecisions.filter((one) =>
+    rules[one].some((pattern) => matchesNamePattern(pattern, name)),
+  );
+  return found.at(-1) ?? null;
+}
+
+const rank = (decision: PolicyDecision): number => policyDecisions.indexOf(decision);
+
+const strictestOf = (found: readonly PolicyDecision[]): PolicyDecision =>
+  found.toSorted((a, b) => rank(b) - rank(a))[0] ?? 'allow';

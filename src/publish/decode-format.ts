@@ -1,0 +1,169 @@
+/** What bytes are, by what they hold and never by their name. */
+import { isUtf8 } from 'node:buffer';
+
+/** Formats that are opened. */
+export type ContainerFormat = 'gzip' | 'zlib' | 'zstd' | 'tar' | 'zip' | 'ar';
+
+/** The bytes at the start of formats that are opened. Tar has none: its header has a sum. */
+const opened: readonly (readonly [ContainerFormat, string])[] = [
+  ['gzip', '\x1f\x8b\x08'],
+  ['zstd', '\x28\xb5\x2f\xfd'],
+  ['zip', 'PK\x03\x04'],
+  ['zip', 'PK\x05\x06'],
+  ['ar', '!<arch>\n'],
+];
+
+/** What is known and not opened: the reason that a person reads. */
+const closed: readonly (readonly [string, string])[] = [
+  ['\xfd7zXZ\x00', 'xz is not read'],
+  ['BZh', 'bzip2 is not read'],
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map(
+    (level) => [`BZh${level}1AY&SY`, 'bzip2 is not read'] as const,
+  ),
+  ['\x04\x22\x4d\x18', 'lz4 is not read'],
+  ['7z\xbc\xaf\x27\x1c', '7-Zip is not read'],
+  ['Rar!\x1a\x07', 'RAR is not read'],
+  ['\x5d\x00\x00', 'LZMA is not read'],
+  ['MSCF', 'a cabinet is not read'],
+  ['%PDF-', 'a PDF is not read'],
+  ['\x89PNG\r\n\x1a\n', 'an image is not read'],
+  ['\xff\xd8\xff', 'an image is not read'],
+  ['GIF8', 'an image is not read'],
+  ['BM', 'an image is not read'],
+  ['II*\x00', 'an image is not read'],
+  ['MM\x00*', 'an image is not read'],
+  ['\x00\x00\x01\x00', 'an image is not read'],
+  ['RIFF', 'image, sound or film is not read'],
+  ['OggS', 'image, sound or film is not read'],
+  ['ID3', 'image, sound or film is not read'],
+  ['fLaC', 'image, sound or film is not read'],
+  ['\x1aE\xdf\xa3', 'image, sound or film is not read'],
+  ['wOF', 'a font is not read'],
+  ['\x00\x01\x00\x00', 'a font is not read'],
+  ['OTTO', 'a font is not read'],
+  ['\x7fELF', 'an executable is not read'],
+  ['MZ', 'an executable is not read'],
+  ['\x00asm', 'an executable is not read'],
+  ['\xca\xfe\xba\xbe', 'an executable is not read'],
+  ['\xcf\xfa\xed\xfe', 'an executable is not read'],
+  ['SQLite format 3\x00', 'a database is not read'],
+  ['PACK\x00', 'a git pack is not read'],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'an old Office document is not read'],
+  ['age-encryption.org/', 'encrypted'],
+  ['-----BEGIN AGE ENCRYPTED', 'encrypted'],
+  ['-----BEGIN PGP MESSAGE', 'encrypted'],
+  ['Salted__', 'encrypted'],
+];
+
+/** Text in form, with what nobody can read inside. */
+const closedText = /^(?:%PDF-|age-encryption\.org\/|-----BEGIN (?:AGE ENCRYPTED|PGP MESSAGE))/;
+const bundle = /^# v[23] git bundle\n/;
+
+const headBytes = 64;
+const tarBlock = 512;
+
+/** The format that the bytes begin with; `null`: none that is opened. */
+export function detectContainerFormat(bytes: Uint8Array): ContainerFormat | null {
+  const head = latin1(bytes.subarray(0, headBytes));
+  const found = opened.find(([, magic]) => head.startsWith(magic));
+  if (found !== undefined) return found[0];
+  if (isZlib(bytes)) return 'zlib';
+  return isTar(bytes) ? 'tar' : null;
+}
+
+/** Deflate with a window of 32 KiB, no dictionary, and a header whose check holds. */
+function isZlib(bytes: Uint8Array): boolean {
+  const [first = 0, second = 0] = bytes;
+  return first === 0x78 && (second & 0x20) === 0 && ((first << 8) | second) % 31 === 0;
+}
+
+/** Whether it begins with a header of tar: by its sum, since old archives have no mark. */
+export function isTar(bytes: Uint8Array): boolean {
+  if (bytes.length < tarBlock || bytes[0] === 0) return false;
+  return isTarChecksumValid(bytes.subarray(0, tarBlock));
+}
+
+/** Whether the sum that a header has is that of its bytes, its own field counted as blanks. */
+export function isTarChecksumValid(header: Uint8Array): boolean {
+  const said = Number.parseInt(latin1(header.subarray(148, 156)).replaceAll('\0', ' '), 8);
+  let sum = 8 * 0x20;
+  for (const [at, byte] of header.entries()) if (at < 148 || at >= 156) sum += byte;
+  return said === sum;
+}
+
+/**
+ * Why nobody can look into it; `null`: no format that is known so.
+ *
+ * @param magicMin bytes that the mark of the format must have; what is short is found by chance
+ */
+export function unreadableReasonOf(bytes: Uint8Array, magicMin = 2): string | null {
+  const head = latin1(bytes.subarray(0, headBytes));
+  if (bundle.test(head)) return 'a git bundle is not read';
+  const found = closed.find(([magic]) => magic.length >= magicMin && head.startsWith(magic));
+  return found?.[1] ?? null;
+}
+
+/** As {@link unreadableReasonOf}, of a text. */
+export function unreadableTextReasonOf(bytes: Uint8Array): string | null {
+  return closedText.test(latin1(bytes.subarray(0, headBytes))) ? unreadableReasonOf(bytes) : null;
+}
+
+/** Control characters that no text has: all but `\a \b \t \n \v \f \r`, escape and NUL. */
+// oxlint-disable-next-line no-control-regex -- of bytes, not of texts
+const control = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
+const blockBytes = 256;
+/** Bytes of random data hold 24 of them in a block, with a deviation of 5. */
+const controlsMin = 8;
+
+/** Whether a block of `length` bytes with so many control characters is no text. */
+const isDense = (controls: number, length: number): boolean =>
+  controls >= Math.max(2, (controlsMin * length) / blockBytes);
+
+function isControl(byte: number): boolean {
+  return byte < 0x20 ? byte !== 0 && (byte < 7 || (byte > 13 && byte !== 0x1b)) : byte === 0x7f;
+}
+
+/**
+ * Whether all of it is text: no part of it, wherever it lies, has the control characters of
+ * compressed or compiled data. Texts of any charset of one byte are text; NUL may stand between.
+ */
+export function isTextContent(bytes: Uint8Array): boolean {
+  if (!control.test(latin1(bytes))) return isUtf8(bytes) || bytes.length > headBytes;
+  return findBinaryRanges(bytes).length === 0;
+}
+
+/** Whether it is text without any doubt: all of it UTF-8, with no character that texts lack. */
+export const isPlainText = (bytes: Uint8Array): boolean =>
+  isUtf8(bytes) && !bytes.includes(0) && !control.test(latin1(bytes));
+
+/** Ranges `[from, to)` that are no text, to the block. */
+export function findBinaryRanges(bytes: Uint8Array): readonly (readonly [number, number])[] {
+  const ranges: [number, number][] = [];
+  for (let from = 0; from < bytes.length; from += blockBytes) {
+    const to = Math.min(bytes.length, from + blockBytes);
+    let controls = 0;
+    for (let at = from; at < to; at += 1) if (isControl(bytes[at] ?? 0)) controls += 1;
+    // A short last block has what the one before it has.
+    const before = ranges.at(-1);
+    const goesOn = before !== undefined && before[1] === from;
+    const dense = isDense(controls, to - from) || (goesOn && to - from < 32);
+    if (!dense) continue;
+    if (goesOn) before[1] = to;
+    else ranges.push([from, to]);
+  }
+  return ranges;
+}
+
+/** DER and public keys of ssh: not compressed, so their strings say all that is in them. */
+export function isPlainBinary(bytes: Uint8Array): boolean {
+  const [tag, form, high = 0, low = 0] = bytes;
+  if (tag === 0x30 && form === 0x82) return bytes.length - 4 === ((high << 8) | low);
+  if (tag === 0x30 && form === 0x81) return bytes.length - 3 === high;
+  // oxlint-disable-next-line no-control-regex -- the length of a name
+  return /^\x00\x00\x00[\x07-\x30](?:ssh-|ecdsa-|sk-|rsa-)/.test(latin1(bytes.subarray(0, 16)));
+}
+
+/** One character for each byte. */
+export function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}

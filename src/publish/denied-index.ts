@@ -1,0 +1,264 @@
+/**
+ * What is denied and what the audience already sees, in a form in which text is looked for fast:
+ * `DeniedIndex` is kept up to date file by file and answers which passages of a text are taken
+ * from denied files.
+ */
+import { hash } from 'node:crypto';
+import { GramHashes, winnowGrams } from './fingerprint.ts';
+import { IndexedContents, type IndexedContent } from './index-contents.ts';
+import { hashLines } from './index-lines.ts';
+import { VisibleFiles } from './index-visible.ts';
+import { FingerprintTable } from './index-table.ts';
+import { PassageMatcher, type PassageMatch } from './match.ts';
+import { ShortContents } from './match-short.ts';
+import { NormalText, normaliseText } from './view-normal.ts';
+
+export type { PassageMatch } from './match.ts';
+
+export interface IndexStats {
+  readonly deniedFiles: number;
+  /** Of the files as they were given, each content once. */
+  readonly deniedBytes: number;
+  readonly visibleFiles: number;
+  readonly fingerprints: number;
+  /** All that is held in memory for denied files, `bytes`. */
+  readonly indexBytes: number;
+  /** All that is held in memory for what is seen, `bytes`. */
+  readonly visibleBytes: number;
+}
+
+/** Everything an index holds, in the order in which it was put. */
+export interface SavedIndex {
+  readonly contents: readonly {
+    readonly digest: string;
+    readonly chars: Uint8Array;
+    readonly base: number;
+    readonly size: number;
+    readonly paths: Iterable<string>;
+  }[];
+  readonly seen: readonly {
+    readonly path: string;
+    readonly digest: string;
+    readonly lines: Uint32Array;
+  }[];
+  /** Fingerprint, place, fingerprint, place … */
+  readonly pairs: Uint32Array;
+}
+
+export class DeniedIndex {
+  /** Whether it differs from what was saved or restored last. */
+  isChanged = false;
+  readonly #denied = new Map<string, IndexedContent>();
+  readonly #seen = new VisibleFiles();
+  readonly #normal = new NormalText();
+  readonly #grams = new GramHashes();
+  readonly #kept = new GramHashes();
+  #table = new FingerprintTable();
+  #contents = new IndexedContents();
+  #short = new ShortContents();
+  #matcher = this.#newMatcher();
+
+  /** Adds a denied file, or gives it another content. Cost: what `bytes` is long. */
+  put(path: string, bytes: Uint8Array): void {
+    const digest = digestOf(bytes);
+    if (this.has(path, digest)) return;
+    this.remove(path);
+    this.isChanged = true;
+    const known = this.#contents.get(digest);
+    const content =
+      known ?? this.#index(digest, normaliseText(textOf(bytes), this.#normal), bytes.length);
+    content.paths.add(path);
+    this.#denied.set(path, content);
+  }
+
+  /** Cost: what the content is long, where no other file has it. */
+  remove(path: string): void {
+    const content = this.#denied.get(path);
+    if (content === undefined) return;
+    this.isChanged = true;
+    this.#denied.delete(path);
+    content.paths.delete(path);
+    if (content.paths.size > 0) return;
+    this.#fingerprints(content.chars);
+    const { hashes, starts, count } = this.#kept;
+    for (let i = 0; i < count; i += 1) {
+      this.#table.delete(hashes[i] ?? 0, content.base + (starts[i] ?? 0));
+    }
+    this.#short.delete(content);
+    this.#contents.delete(content);
+  }
+
+  /** Whether the denied file has this content; `digest`: SHA-256 of its bytes in lower-case hex. */
+  has(path: string, digest: string): boolean {
+    return this.#denied.get(path)?.digest === digest;
+  }
+
+  /** Adds a file that the audience sees already, or gives it another content. */
+  putVisible(path: string, bytes: Uint8Array): void {
+    const digest = digestOf(bytes);
+    if (this.hasVisible(path, digest)) return;
+    this.isChanged = true;
+    this.#seen.put(path, digest, () => hashLines(normaliseText(textOf(bytes), this.#normal)));
+  }
+
+  removeVisible(path: string): void {
+    this.isChanged ||= this.#seen.digest(path) !== undefined;
+    this.#seen.delete(path);
+  }
+
+  /** Whether the seen file has this content. */
+  hasVisible(path: string, digest: string): boolean {
+    return this.#seen.digest(path) === digest;
+  }
+
+  deniedPaths(): Iterable<string> {
+    return this.#denied.keys();
+  }
+
+  visiblePaths(): Iterable<string> {
+    return this.#seen.paths();
+  }
+
+  /**
+   * Passages of denied files in `text`, largest score first; what lies mostly within a larger one
+   * is left out. Synchronous: some milliseconds for 64 KiB, so longer texts go through `matchText`.
+   */
+  match(text: Uint8Array): readonly PassageMatch[] {
+    return this.#denied.size === 0 ? [] : this.#matcher.match(text);
+  }
+
+  stats(): IndexStats {
+    let deniedBytes = 0;
+    for (const { size } of this.#contents.all()) deniedBytes += size;
+    return {
+      deniedFiles: this.#denied.size,
+      deniedBytes,
+      visibleFiles: this.#seen.count,
+      fingerprints: this.#table.count,
+      indexBytes: this.#table.bytes + this.#contents.bytes,
+      visibleBytes: this.#seen.bytes,
+    };
+  }
+
+  /** All that `DeniedIndex.restored` needs. */
+  toSaved(): SavedIndex {
+    const contents = [...this.#contents.all()];
+    const seen = [...this.#seen.paths()].map((path) => {
+      const lines = this.#seen.linesOf(path) ?? new Uint32Array(0);
+      return { path, digest: this.#seen.digest(path) ?? '', lines };
+    });
+    return { contents, seen, pairs: this.#table.pairs() };
+  }
+
+  static fromSaved({ contents, seen, pairs }: SavedIndex): DeniedIndex {
+    const index = new DeniedIndex();
+    for (const { digest, chars, base, size, paths } of contents) {
+      index.#contents.skipTo(base);
+      const content = index.#contents.add(digest, chars, size);
+      if (content === null || content.base !== base) throw new RangeError('places overlap');
+      for (const path of paths) {
+        content.paths.add(path);
+        index.#denied.set(path, content);
+      }
+      index.#short.add(content);
+    }
+    index.#table.reserve(pairs.length / 2);
+    for (let i = 0; i < pairs.length; i += 2) index.#table.add(pairs[i] ?? 0, pairs[i + 1] ?? 0);
+    for (const { path, digest, lines } of seen) index.#seen.put(path, digest, () => lines);
+    return index;
+  }
+
+  /** Fingerprints a content that no file has yet. */
+  #index(digest: string, chars: Uint8Array, size: number): IndexedContent {
+    const content = this.#contents.add(digest, chars, size);
+    if (content === null) {
+      this.#rebuild();
+      return this.#index(digest, chars, size);
+    }
+    this.#fingerprints(chars);
+    const { hashes, starts, count } = this.#kept;
+    this.#table.reserve(count);
+    for (let i = 0; i < count; i += 1) {
+      this.#table.add(hashes[i] ?? 0, content.base + (starts[i] ?? 0));
+    }
+    this.#short.add(content);
+    return content;
+  }
+
+  #fingerprints(chars: Uint8Array): void {
+    this.#grams.compute(chars, chars.length);
+    winnowGrams(chars, this.#grams, this.#kept);
+  }
+
+  /** After 4 GiB of contents that came and went all places are given out anew. */
+  #rebuild(): void {
+    const old = this.#contents;
+    this.#table = new FingerprintTable();
+    this.#contents = new IndexedContents();
+    this.#short = new ShortContents();
+    this.#matcher = this.#newMatcher();
+    for (const { digest, chars, size, paths } of old.all()) {
+      const content = this.#index(digest, chars, size);
+      for (const path of paths) {
+        content.paths.add(path);
+        this.#denied.set(path, content);
+      }
+    }
+  }
+
+  #newMatcher(): PassageMatcher {
+    const sources = { table: this.#table, contents: this.#contents, short: this.#short };
+    return new PassageMatcher({ ...sources, seen: this.#seen.lines });
+  }
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return hash('sha256', bytes, 'hex');
+}
+
+/** UTF-16 with a byte order mark as UTF-8; anything else as it is. */
+function textOf(bytes: Uint8Array): Uint8Array {
+  const mark = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
+  if (mark !== 0xfffe && mark !== 0xfeff) return bytes;
+  const text = new TextDecoder(mark === 0xfffe ? 'utf-16le' : 'utf-16be').decode(bytes);
+  return Buffer.from(text, 'utf8');
+}
+
+const pieceBytes = 64 * 1024;
+const overlapBytes = 4 * 1024;
+
+/**
+ * `index.match` for texts of any length: cut at line ends into pieces of about 64 KiB that overlap
+ * by 4 KiB, so that what is shorter than that is whole in one piece; `turn` is awaited between
+ * them. A longer passage is told in several matches.
+ */
+export async function matchDeniedText(
+  index: DeniedIndex,
+  text: Uint8Array,
+  turn: () => Promise<void>,
+): Promise<readonly PassageMatch[]> {
+  if (text.length <= pieceBytes) return index.match(text);
+  const matches: PassageMatch[] = [];
+  let told = 0;
+  for (let from = 0; from < text.length;) {
+    const to = pieceEnd(text, from);
+    for (const match of index.match(text.subarray(from, to))) {
+      const span = [match.span[0] + from, match.span[1] + from] as const;
+      // What lies in the overlap was told with the piece before.
+      if (span[1] > told) matches.push({ ...match, span });
+    }
+    if (to === text.length) break;
+    told = to;
+    from = to - overlapBytes;
+    await turn();
+  }
+  return matches.toSorted((a, b) => b.novel - a.novel);
+}
+
+function pieceEnd(text: Uint8Array, from: number): number {
+  if (text.length - from <= pieceBytes) return text.length;
+  const end = from + pieceBytes;
+  const line = text.lastIndexOf(0x0a, end - 1) + 1;
+  // A line of its own length is cut anywhere.
+  return line > end - overlapBytes ? line : end;
+}

@@ -1,0 +1,337 @@
+/**
+ * Base64 and hexadecimal digits that start as gzip, zlib or zstd do, and the bytes of gzip and zstd
+ * as they are, are held back, unpacked and looked through. Bounds: 64 KiB of them, 1 MiB unpacked;
+ * what lies beyond is not looked at. A run that holds a known value is hidden as a whole, however
+ * long it is. So are digits that do unpack, but to more than a stream's output pays for: see
+ * {@link StreamDecompressor}. A zstd frame, and a gzip member of more than 64 KiB, end with the
+ * stream.
+ */
+import type { MaskedChunk } from '../secret-finding.ts';
+import { gzipMemberLength, StreamDecompressor } from './stream-decompressor.ts';
+
+export const compressedBytesMax = 64 * 1024;
+const packedBytesMin = 16;
+/** Lines shorter than this do not go on in the next one. */
+const wrappedBytesMin = 32;
+
+/** How it is written; `raw`: its bytes as they are. */
+type Digits = 'base64' | 'hex' | 'raw';
+
+/** Who looks at text that is not compressed. */
+export interface InnerMasker {
+  push(bytes: Uint8Array, out: MaskedChunk[]): void;
+  end(out: MaskedChunk[]): void;
+  /** The first known value in the bytes, as a piece that hides `length`. */
+  find(bytes: Uint8Array, length: number): MaskedChunk | null;
+}
+
+/** 1: a digit of base64; 2: of hexadecimal, too. */
+const digitKinds = new Uint8Array(256);
+for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-') {
+  digitKinds[letter.charCodeAt(0)] = /[0-9a-f]/i.test(letter) ? 2 : 1;
+}
+const isDigit = (byte: number | undefined, digits: Digits): boolean =>
+  digits === 'raw' || (digitKinds[byte ?? 0] ?? 0) >= (digits === 'hex' ? 2 : 1);
+
+const space = 0x20;
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+const equals = 0x3d;
+
+export class CompressedMasker {
+  readonly #inner: InnerMasker;
+  readonly #unpacker = new StreamDecompressor();
+  /** Bytes of the stream before those that are held. */
+  #read = 0;
+  /** What may be compressed, from its first byte on; or the start of a magic number. */
+  #held: Uint8Array = new Uint8Array(0);
+  /** The digits it is written in; `null`: nothing is held but the start of a magic number. */
+  #digits: Digits | null = null;
+  /** Bytes of `held` that were looked at, and where the line starts that they end in. */
+  #seen = 0;
+  #line = 0;
+  /** Whether its lines have offsets before them. */
+  #dumped = false;
+  /** What to do with the rest of a run that was longer than the bound. */
+  #rest: { readonly digits: Digits; readonly hidden: MaskedChunk | null } | null = null;
+  #before = 0;
+
+  constructor(inner: InnerMasker) {
+    this.#inner = inner;
+  }
+
+  push(chunk: Uint8Array, out: MaskedChunk[]): void {
+    let bytes = this.#held.length === 0 ? chunk : joined(this.#held, chunk);
+    this.#held = none;
+    while (bytes.length > 0) {
+      if (this.#rest !== null) {
+        bytes = this.#skipRest(bytes, out);
+        continue;
+      }
+      if (this.#digits === null) {
+        const start = this.#startOfRun(bytes, out);
+        if (start === null) return;
+        bytes = start;
+      }
+      const end = this.#endOfRun(bytes, this.#digits ?? 'base64');
+      if (end === null) {
+        this.#held = Uint8Array.from(bytes);
+        return;
+      }
+      bytes = this.#decide(bytes, end, out);
+    }
+  }
+
+  /** Lets go of what is held: it is complete, or nobody waits for the rest. */
+  settle(out: MaskedChunk[]): void {
+    while (this.#held.length > 0) {
+      const bytes = this.#held;
+      this.#held = none;
+      if (this.#digits === null) this.#pass(bytes, out);
+      else this.push(this.#decide(bytes, bytes.length, out), out);
+    }
+    this.#rest = null;
+  }
+
+  /** Bytes that wait for more. */
+  get pendingBytes(): Uint8Array {
+    return this.#held;
+  }
+
+  /**
+   * How much of them counts as part of a known value: at least six where gzip or zstd starts. Of
+   * their bytes as they are, nothing: who prints those in pauses would wait for 64 KiB.
+   */
+  get pendingSymbols(): number {
+    if (this.#digits === 'raw') return 0;
+    const strong = this.#digits !== null && strongMagic.test(latin1(this.#held.subarray(0, 8)));
+    return strong ? Math.max(strongHeld, this.#held.length) : this.#held.length;
+  }
+
+  #pass(bytes: Uint8Array, out: MaskedChunk[]): void {
+    if (bytes.length === 0) return;
+    this.#before = bytes[bytes.length - 1] ?? 0;
+    this.#read += bytes.length;
+    this.#inner.push(bytes, out);
+  }
+
+  /** Passes what stands before the next run. Returns the run, or `null`: there is none yet. */
+  #startOfRun(bytes: Uint8Array, out: MaskedChunk[]): Uint8Array | null {
+    const found = findMagic(bytes, this.#before);
+    this.#pass(bytes.subarray(0, found.at), out);
+    const rest = bytes.subarray(found.at);
+    if (found.digits === null) {
+      this.#held = Uint8Array.from(rest);
+      return null;
+    }
+    this.#digits = found.digits;
+    this.#seen = 0;
+    this.#line = 0;
+    this.#dumped = false;
+    return rest;
+  }
+
+  /** Where the run of digits ends that starts the bytes; `null`: not here. */
+  #endOfRun(bytes: Uint8Array, digits: Digits): number | null {
+    if (digits === 'raw') return bytes.length < compressedBytesMax ? null : compressedBytesMax;
+    let at = this.#seen;
+    for (; at < bytes.length; at += 1) {
+      if (at >= compressedBytesMax) return at;
+      const byte = bytes[at] ?? 0;
+      if (isDigit(byte, digits)) continue;
+      if (digits === 'base64' && byte === equals) {
+        if (at + 1 === bytes.length) break;
+        return bytes[at + 1] === equals ? at + 2 : at + 1;
+      }
+      const line = digits === 'hex' ? nextDumpLine(bytes, at) : -1;
+      if (line === null) break;
+      if (line > 0) {
+        this.#dumped = true;
+        this.#line = line;
+        at = line - 1;
+        continue;
+      }
+      const next = nextDigit(bytes, at, digits);
+      if (next === null) break;
+      const feed = bytes.subarray(at, next).includes(lineFeed);
+      if (next < 0 || (feed && at - this.#line < wrappedBytesMin)) return at;
+      if (feed) this.#line = next;
+      at = next - 1;
+    }
+    this.#seen = at;
+    return null;
+  }
+
+  #decide(bytes: Uint8Array, most: number, out: MaskedChunk[]): Uint8Array {
+    const digits = this.#digits ?? 'base64';
+    this.#digits = null;
+    const end = digits === 'raw' ? gzipMemberLength(bytes.subarray(0, most)) : most;
+    const packed = bytes.subarray(0, end);
+    const hidden = end < packedBytesMin ? null : this.#look(packed, digits);
+    const goesOn = end >= compressedBytesMax && (digits !== 'raw' || hidden !== null);
+    if (goesOn) this.#rest = { digits, hidden };
+    if (hidden === null) {
+      this.#pass(packed, out);
+    } else {
+      this.#inner.end(out);
+      this.#before = bytes[end - 1] ?? 0;
+      this.#read += end;
+      out.push(hidden);
+    }
+    return bytes.subarray(end);
+  }
+
+  #look(packed: Uint8Array, digits: Digits): MaskedChunk | null {
+    const read = this.#read + packed.length;
+    if (digits === 'raw') {
+      const unpacked = this.#unpacker.decompress(Buffer.from(packed), read);
+      // An archive that nobody can look into stays whole.
+      const seen = unpacked !== null && unpacked !== 'too much';
+      return seen ? this.#inner.find(unpacked, packed.length) : null;
+    }
+    const all = Buffer.from(packed).toString('latin1');
+    const text = (this.#dumped ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
+    const unpacked = this.#unpacker.decompress(Buffer.from(text, digits), read);
+    if (unpacked === 'too much') return unseen(packed.length);
+    return unpacked === null ? null : this.#inner.find(unpacked, packed.length);
+  }
+
+  #skipRest(bytes: Uint8Array, out: MaskedChunk[]): Uint8Array {
+    const { digits, hidden } = this.#rest ?? { digits: 'hex', hidden: null };
+    let end = 0;
+    while (end < bytes.length) {
+      const byte = bytes[end];
+      if (!isDigit(byte, digits) && byte !== lineFeed && byte !== carriageReturn) break;
+      end += 1;
+    }
+    if (end < bytes.length) this.#rest = null;
+    if (hidden === null || hidden.kind === 'text') this.#pass(bytes.subarray(0, end), out);
+    else if (end > 0) {
+      this.#read += end;
+      out.push({ ...hidden, bytes: end });
+    }
+    return bytes.subarray(end);
+  }
+}
+
+/** What cannot be looked into. It stands for no value, so its tag is that of none. */
+const unseen = (bytes: number): MaskedChunk => ({
+  kind: 'hidden',
+  tag: '[HIDDEN:000000]',
+  bytes,
+  finding: { kind: 'known', rule: 'packed', score: 0.5, key: null },
+});
+
+const none = new Uint8Array(0);
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}
+
+/** The offset of the digit after blanks and line ends; -1: something else; `null`: not here. */
+function nextDigit(bytes: Uint8Array, at: number, digits: Digits): number | null {
+  for (let place = at; place < at + 4; place += 1) {
+    if (place >= bytes.length) return null;
+    const byte = bytes[place] ?? 0;
+    if (place > at && isDigit(byte, digits)) return place;
+    const blank = byte === lineFeed || byte === carriageReturn;
+    if (!blank && !(byte === space && digits === 'hex')) return -1;
+  }
+  return -1;
+}
+
+const dumpGutter = /^[^\n]{0,40}\n[0-9a-f]{6,8}(?:: |  ?)(?=[0-9a-f]{2})/i;
+const dumpGutterStart = /^[^\n]{0,40}(?:\n(?:[0-9a-f]{0,8}|[0-9a-f]{6,8}(?::? {0,2})[0-9a-f]?))?$/i;
+const dumpGutterBytesMax = 56;
+const dumpLineDigits = 32;
+
+/** The offset of a dump's next line of digits; -1: there is none; `null`: it may come. */
+function nextDumpLine(bytes: Uint8Array, at: number): number | null {
+  const text = Buffer.from(bytes.subarray(at, at + dumpGutterBytesMax)).toString('latin1');
+  const found = dumpGutter.exec(text);
+  if (found !== null) return at + found[0].length;
+  return text.length < dumpGutterBytesMax && dumpGutterStart.test(text) ? null : -1;
+}
+
+/** Without offsets, and without the column of characters. */
+function dumpDigits(text: string): string {
+  const lines = text.split('\n').map((line, at) => {
+    const data = at === 0 ? line : line.replace(/^[0-9a-f]+:? +/i, '');
+    const digits = /^(?:[0-9a-f]{2}){1,8}(?: {1,2}(?:[0-9a-f]{2}){1,8}\b)*/i.exec(data)?.[0] ?? '';
+    return digits.replaceAll(' ', '').slice(0, dumpLineDigits);
+  });
+  return lines.join('');
+}
+
+interface Magic {
+  readonly text: string;
+  readonly digits: Digits;
+}
+
+const hexMagics = ['1f8b08', '7801', '785e', '789c', '78da'].flatMap((text) => {
+  const spaced = text.replaceAll(/(..)(?=.)/g, '$1 ');
+  const words = text.replaceAll(/(....)(?=.)/g, '$1 ');
+  return [...new Set([text, text.toUpperCase(), spaced, words])].map((form): Magic => ({
+    text: form,
+    digits: 'hex',
+  }));
+});
+/** Those that no other text starts with. */
+const strongMagic = /^(?:H4sI|KLUv|1f ?8b ?0?8?)/i;
+const strongHeld = 6;
+const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
+const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
+  text,
+  digits: 'base64',
+}));
+const rawMagics = ['\x1f\x8b\x08', '\x28\xb5\x2f\xfd'].map((text): Magic => ({
+  text,
+  digits: 'raw',
+}));
+const magics: readonly Magic[] = [...hexMagics, ...base64Magics, ...rawMagics];
+
+/** By the first two letters, `(first << 8) | second`: 1 where a magic number starts with them. */
+const pairs = new Uint8Array(1 << 16);
+for (const { text } of magics) pairs[(text.charCodeAt(0) << 8) | text.charCodeAt(1)] = 1;
+
+interface MagicFound {
+  readonly at: number;
+  /** `null`: not all of it is there, or nothing is found: then `at` is the end. */
+  readonly digits: Digits | null;
+}
+
+/** The first magic number that no digit stands before; `byteBefore` is the byte before all. */
+function findMagic(bytes: Uint8Array, byteBefore: number): MagicFound {
+  const { length } = bytes;
+  let first = bytes[0] ?? 0;
+  for (let at = 1; at < length; at += 1) {
+    const second = bytes[at] ?? 0;
+    const known = pairs[(first << 8) | second];
+    first = second;
+    if (known === 0) continue;
+    const found = magicAt(bytes, at - 1, byteBefore);
+    if (found !== null) return found;
+  }
+  const found = length === 0 ? null : magicAt(bytes, length - 1, byteBefore);
+  return found ?? { at: length, digits: null };
+}
+
+/** The magic number that starts here, or the start of one at the end of the bytes. */
+function magicAt(bytes: Uint8Array, start: number, byteBefore: number): MagicFound | null {
+  const inside = isDigit(start > 0 ? bytes[start - 1] : byteBefore, 'base64');
+  for (const { text, digits } of inside ? rawMagics : magics) {
+    const same = matching(bytes, start, text);
+    if (same === text.length) return { at: start, digits };
+    if (same > 0 && start + same === bytes.length) return { at: start, digits: null };
+  }
+  return null;
+}
+
+function matching(bytes: Uint8Array, start: number, text: string): number {
+  let same = 0;
+  while (same < text.length && bytes[start + same] === text.charCodeAt(same)) same += 1;
+  return same;
+}

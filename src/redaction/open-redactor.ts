@@ -1,0 +1,91 @@
+/** Puts the two halves of redaction together for one stream. */
+import { Detector, type DetectorOptions } from './detect/detector.ts';
+import { thresholdsOf, type ScoreThresholds } from './detect/thresholds.ts';
+import { compileUserRules, type UserRule } from './rules/user-rules.ts';
+import type { SecretPrior, RedactionProfile } from './secret-finding.ts';
+import type { KnownIndex } from './known/known-index.ts';
+import { KnownMasker } from './known/known-masker.ts';
+import {
+  StreamRedactor,
+  type SecretReplacement,
+  type StreamRedactorParts,
+} from './stream-redactor.ts';
+import type { RedactionTags } from './redaction-tags.ts';
+
+/** How output is looked through; the installation's, not a session's. */
+export interface RedactionOptions {
+  readonly profile: RedactionProfile;
+  /** In place of the profile's: of the score (0 to 1), bits a character, log-likelihood a pair. */
+  readonly thresholds: {
+    readonly score?: number;
+    readonly shannon?: number;
+    readonly bigram?: number;
+  };
+  readonly patterns: readonly UserRule[];
+}
+
+export interface StreamRedactorOptions {
+  readonly options: RedactionOptions;
+  /** What the command's text says of its output. */
+  readonly prior: SecretPrior;
+  /** `null`: no value is known. */
+  readonly index: KnownIndex | null;
+  readonly tags: RedactionTags;
+  readonly revealed?: StreamRedactorParts['revealed'];
+  /** Default: known values that are weak are hidden beside what says that they are meant. */
+  readonly leavesWeak?: true;
+  /** Told of each replacement in the order of the stream. Must not throw. */
+  readonly onRedaction: (redaction: SecretReplacement) => void;
+  /** See {@link StreamRedactor}. */
+  readonly onMasked?: NonNullable<StreamRedactorParts['onMasked']>;
+}
+
+/** @throws TrlError `INVALID_PARAMS` for a pattern of the user's that cannot be used */
+export function openRedactor(open: StreamRedactorOptions): StreamRedactor {
+  const { options, prior, index, leavesWeak, ...parts } = open;
+  const { masker, weak } = index === null ? { masker: null, weak: null } : makeMaskers(index);
+  return new StreamRedactor({
+    masker,
+    weak: leavesWeak === true ? null : weak,
+    finder: new Detector({ ...detection(options), prior }),
+    ...parts,
+  });
+}
+
+/** What hides the values of an index in one stream. */
+export function makeMaskers(index: KnownIndex): Pick<StreamRedactorParts, 'masker' | 'weak'> {
+  const masker = index.values.length === 0 ? null : new KnownMasker(index);
+  return { masker, weak: index.weak };
+}
+
+type Detection = Omit<DetectorOptions, 'prior'>;
+const detections = new WeakMap<RedactionOptions, Detection>();
+
+/** The options as the detector takes them, made once for all streams of an installation. */
+function detection(options: RedactionOptions): Detection {
+  const made = detections.get(options) ?? detectionOf(options);
+  detections.set(options, made);
+  return made;
+}
+
+function detectionOf({ profile, thresholds, patterns }: RedactionOptions): Detection {
+  const usual = thresholdsOf(profile);
+  const { score, shannon, bigram } = thresholds;
+  const at = (all: ScoreThresholds['alone']): ScoreThresholds['alone'] =>
+    score === undefined
+      ? all
+      : { secrets: Math.min(all.secrets, score), none: score, hashes: Math.max(all.hashes, score) };
+  return {
+    profile,
+    thresholds: {
+      alone: at(usual.alone),
+      labelled: at(usual.labelled),
+      inline: at(usual.inline),
+    },
+    vetoes: {
+      ...(shannon === undefined ? {} : { shannonBitsMin: shannon }),
+      ...(bigram === undefined ? {} : { bigramBitsMax: bigram }),
+    },
+    ...(patterns.length === 0 ? {} : { rules: compileUserRules(patterns) }),
+  };
+}

@@ -1,0 +1,201 @@
+/**
+ * What must stay readable: hashes, identifiers, paths, certificates. Asked for each token that
+ * could be a key before it is weighed, so it looks at what the token is made of first.
+ */
+import { recogniseEncoded } from './encoded.ts';
+import { strengthOf, type BenignFamily } from './family.ts';
+import { isUuid, recogniseAddress, recogniseHex, recogniseNumeric } from './hex-tokens.ts';
+import { readLabelBefore, isBenignLabel, type TokenLabel } from './token-label.ts';
+import { familyOfLine, type LineSpan } from './line-families.ts';
+import {
+  isTokenInFileName,
+  isTokenInPath,
+  isMangledSymbol,
+  isPodName,
+  isJoinedWords,
+} from './technical-names.ts';
+import * as kind from './token-traits.ts';
+import { placeholderOf } from './placeholder.ts';
+
+export { strengthOf };
+
+const lowerHex = kind.KIND_HEX_LOWER | kind.KIND_DIGIT;
+const upperHex = kind.KIND_HEX_UPPER | kind.KIND_DIGIT;
+const anyHex = lowerHex | upperHex;
+const letters =
+  kind.KIND_HEX_LOWER | kind.KIND_HEX_UPPER | kind.KIND_OTHER_LOWER | kind.KIND_OTHER_UPPER;
+const encoded =
+  letters |
+  kind.KIND_DIGIT |
+  kind.KIND_PLUS |
+  kind.KIND_SLASH |
+  kind.KIND_EQUALS |
+  kind.KIND_DASH |
+  kind.KIND_UNDERSCORE;
+const upperDigits = kind.KIND_HEX_UPPER | kind.KIND_OTHER_UPPER | kind.KIND_DIGIT;
+const lowerDigits = kind.KIND_HEX_LOWER | kind.KIND_OTHER_LOWER | kind.KIND_DIGIT;
+const numeric =
+  anyHex | kind.KIND_DASH | kind.KIND_DOT | kind.KIND_COLON | kind.KIND_SLASH | kind.KIND_PLUS;
+
+/**
+ * The family of what stands at `[start, end)`, or `null` when nothing explains it. `line` is where
+ * its line begins and ends, without the newline; nothing beyond it is looked at. See `strengthOf`.
+ */
+export function recogniseToken(
+  text: string,
+  start: number,
+  end: number,
+  line: LineSpan,
+): BenignFamily | null {
+  if (end - start < 4) return 'number';
+  const traits = kind.measureTokenTraits(text, start, end);
+  if ((traits.kinds & kind.KIND_EQUALS) !== 0) {
+    const shown = text.slice(start, Math.min(end, start + 48));
+    const name = /^(?:[A-Za-z_][\w.-]{0,40})?=(?=[^=])/.exec(shown)?.[0].length ?? 0;
+    if (name > 0 && end - start - name >= 4) {
+      const valueTraits = kind.measureTokenTraits(text, start + name, end);
+      return explain(text, [start + name, end], line, valueTraits);
+    }
+  }
+  return explain(text, [start, end], line, traits);
+}
+
+function explain(
+  text: string,
+  [start, end]: readonly [number, number],
+  line: LineSpan,
+  traits: kind.TokenTraits,
+): BenignFamily | null {
+  if (kind.hasOnlyKinds(traits, lowerHex) || kind.hasOnlyKinds(traits, upperHex)) {
+    if (traits.letters === 0 && end - start <= 20) return 'number';
+    const found = recogniseHex(text, start, end, line);
+    if (found !== null && strengthOf(found) === 'certain') return found;
+    if (isRepeated(text, start, end)) return 'placeholder';
+    const file = isTokenInFileName(text, start, end) ? 'hashed-file-name' : null;
+    const whole = file ?? familyOfLine(text, line) ?? found;
+    if (whole !== null) return whole;
+  }
+  return (
+    placeholderOf(text, start, end, line) ??
+    familyOfLine(text, line) ??
+    recogniseForm(text, start, end, traits) ??
+    recogniseEncodedOf(text, [start, end], line, traits) ??
+    recogniseNamed(text, [start, end], line, traits)
+  );
+}
+
+/** `00000000…`, `ffff…`. */
+function isRepeated(text: string, start: number, end: number): boolean {
+  const first = text.charCodeAt(start);
+  for (let at = start + 1; at < end; at += 1) if (text.charCodeAt(at) !== first) return false;
+  return true;
+}
+
+const drawnForms: readonly (readonly [RegExp, BenignFamily])[] = [
+  [/(?:^|[-=:@])sha(?:1|224|256|384|512):[0-9a-f]{7,128}$/, 'digest-prefixed'],
+  // A resource of AWS: `i-00476ac0b056ef351`, `subnet-0a1b2c3d`.
+  [/^[a-z]{1,8}-(?:[0-9a-f]{8}|[0-9a-f]{17})$/, 'cloud-id'],
+  [/^(?:baf[a-z2-7]{50,70}|Qm[1-9A-HJ-NP-Za-km-z]{44})$/, 'content-id'],
+  [
+    /^[a-z0-9][a-z0-9.+-]+:(?:amd64|arm64|i386|armhf|armel|all|any|ppc64el|s390x|riscv64)$/,
+    'package',
+  ],
+  [/^[a-z]{2,20}:[\w.-]{1,80}:[a-z]{2,20}$/, 'compound-key'],
+  // KSUID and CUID
+  [/^(?:[0-3][A-Za-z0-9]{26}|c[a-z0-9]{24})$/, 'sortable-id'],
+];
+
+/** `Linux-node-<SHA-256>`, `session-a138f663`: words, then a hash. */
+function endsInHash(token: string): boolean {
+  const parts = /^([A-Za-z][\w.-]{1,80})[-_.:](?:[0-9a-f]{8}|[0-9a-f]{32,64})$/.exec(token);
+  return parts?.[1] !== undefined && isJoinedWords(parts[1]);
+}
+
+/** In either case; the first digits are a time of this century. */
+function isUlid(token: string, traits: kind.TokenTraits): boolean {
+  if (kind.hasOnlyKinds(traits, upperDigits)) return /^[0-7][^ILOU]+$/.test(token);
+  return kind.hasOnlyKinds(traits, lowerDigits) && /^0[01][^ilou]+$/.test(token);
+}
+
+/** What the token itself tells. */
+function recogniseForm(
+  text: string,
+  start: number,
+  end: number,
+  traits: kind.TokenTraits,
+): BenignFamily | null {
+  const token = text.slice(start, Math.min(end, start + 512));
+  if (isUuid(token)) return 'uuid';
+  const first = token.charCodeAt(0);
+  const numbered = (first >= 0x30 && first <= 0x39) || first === 0x76 || first === 0x2b;
+  if (numbered || kind.hasOnlyKinds(traits, numeric)) {
+    const found = recogniseNumeric(token);
+    if (found !== null) return found;
+  }
+  if (token.length === 26 && isUlid(token, traits)) {
+    return 'ulid';
+  }
+  if (token.startsWith('arn:aws')) return 'arn';
+  if (token.startsWith('urn:')) return 'url';
+  if (token.startsWith('0x')) return recogniseAddress(token);
+  if ('_?$h'.includes(token.charAt(0)) || token.includes('17h') || token.includes('::h')) {
+    if (isMangledSymbol(token)) return 'mangled-symbol';
+  }
+  if (
+    numbered ||
+    (traits.kinds & (kind.KIND_DASH | kind.KIND_COLON)) !== 0 ||
+    'bcQ'.includes(token.charAt(0))
+  ) {
+    const drawn = drawnForms.find(([form]) => form.test(token));
+    if (drawn !== undefined) return drawn[1];
+  }
+  if ((traits.kinds & kind.KIND_DASH) !== 0 && isPodName(token)) return 'pod-name';
+  const dotted = (traits.kinds & kind.KIND_DOT) !== 0;
+  if (dotted && /^[v^~]?\d+\.\d+\.\d+[-+.~][\w.+-]{1,40}$/.test(token)) return 'version';
+  return endsInHash(token) ? 'hex-id' : null;
+}
+
+function recogniseEncodedOf(
+  text: string,
+  [start, end]: readonly [number, number],
+  line: LineSpan,
+  traits: kind.TokenTraits,
+): BenignFamily | null {
+  if (!kind.hasOnlyKinds(traits, encoded | kind.KIND_COLON)) return null;
+  return recogniseEncoded(text, start, end, line);
+}
+
+/** What stands around it tells, or what it is a part of. */
+function recogniseNamed(
+  text: string,
+  [start, end]: readonly [number, number],
+  line: LineSpan,
+  traits: kind.TokenTraits,
+): BenignFamily | null {
+  const before = text.slice(Math.max(line.start, start - 100), start);
+  const arn = before.lastIndexOf('arn:aws');
+  if (arn >= 0 && !/[\s"']/.test(before.slice(arn))) return 'arn';
+  const label = readLabelBefore(text, start, line.start);
+  const token = text.slice(start, Math.min(end, start + 256));
+  if (label !== null && !token.includes('://')) {
+    const job = traits.digits > 1 && isJob(label, token);
+    if (label.assigned ? isBenignLabel(label) : job) return 'labelled-id';
+  }
+  if (isTokenInFileName(text, start, end)) return 'hashed-file-name';
+  if ('($:'.includes(before.at(-1) ?? ' ') && /^[ \t]*at /.test(before)) return 'stack-frame';
+  if ((traits.kinds & (kind.KIND_REST | kind.KIND_EQUALS)) !== 0) return null;
+  if (isJoinedWords(token)) return token.includes('/') ? 'path' : 'identifier';
+  if (isTokenInPath(text, start, end, line)) return 'path';
+  return /^[a-z][a-z0-9+.-]{1,12}:\/\/[^@?]*$/.test(token) ? 'url' : null;
+}
+
+const jobs = new Set(
+  'job task event message request trace span workflow execution invocation build run batch'.split(
+    ' ',
+  ),
+);
+
+/** `finished job 2eAJou1gN13TW8flCTr0wXAABvg`. */
+function isJob({ last }: TokenLabel, token: string): boolean {
+  return jobs.has(last) && /^[A-Za-z0-9_-]{20,40}$/.test(token);
+}

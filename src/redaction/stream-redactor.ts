@@ -1,0 +1,298 @@
+/**
+ * One stream of output, redacted: known values first, then what looks like a secret. However the
+ * input is cut into chunks, the output is the same, unless a flush was forced. No byte is lost or
+ * moved; what is hidden is replaced by its tag.
+ */
+import { ChainMasker } from './chain-masker.ts';
+import { mergeFindings } from './detect/merge-findings.ts';
+import type { SecretFinding, MaskedChunk } from './secret-finding.ts';
+import { isReadableText } from './readable-text.ts';
+import type { RedactionTags } from './redaction-tags.ts';
+import { redactedBytes, type RedactedBytes } from './redacted-text.ts';
+
+/** Hides known values; see `known/masker.ts`. */
+export interface KnownValueMasker {
+  push(chunk: Uint8Array): MaskedChunk[];
+  flush(): MaskedChunk[];
+  end(): MaskedChunk[];
+  /** Symbols held back because they may begin a known value. */
+  readonly pendingSymbols: number;
+  /** Whether any byte is held back. */
+  readonly hasPending: boolean;
+}
+
+/** Finds unknown secrets in whole lines, or in one piece of a line; see `detect/detector.ts`. */
+export interface StreamFinder {
+  scan(text: string, bytes: Uint8Array): SecretFinding[];
+}
+
+/** One replacement. Its length is that of the input; no character of it is kept. */
+export interface SecretReplacement {
+  /** Offsets `[from, to)` in bytes of the input stream. */
+  readonly from: number;
+  readonly to: number;
+  readonly tag: string;
+  /** Names the value, see {@link RedactionTags.nameOf}; `null`: it is a known one. */
+  readonly digest: string | null;
+  readonly finding: Omit<SecretFinding, 'start' | 'end'>;
+}
+
+/** Finds known values that are hidden beside their context only; see `known/weak.ts`. */
+export interface WeakValueFinder {
+  find(text: string): SecretFinding[];
+}
+
+export interface StreamRedactorParts {
+  /** `null`: no value is known. */
+  readonly masker: KnownValueMasker | null;
+  readonly finder: StreamFinder;
+  /** `null`: no such value is known. */
+  readonly weak: WeakValueFinder | null;
+  readonly tags: RedactionTags;
+  /**
+   * Names of values that are shown although they look like secrets, see {@link
+   * RedactionTags.nameOf}: a person said so. A known value is never shown. Default: none.
+   */
+  readonly revealed?: ReadonlySet<string> | undefined;
+  /** Called in the order of the stream. Must not throw. */
+  readonly onRedaction: (redaction: SecretReplacement) => void;
+  /**
+   * Gets the output with known values hidden and nothing else, in order. Its bytes are lent: what
+   * is kept of them must be copied. Must not throw.
+   */
+  readonly onMasked?: (pieces: readonly MaskedChunk[]) => void;
+}
+
+/** A line is looked at in pieces of at most this many bytes. */
+export const lineSliceBytesMax = 8 * 1024;
+/** How far back from the end of a piece a place between two words is looked for. */
+const cutBytesMax = 1_024;
+/** Below this many symbols nothing can be rebuilt from what a forced flush gives out. */
+const flushSymbolsMax = 6;
+const lineFeed = 10;
+
+/** A known value's tag in the text that is looked through, and the input that it stands for. */
+interface Hidden {
+  /** Offsets in the held bytes. */
+  readonly start: number;
+  readonly end: number;
+  /** Offsets in the input. */
+  readonly from: number;
+  readonly to: number;
+  readonly piece: Extract<MaskedChunk, { kind: 'hidden' }>;
+}
+
+export class StreamRedactor {
+  readonly #parts: StreamRedactorParts;
+  #masker: KnownValueMasker | null;
+  readonly #weak: WeakValueFinder[];
+  /** The unfinished line, with known values already replaced. */
+  #held = Buffer.alloc(0);
+  #hidden: Hidden[] = [];
+  /** Offsets in the input of the first held byte, and after the last one. */
+  #from = 0;
+  #to = 0;
+  /** Flushes that were forced: after one, output may depend on when it came. */
+  forcedFlushes = 0;
+
+  constructor(parts: StreamRedactorParts) {
+    this.#parts = parts;
+    this.#masker = parts.masker;
+    this.#weak = parts.weak === null ? [] : [parts.weak];
+  }
+
+  /** More values have become known: from here on they are hidden, too. */
+  learn({ masker, weak }: Pick<StreamRedactorParts, 'masker' | 'weak'>): void {
+    if (weak !== null) this.#weak.push(weak);
+    if (masker === null) return;
+    this.#masker = this.#masker === null ? masker : new ChainMasker(this.#masker, masker);
+  }
+
+  push(chunk: Uint8Array): RedactedBytes {
+    const masker = this.#masker;
+    this.#take(masker === null ? [{ kind: 'text', bytes: chunk }] : masker.push(chunk));
+    return this.#give(false);
+  }
+
+  /** Whether something is held back. */
+  get hasPending(): boolean {
+    return this.#held.length > 0 || this.#masker?.hasPending === true;
+  }
+
+  /**
+   * Gives out what is held, because nothing more comes just now: a server's last line, say. Nothing
+   * is given out while so much of a known value may be held that it could be put together from
+   * pieces.
+   *
+   * @param lines `whole`: an unfinished line stays; `all`: it is given out, too, such as a prompt
+   */
+  flush(lines: 'whole' | 'all'): RedactedBytes {
+    const masker = this.#masker;
+    const isHeld = masker?.hasPending === true || (lines === 'all' && this.#held.length > 0);
+    if (!isHeld || (masker !== null && masker.pendingSymbols >= flushSymbolsMax)) {
+      return redactedBytes(Buffer.alloc(0));
+    }
+    this.forcedFlushes += 1;
+    if (masker !== null) this.#take(masker.flush());
+    return this.#give(lines === 'all');
+  }
+
+  end(): RedactedBytes {
+    const masker = this.#masker;
+    if (masker !== null) this.#take(masker.end());
+    return this.#give(true);
+  }
+
+  #take(pieces: readonly MaskedChunk[]): void {
+    if (pieces.length === 0) return;
+    this.#parts.onMasked?.(pieces);
+    const parts: Uint8Array[] = this.#held.length === 0 ? [] : [this.#held];
+    let length = this.#held.length;
+    for (const piece of pieces) {
+      if (piece.kind === 'text') {
+        parts.push(piece.bytes);
+        length += piece.bytes.length;
+        this.#to += piece.bytes.length;
+        continue;
+      }
+      const tag = Buffer.from(piece.tag, 'latin1');
+      const from = this.#to;
+      this.#to += piece.bytes;
+      this.#hidden.push({ start: length, end: length + tag.length, from, to: this.#to, piece });
+      parts.push(tag);
+      length += tag.length;
+    }
+    const [only] = parts;
+    // A copy where one chunk is all: what it lies in is used again by whoever read it.
+    this.#held =
+      parts.length === 1 && only !== undefined ? Buffer.from(only) : Buffer.concat(parts, length);
+  }
+
+  /** Looks through what is complete, or through everything, and gives it out. */
+  #give(all: boolean): RedactedBytes {
+    const held = this.#held;
+    const out: Uint8Array[] = [];
+    let done = 0;
+    while (done < held.length) {
+      const stop = nextStop(held, done);
+      if (stop === null) break;
+      this.#look(done, stop, out);
+      done = stop;
+    }
+    if (all && done < held.length) {
+      this.#look(done, held.length, out);
+      done = held.length;
+    }
+    this.#drop(done);
+    const [only] = out;
+    return redactedBytes(out.length === 1 && only !== undefined ? only : Buffer.concat(out));
+  }
+
+  #look(start: number, stop: number, out: Uint8Array[]): void {
+    const bytes = this.#held.subarray(start, stop);
+    const text = bytes.toString('latin1');
+    const known = this.#weak.flatMap((weak) => weak.find(text));
+    const likely = this.#parts.finder.scan(text, bytes);
+    const findings = known.length === 0 ? likely : mergeFindings([...known, ...likely]);
+    let at = start;
+    for (const finding of findings) {
+      const from = start + finding.start;
+      const to = start + finding.end;
+      if (from < at || to <= from || to > stop || !isReadableText(bytes, finding)) continue;
+      const value = this.#held.subarray(from, to);
+      // A known value may lie in what looks like a longer secret.
+      const isKnown = known.some((one) => one.start < finding.end && finding.start < one.end);
+      const digest = isKnown ? null : this.#parts.tags.nameOf(value);
+      if (digest !== null && this.#parts.revealed?.has(digest) === true) continue;
+      this.#tellKnown(at, from);
+      out.push(this.#held.subarray(at, from));
+      const tag = this.#parts.tags.of(value);
+      out.push(Buffer.from(tag, 'latin1'));
+      const place = { from: this.#inputOf(from, false), to: this.#inputOf(to, true) };
+      this.#tell({ ...place, tag, digest }, finding);
+      at = to;
+    }
+    this.#tellKnown(at, stop);
+    if (at < stop) out.push(this.#held.subarray(at, stop));
+  }
+
+  #tell(place: Omit<SecretReplacement, 'finding'>, finding: SecretReplacement['finding']): void {
+    const { kind, rule, score, key } = finding;
+    this.#parts.onRedaction({ ...place, finding: { kind, rule, score, key } });
+  }
+
+  /** Known values whose tags lie in a part that passes. */
+  #tellKnown(start: number, stop: number): void {
+    for (let index = this.#firstAfter(start); index < this.#hidden.length; index += 1) {
+      const one = this.#hidden[index];
+      if (one === undefined || one.start >= stop) break;
+      // The rest of a tag that a piece ended in was told with its beginning.
+      if (one.start < start) continue;
+      const { from, to, piece } = one;
+      this.#tell({ from, to, tag: piece.tag, digest: null }, piece.finding);
+    }
+  }
+
+  /** Index of the first hidden part that ends after the held byte `offset`. */
+  #firstAfter(offset: number): number {
+    let low = 0;
+    let high = this.#hidden.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#hidden[middle]?.end ?? Infinity) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Where in the input the held byte `offset` came from; inside a tag: its start or its end. */
+  #inputOf(offset: number, isEnd: boolean): number {
+    const index = this.#firstAfter(offset);
+    const around = this.#hidden[index];
+    if (around !== undefined && around.start < offset) return isEnd ? around.to : around.from;
+    const before = this.#hidden[index - 1];
+    return before === undefined ? this.#from + offset : before.to + offset - before.end;
+  }
+
+  #drop(done: number): void {
+    if (done === 0) return;
+    this.#from = this.#inputOf(done, true);
+    this.#held = this.#held.subarray(done);
+    this.#hidden = this.#hidden
+      .slice(this.#firstAfter(done))
+      .map((one) => ({ ...one, start: one.start - done, end: one.end - done }));
+  }
+}
+
+/**
+ * Where the next part to look through ends: after whole lines, as many as are there, or inside a
+ * line that is longer than a piece. It depends on nothing but the bytes since the line began, so
+ * that chunks make no difference. `null`: more is needed.
+ */
+function nextStop(held: Buffer, from: number): number | null {
+  let at = from;
+  for (;;) {
+    // The last line feed within a piece: all lines up to it are short enough.
+    const feed = held.subarray(at, at + lineSliceBytesMax).lastIndexOf(lineFeed);
+    if (feed !== -1) {
+      at += feed + 1;
+      continue;
+    }
+    if (at > from) return at;
+    return held.length - at < lineSliceBytesMax
+      ? null
+      : at + cut(held.subarray(at, at + lineSliceBytesMax));
+  }
+}
+
+/** Length of a piece: up to the last place between two words, if there is one near its end. */
+function cut(piece: Buffer): number {
+  for (let at = piece.length; at > piece.length - cutBytesMax; at -= 1) {
+    if (isBetween(piece[at - 1] ?? 0)) return at;
+  }
+  return piece.length;
+}
+
+/** Space, comma, semicolon, brackets: no token of a secret holds one. */
+const between = new Set(Buffer.from(' \t,;(){}<>|'));
+const isBetween = (byte: number): boolean => between.has(byte);

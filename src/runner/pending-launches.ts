@@ -1,0 +1,25 @@
+/** Launches that wait for their daemon's word: until it comes, nothing of the command runs. */
+import type { ExecId } from '../command.ts';
+
+export class PendingLaunches {
+  readonly #waiting = new Map<ExecId, (isPermitted: boolean) => void>();
+  #isClosed = false;
+
+  /** Settles with what {@link settle} says of it; `false` when its daemon is gone. */
+  waitForCommit(id: ExecId): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    this.settle(id, false);
+    return new Promise((resolve) => this.#waiting.set(id, resolve));
+  }
+
+  settle(id: ExecId, isPermitted: boolean): void {
+    this.#waiting.get(id)?.(isPermitted);
+    this.#waiting.delete(id);
+  }
+
+  /** Nobody permits anything any more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const id of this.#waiting.keys()) this.settle(id, false);
+  }
+}

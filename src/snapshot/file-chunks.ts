@@ -1,0 +1,55 @@
+/** Reads open files in pieces. What is small is read at once: to wait for it would cost more. */
+import { fstatSync, read, readSync } from 'node:fs';
+
+/** Bytes of a piece; a content that is longer is kept as several. */
+export const contentChunkBytes = 256 * 1024;
+/** What is not longer is read without letting others go on. */
+const smallBytesMax = 64 * 1024;
+
+/** A place for one small file at a time; nobody else runs while it is in use. */
+const scratch = Buffer.alloc(smallBytesMax + 1);
+
+/** All bytes of a small file, valid until the next call; `null`: it is not small. */
+export function readSmallFile(fd: number): Buffer | null {
+  let length = 0;
+  while (length <= smallBytesMax) {
+    const count = readSync(fd, scratch, length, scratch.length - length, length);
+    if (count === 0) return scratch.subarray(0, length);
+    length += count;
+  }
+  return null;
+}
+
+/** Whole pieces, then what is left; the buffers are the caller's. */
+export async function* readFileChunks(fd: number): AsyncGenerator<Buffer> {
+  let position = 0;
+  for (;;) {
+    const piece = Buffer.allocUnsafeSlow(contentChunkBytes);
+    let length = 0;
+    while (length < contentChunkBytes) {
+      const count = await readSome(fd, piece, length, position + length);
+      if (count === 0) break;
+      length += count;
+    }
+    if (length > 0) {
+      yield length === contentChunkBytes ? piece : Buffer.from(piece.subarray(0, length));
+    }
+    if (length < contentChunkBytes) return;
+    position += length;
+  }
+}
+
+function readSome(fd: number, into: Buffer, offset: number, position: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    read(fd, into, offset, into.length - offset, position, (error, count) => {
+      if (error === null) resolve(count);
+      else reject(error);
+    });
+  });
+}
+
+/** Equal texts mean that nobody wrote in between. */
+export function fileStampOf(fd: number): string {
+  const { size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true });
+  return `${size} ${mtimeNs} ${ctimeNs}`;
+}

@@ -1,0 +1,116 @@
+/** Walks an upper layer and finds what is not known yet. */
+import type { BigIntStats } from 'node:fs';
+import type { BytePath } from '../../change.ts';
+import { matchesQuickKey, isWhiteout } from '../stat.ts';
+import type { CaptureBudget } from './capture-budget.ts';
+import type { EnterResult, TreeCursor } from './tree-cursor.ts';
+import type { Ledger, LedgerEntry } from './ledger.ts';
+import type { WorkPacer } from './work-pacer.ts';
+import type { BulkDirectories } from './bulk-directories.ts';
+import type { RecentWrites } from './recent-writes.ts';
+
+/** Longer paths are not told: each of a tree of n nested directories costs its whole length. */
+export const capturedPathBytesMax = 16 * 1024;
+
+/** An upper entry that is new, or not as it was told. */
+export interface LayerFinding {
+  readonly path: BytePath;
+  readonly stat: BigIntStats;
+  readonly known: LedgerEntry | undefined;
+}
+
+export interface LayerSurvey {
+  /** In the order of the walk: a directory before what is in it. */
+  readonly found: readonly LayerFinding[];
+  readonly skipped: readonly BytePath[];
+}
+
+export interface LayerSurveyContext {
+  readonly cursor: TreeCursor;
+  readonly ledger: Ledger;
+  readonly pace: WorkPacer;
+  readonly allowance: CaptureBudget;
+  /** What may wait; `null`: nothing does. */
+  readonly recentWrites: RecentWrites | null;
+  /** New directories that are not looked into; `null`: all are. */
+  readonly wholes: BulkDirectories | null;
+}
+
+/** Every known entry costs one `lstat`; a directory that it cannot read is among the skipped. */
+export async function surveyLayer(ground: LayerSurveyContext): Promise<LayerSurvey> {
+  const { cursor, ledger, pace, wholes } = ground;
+  const found: LayerFinding[] = [];
+  const skipped: BytePath[] = [];
+  ledger.begin();
+  const waiting: BytePath[] = [''];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const entered: EnterResult = cursor.goto(path);
+    if (entered === 'closed') skipped.push(path);
+    if (entered !== 'here') continue;
+    const directories: BytePath[] = [];
+    for (const name of await cursor.names()) {
+      if (pace.isDue()) await pace.rest();
+      const child = path === '' ? name : `${path}/${name}`;
+      const isDirectory = look(ground, child, name, found);
+      if (isDirectory === 'no room') {
+        if (skipped.at(-1) !== path) skipped.push(path);
+        continue;
+      }
+      if (!isDirectory) continue;
+      if (child.length > capturedPathBytesMax) skipped.push(child);
+      else directories.push(child);
+    }
+    for (const directory of directories.toReversed()) {
+      const isNew = wholes !== null && ledger.get(directory) === undefined;
+      if (!(isNew && wholes.skips(directory))) waiting.push(directory);
+    }
+  }
+  const told = found.filter(({ path }) => wholes?.deferred.has(path) !== true);
+  return { found: withoutHalves(told, ground.recentWrites), skipped };
+}
+
+/** What was deleted waits: it may be about to be replaced, or have been renamed to what waits. */
+function withoutHalves(
+  found: readonly LayerFinding[],
+  young: RecentWrites | null,
+): readonly LayerFinding[] {
+  if (young === null) return found;
+  const isRenaming = young.deferred.size > 0;
+  return found.filter(({ path, stat, known: told }) => {
+    const isHalf = isRenaming && told === undefined;
+    // What was told below a directory goes with it, and is looked for in this look.
+    const isLeaf = told?.entry?.type !== 'directory';
+    const isNow = !isWhiteout(stat) || !(isHalf || (isLeaf && young.isJustGone(path)));
+    if (!isNow) young.defer(path);
+    return isNow;
+  });
+}
+
+/** Notes one entry; answers whether it is a directory. */
+function look(
+  ground: LayerSurveyContext,
+  path: BytePath,
+  name: string,
+  found: LayerFinding[],
+): boolean | 'no room' {
+  const known = ground.ledger.meet(path);
+  let stat: BigIntStats | null = null;
+  if (known === null) {
+    const { recentWrites: young, cursor, allowance } = ground;
+    stat = cursor.stat(name);
+    if (stat === null || young?.isDeferred(path, stat) === true) return false;
+    if (!allowance.take(path)) return 'no room';
+  }
+  if (known?.quick != null) {
+    const quick = ground.cursor.quickStat(name);
+    if (quick === null) return false;
+    if (matchesQuickKey(known.quick, quick) && !known.told.isFresh) return quick.isDirectory();
+  }
+  stat ??= ground.cursor.stat(name);
+  if (stat === null) return false;
+  // Whiteouts are links to each other: their key changes with every other one that comes.
+  const stayed = isWhiteout(stat) && known !== null && known.told.entry === null;
+  const isUpper = known?.told.key != null;
+  if (!(stayed && isUpper)) found.push({ path, stat, known: known?.told });
+  return stat.isDirectory();
+}

@@ -1,0 +1,258 @@
+/** Takes out of an upper layer what the real tree says by itself now. */
+import { rmdirSync, unlinkSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
+import { rmdir } from 'node:fs/promises';
+import type { BytePath } from '../../change.ts';
+import { isTrlError } from '../../errors.ts';
+import { bytePathOf, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { isWhiteout, permissionsOf, statKey } from '../stat.ts';
+import type { TreeCursor } from './tree-cursor.ts';
+import type { LayerAttributes } from './layer-attributes.ts';
+import { holdsForAncestor, sortInTreeOrder, type Ledger, type LedgerEntry } from './ledger.ts';
+import type { WorkPacer } from './work-pacer.ts';
+
+export interface PruneContext {
+  readonly upper: string;
+  readonly attributes: LayerAttributes;
+  readonly ledger: Ledger;
+  /** Paths whose upper version nobody needs; what was cleared leaves the set. */
+  readonly settled: Set<BytePath>;
+  /** Directories that something is mounted in: the kernel holds on to them. */
+  readonly pinned: ReadonlySet<BytePath>;
+  readonly upperCursor: TreeCursor;
+  readonly realCursor: TreeCursor;
+  readonly pace: WorkPacer;
+}
+
+/**
+ * Children before their directories. An opaque directory hides what the real tree has below: what
+ * is in it is cleared only once it hides nothing that is still to be hidden, and then it is made
+ * opaque no longer, so that what stays in it and what the real tree has stand beside each other.
+ *
+ * @returns settled paths that are not as they were captured, and stayed
+ */
+export async function pruneApplied(ground: PruneContext): Promise<BytePath[]> {
+  const { ledger, settled, pace } = ground;
+  const paths = new Set<BytePath>();
+  for (const path of settled) {
+    // A directory may have become empty by what went before it.
+    for (let up = path; up !== '' && !paths.has(up); up = parentPathOf(up)) paths.add(up);
+  }
+  const ordered = await sortInTreeOrder(paths, pace);
+  const blocked = await openOpaque(ground, ordered);
+  const isBlocked = holdsForAncestor((path) => blocked.has(path));
+  const changed: BytePath[] = [];
+  const removed: BytePath[] = [];
+  const unlinked = new Set<bigint>();
+  for (const path of ordered.toReversed()) {
+    if (pace.isDue()) await pace.rest();
+    const told = ledger.get(path);
+    if (told === undefined || told.key === null || isBlocked(path)) continue;
+    if (told.entry?.type === 'directory') {
+      if (!blocked.has(path) && (await removeDirectory(ground, path, told))) removed.push(path);
+    } else if (settled.has(path)) {
+      const isRemoved = removeEntry(ground, path, told, unlinked);
+      (isRemoved ? removed : changed).push(path);
+    }
+  }
+  const isShown = removed.some((path) => ledger.get(path)?.entry?.type === 'file');
+  ledger.forget(removed);
+  if (isShown) await partMoved(ground);
+  followNames(ground, unlinked);
+  for (const path of removed) settled.delete(path);
+  for (const path of settled) if (ledger.get(path) === undefined) settled.delete(path);
+  return changed;
+}
+
+/** Makes opaque directories transparent where they may be; answers those that may not. */
+async function openOpaque(ground: PruneContext, paths: BytePath[]): Promise<Set<BytePath>> {
+  const { ledger, settled } = ground;
+  const opaque = paths.filter((path) => {
+    const told = ledger.get(path);
+    return told?.entry?.type === 'directory' && told.hides && realStat(ground, path)?.isDirectory();
+  });
+  const blocked = new Set<BytePath>();
+  if (opaque.length === 0) return blocked;
+  /** Directories above something that must stay hidden. */
+  const hiding = new Set<BytePath>();
+  for (const [path, told] of ledger.entries()) {
+    if (told.key !== null || settled.has(path)) continue;
+    for (let up = parentPathOf(path); !hiding.has(up); up = parentPathOf(up)) {
+      hiding.add(up);
+      if (up === '') break;
+    }
+  }
+  const open: BytePath[] = [];
+  for (const path of opaque) {
+    if (hiding.has(path)) blocked.add(path);
+    else open.push(path);
+  }
+  for (const path of await failedToOpen(ground, open)) blocked.add(path);
+  const opened = open.filter((path) => !blocked.has(path));
+  for (const path of opened) {
+    const told = ledger.get(path);
+    if (told !== undefined) ledger.set(path, { ...told, hides: false });
+  }
+  ledger.uncover(opened);
+  return blocked;
+}
+
+async function failedToOpen(ground: PruneContext, paths: BytePath[]): Promise<BytePath[]> {
+  const { upper, attributes, upperCursor } = ground;
+  const prefix = bytePathOf(upper);
+  const clear = async (some: BytePath[]): Promise<boolean> => {
+    try {
+      await attributes.clearOpaque(some.map((path) => `${prefix}/${path}`));
+      return true;
+    } catch (error) {
+      if (isTrlError(error, 'INTERNAL_ERROR')) return false;
+      throw error;
+    }
+  };
+  if (paths.length === 0 || (await clear(paths))) return [];
+  // Modes keep this process out of some.
+  const failed: BytePath[] = [];
+  for (const path of paths) {
+    const isThere = upperCursor.goto(parentPathOf(path)) === 'here';
+    const isClear = isThere && (await upperCursor.readable(baseNameOf(path), () => clear([path])));
+    if (!isClear) failed.push(path);
+  }
+  return failed;
+}
+
+/**
+ * A file that was moved has the inode number of the one below that it was copied from. Once that
+ * one is seen again they would be one file by their numbers, and the kernel refuses one of them.
+ */
+async function partMoved({ upper, attributes, ledger, upperCursor }: PruneContext): Promise<void> {
+  const added = [...ledger.entries()].filter(
+    ([, { key, entry, base }]) => key !== null && entry?.type === 'file' && base === null,
+  );
+  if (added.length === 0) return;
+  const prefix = bytePathOf(upper);
+  const asks = added.map(([path]) => ({ path: `${prefix}/${path}`, question: 'copied' as const }));
+  const copied = await attributes.read(asks);
+  const moved = added.filter((_, at) => copied[at] === true);
+  if (moved.length === 0) return;
+  const before = new Map(moved.map(([path]) => [path, statIn(upperCursor, path)]));
+  try {
+    await attributes.clearOrigin(moved.map(([path]) => `${prefix}/${path}`));
+  } catch (error) {
+    // Of a file that may not be written; the others were done.
+    if (!isTrlError(error, 'INTERNAL_ERROR')) throw error;
+  }
+  for (const [path, told] of moved) {
+    const was = before.get(path);
+    const now = statIn(upperCursor, path);
+    const isSame = was !== null && was !== undefined && statKey(was) === told.key && now !== null;
+    if (!isSame || withoutCtime(statKey(now)) !== withoutCtime(statKey(was))) continue;
+    ledger.set(path, { ...told, key: statKey(now) });
+  }
+}
+
+function statIn(cursor: TreeCursor, path: BytePath): BigIntStats | null {
+  return cursor.goto(parentPathOf(path)) === 'here' ? cursor.stat(baseNameOf(path)) : null;
+}
+
+/** `false`: it is not what was captured. */
+function removeEntry(
+  ground: PruneContext,
+  path: BytePath,
+  told: LedgerEntry,
+  unlinked: Set<bigint>,
+): boolean {
+  const { upperCursor } = ground;
+  if (upperCursor.goto(parentPathOf(path)) !== 'here') return true;
+  const stat = upperCursor.stat(baseNameOf(path));
+  if (stat === null) return true;
+  const isOurs = told.entry === null ? isWhiteout(stat) : isAsTold(stat, told, unlinked);
+  if (!isOurs) return false;
+  if (stat.nlink > 1n) unlinked.add(stat.ino);
+  unlinkSync(upperCursor.at(baseNameOf(path)));
+  return true;
+}
+
+/** Taking away one name of a file changes the ctime that is seen by its others. */
+function isAsTold(stat: BigIntStats, told: LedgerEntry, unlinked: ReadonlySet<bigint>): boolean {
+  const key = statKey(stat);
+  if (key === told.key) return true;
+  return unlinked.has(stat.ino) && withoutCtime(key) === withoutCtime(told.key ?? '');
+}
+
+const withoutCtime = (key: string): string => key.slice(0, key.lastIndexOf(':'));
+
+/** What stays of files that lost a name is what was told: a later call is to find it so. */
+function followNames({ ledger, upperCursor }: PruneContext, unlinked: ReadonlySet<bigint>): void {
+  if (unlinked.size === 0) return;
+  const files = new Set([...unlinked].map(String));
+  for (const [path, told] of Array.from(ledger.entries())) {
+    const { key } = told;
+    if (key === null || !files.has(key.slice(0, key.indexOf(':')))) continue;
+    if (upperCursor.goto(parentPathOf(path)) !== 'here') continue;
+    const stat = upperCursor.stat(baseNameOf(path));
+    if (stat === null || !isAsTold(stat, told, unlinked)) continue;
+    ledger.set(path, { ...told, key: statKey(stat) });
+  }
+}
+
+async function removeDirectory(
+  ground: PruneContext,
+  path: BytePath,
+  told: LedgerEntry,
+): Promise<boolean> {
+  const { upperCursor, settled, pinned } = ground;
+  if (pinned.has(path)) return false;
+  if (!settled.has(path)) {
+    const real = realStat(ground, path);
+    const isPlain = real?.isDirectory() === true && !told.hides;
+    if (!isPlain || told.entry?.type !== 'directory') return false;
+    if (permissionsOf(real) !== told.entry.mode) return false;
+  }
+  if (upperCursor.goto(parentPathOf(path)) !== 'here') return true;
+  const stat = upperCursor.stat(baseNameOf(path));
+  if (stat === null) return true;
+  if (!stat.isDirectory()) return false;
+  try {
+    // A busy disk may take seconds for one, in which nobody else would have a turn.
+    await rmdir(upperCursor.at(baseNameOf(path)));
+    return true;
+  } catch {
+    // Something is still in it.
+    return false;
+  }
+}
+
+/** Takes out directories that say nothing, and that the session should not see any more. */
+export function pruneStaleDirectories(
+  ground: Pick<PruneContext, 'ledger' | 'settled' | 'upperCursor' | 'realCursor'> & {
+    readonly isMasked: (path: BytePath) => boolean;
+  },
+): void {
+  const { ledger, settled, upperCursor } = ground;
+  const isMasked = (path: BytePath): boolean =>
+    path !== '' && (ground.isMasked(path) || isMasked(parentPathOf(path)));
+  // Deeper ones first.
+  for (const path of [...settled].toSorted().toReversed()) {
+    if (ledger.get(path)?.entry?.type !== 'directory') continue;
+    if (!isMasked(path) && realStat(ground, path)?.isDirectory() === true) continue;
+    if (upperCursor.goto(parentPathOf(path)) !== 'here') continue;
+    try {
+      rmdirSync(upperCursor.at(baseNameOf(path)));
+    } catch {
+      // A command put something in it meanwhile, or removed it: the next capture tells.
+      continue;
+    }
+    ledger.forget([path]);
+    settled.delete(path);
+  }
+}
+
+function realStat(ground: Pick<PruneContext, 'realCursor'>, path: BytePath): BigIntStats | null {
+  const { realCursor } = ground;
+  if (realCursor.goto(parentPathOf(path)) !== 'here') return null;
+  try {
+    return realCursor.stat(baseNameOf(path));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * What running commands made or deleted just now and is told later: a lock, a temporary file, half
+ * of a rename, a file that is being replaced. Most of it is over before anybody has seen it.
+ */
+import type { BigIntStats } from 'node:fs';
+import type { BytePath, StatKey } from '../../change.ts';
+import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { statKey } from '../stat.ts';
+import type { TreeCursor } from './tree-cursor.ts';
+
+/** What stood in the real tree when something was first seen, Unix ns; `null`: nothing. */
+export interface FirstSeen {
+  readonly key: StatKey | null;
+  readonly ns: bigint;
+}
+
+export type DeferredPaths = ReadonlyMap<BytePath, FirstSeen>;
+
+export interface RecentWritesContext {
+  /** What was made, or seen to be gone, later waits, Unix ns. */
+  readonly sinceNs: bigint;
+  readonly nowNs: bigint;
+  readonly real: TreeCursor;
+  /** What waits since the look before. */
+  readonly before: DeferredPaths;
+}
+
+export class RecentWrites {
+  readonly deferred = new Map<BytePath, FirstSeen>();
+  readonly #ground: RecentWritesContext;
+
+  constructor(ground: RecentWritesContext) {
+    this.#ground = ground;
+  }
+
+  /** Whether a new entry waits. What takes the place of something does not. */
+  isDeferred(path: BytePath, stat: BigIntStats): boolean {
+    const isYoung = stat.birthtimeNs > this.#ground.sinceNs;
+    if (!isYoung || this.#standing(path) !== null) return false;
+    this.defer(path);
+    return true;
+  }
+
+  /** Whether something was seen to be gone only now: a new one may be about to take its place. */
+  isJustGone(path: BytePath): boolean {
+    const known = this.#ground.before.get(path);
+    return known === undefined || known.ns > this.#ground.sinceNs;
+  }
+
+  defer(path: BytePath): void {
+    const { before, nowNs } = this.#ground;
+    this.deferred.set(path, before.get(path) ?? { key: this.#standing(path), ns: nowNs });
+  }
+
+  #standing(path: BytePath): StatKey | null {
+    const { real } = this.#ground;
+    if (real.goto(parentPathOf(path)) !== 'here') return null;
+    const stat = real.stat(baseNameOf(path));
+    return stat === null ? null : statKey(stat);
+  }
+}
+
+/** Whether somebody else changed a path while it waited, or made something below one. */
+export function isOvertakenWhileDeferred(
+  waiting: DeferredPaths,
+  path: BytePath,
+  key: StatKey | null,
+): boolean {
+  const first = waiting.get(path);
+  if (first !== undefined) return first.key !== key;
+  if (key === null || waiting.size === 0) return false;
+  for (let at = parentPathOf(path); at !== ''; at = parentPathOf(at)) {
+    if (waiting.get(at)?.key === null) return true;
+  }
+  return false;
+}

@@ -1,0 +1,220 @@
+/**
+ * Renames that lose nothing, for which Node has no call: they exchange two names in one step, or
+ * move one away, and put everything back where what came out is not what was expected. A program
+ * in perl makes the system calls (`renaming-program.ts`); it starts at the first use.
+ *
+ * A request is fields that end in NUL: a count, then for each rename
+ *   exchange|away|name|fill|write|sync|plain|fits DIRECTORY STAGING NAME TEMPORARY KEPT KEY
+ * The answer is a word for each, on one line. `late HEX` on a line of its own may come at any time.
+ */
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, fdatasyncSync, lstatSync, openSync } from 'node:fs';
+import { renameSync, unlinkSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import type { StatKey } from '../../change.ts';
+import { statKey } from '../stat.ts';
+import { entryPathIn } from '../descriptor.ts';
+import { renameScript } from './rename-script.ts';
+
+/**
+ * `done`; `changed`: something else stood there, and stands; `open`: somebody has the file open for
+ * writing; `kept`: the same as `changed`, and what stood there a moment before is at `kept`.
+ * `elsewhere`: nothing was done, as it cannot be made in another directory.
+ */
+export type RenameResult = (typeof answers)[number];
+const answers = ['done', 'changed', 'open', 'kept', 'refused', 'elsewhere'] as const;
+
+export interface RenameRequest {
+  /**
+   * `exchange` puts `temporary` in the place of `name`; `away` removes `name`; `name` gives
+   * `temporary` its name, where nothing has it; `fill` gives the file at `name` the content of
+   * `temporary`, while nobody else has it open; `write` begins to write `name` to the disk,
+   * `sync` writes all of its file system; `plain` begins to write the files of a directory that
+   * changed since then, and tells whether none has extended attributes, nor the directory another:
+   * `key` is Unix seconds, a blank, and an attribute's name; `fits` whether what is moved into
+   * `directory` is as if it had been made there.
+   */
+  readonly kind: 'exchange' | 'away' | 'name' | 'fill' | 'write' | 'sync' | 'plain' | 'fits';
+  /** An open directory. */
+  readonly directory: number;
+  /** The open directory of `temporary`; `null`: the same. */
+  readonly staging: number | null;
+  readonly name: string;
+  readonly temporary: string;
+  /** A name for what two others made within microseconds. */
+  readonly fallbackName: string;
+  /** What must stand at `name`. */
+  readonly key: StatKey;
+}
+
+const idleMs = 30_000;
+const perl = '/usr/bin/perl';
+const numbers: ReadonlyMap<string, string> = new Map([
+  ['x64', '332 316 157 191 277 196 306'],
+  ['arm64', '291 276 167 8 84 13 267'],
+]);
+
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+type Answers = readonly string[] | 'missing' | 'ended';
+
+/** One program for all trees. Without perl, each rename looks first and leaves a moment between. */
+export class AtomicRenames implements Disposable {
+  #child: Child | null = null;
+  #isMissing = !numbers.has(process.arch);
+  #waiting: ((answers: Answers) => void)[] = [];
+  #text = '';
+  #idle: NodeJS.Timeout | null = null;
+  readonly #onLate: (at: Buffer) => void;
+  /** A private directory for what has a temporary name; `null`: the tree itself. */
+  readonly staging: string | null;
+
+  /**
+   * @param onLate told, after `done`, of a file in which something is kept that somebody wrote to
+   *   what had stood there: they had looked its name up before it went. Must not throw.
+   */
+  constructor(
+    onLate: (at: Buffer) => void = () => undefined,
+    options: { readonly staging?: string } = {},
+  ) {
+    this.#onLate = onLate;
+    this.staging = options.staging ?? null;
+  }
+
+  /** Carries out in order. Never throws; `refused` where the system refuses. */
+  async run(renames: readonly RenameRequest[]): Promise<RenameResult[]> {
+    const told = renames.length === 0 ? [] : await this.#ask(renames);
+    if (told === 'ended') return renames.map(() => 'refused');
+    return renames.map((one, at) => {
+      const answer = told === 'missing' ? 'unsupported' : (told[at] ?? 'refused');
+      return isRenamed(answer) ? answer : lookThenRename(one);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    this.#child?.stdin.end();
+    this.#child = null;
+  }
+
+  /** Ends, and waits until what came late is kept. */
+  async close(): Promise<void> {
+    const child = this.#child;
+    this[Symbol.dispose]();
+    if (child === null) return;
+    hold(child, true);
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
+  }
+
+  #ask(renames: readonly RenameRequest[]): Promise<Answers> {
+    const child = this.#start();
+    if (child === null) return Promise.resolve('missing');
+    const place = (fd: number): string => `/proc/${process.pid}/fd/${fd}`;
+    const fields = renames.flatMap(
+      ({ kind, directory, staging, name, temporary, fallbackName: kept, key }) => {
+        return [kind, place(directory), place(staging ?? directory), name, temporary, kept, key];
+      },
+    );
+    const request = [String(renames.length), ...fields, ''].join('\0');
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      // While an answer is awaited, this process must not end.
+      hold(child, true);
+      child.stdin.write(Buffer.from(request, 'latin1'));
+    });
+  }
+
+  #start(): Child | null {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    if (this.#child !== null || this.#isMissing) return this.#child;
+    const args = ['-e', renameScript, ...(numbers.get(process.arch) ?? '').split(' ')];
+    const child = spawn(perl, [...args, String(process.pid)], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: { PATH: '/usr/bin:/bin' },
+      cwd: '/',
+    });
+    const ended = (isMissing: boolean): void => {
+      if (this.#child === child) this.#child = null;
+      this.#isMissing ||= isMissing;
+      this.#text = '';
+      for (const answer of this.#waiting.splice(0)) answer(isMissing ? 'missing' : 'ended');
+    };
+    child.on('error', () => {
+      ended(true);
+    });
+    child.on('close', () => {
+      ended(false);
+    });
+    child.stdin.on('error', () => undefined);
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.#take(child, chunk.toString('latin1'));
+    });
+    this.#child = child;
+    return child;
+  }
+
+  #take(child: Child, text: string): void {
+    const lines = (this.#text + text).split('\n');
+    this.#text = lines.pop() ?? '';
+    for (const line of lines) {
+      const words = line.split(' ');
+      if (words[0] === 'late') this.#onLate(Buffer.from(words[1] ?? '', 'hex'));
+      else this.#waiting.shift()?.(words);
+    }
+    if (this.#waiting.length > 0 || this.#child !== child) return;
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    hold(child, false);
+    this.#idle = setTimeout(() => {
+      this[Symbol.dispose]();
+    }, idleMs).unref();
+  }
+}
+
+function hold(child: Child, isHeld: boolean): void {
+  for (const one of [child, child.stdin, child.stdout]) {
+    if (!(one instanceof Socket) && one !== child) continue;
+    if (isHeld) one.ref();
+    else one.unref();
+  }
+}
+
+function isRenamed(answer: string): answer is RenameResult {
+  return answers.some((one) => one === answer);
+}
+
+/** What somebody else does between the look and the rename, some microseconds, is lost. */
+function lookThenRename({
+  kind,
+  directory,
+  staging,
+  name,
+  temporary,
+  key,
+}: RenameRequest): RenameResult {
+  if (kind === 'write') return 'done';
+  if (staging !== null || !['exchange', 'away'].includes(kind)) return 'elsewhere';
+  const at = entryPathIn(directory, name);
+  try {
+    const stat = lstatSync(at, { bigint: true, throwIfNoEntry: false });
+    if (stat === undefined || statKey(stat) !== key) return 'changed';
+    if (kind === 'exchange') {
+      writeOut(entryPathIn(directory, temporary));
+      renameSync(entryPathIn(directory, temporary), at);
+    } else unlinkSync(at);
+    return 'done';
+  } catch {
+    return 'refused';
+  }
+}
+
+/** So that a power cut leaves no empty file in the place of an old one. */
+function writeOut(at: Buffer): void {
+  if (!lstatSync(at).isFile()) return;
+  const fd = openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    fdatasyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

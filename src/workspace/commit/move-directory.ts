@@ -1,0 +1,98 @@
+/** A directory that came with thousands of entries goes into the real tree in one step. */
+import { closeSync, lstatSync, type BigIntStats } from 'node:fs';
+import type { Entry, StatKey, DirectorySummary } from '../../change.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { entryPathIn } from '../descriptor.ts';
+import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { isSameStat, statKey } from '../stat.ts';
+import type { ApplyInput, CommitItem, CommitRefusal } from './commit-item.ts';
+import { readManifest } from './manifest.ts';
+import type { RenameResult } from './atomic-renames.ts';
+import { openStaging } from './staging.ts';
+import { statAt } from './entry-stat.ts';
+import { TreePathResolver } from './tree-path-resolver.ts';
+
+/** What is moved, where the change of a path is that. */
+export function bulkDirectoryOf(entry: Entry | null): DirectorySummary | null {
+  return entry?.type === 'directory' ? (entry.whole ?? null) : null;
+}
+
+/**
+ * Moves the source of an item to its path in the open `directory`, where nothing has the name.
+ *
+ * @returns the key of what stands there then, or why it is not moved
+ */
+export async function moveBulkDirectory(
+  { path, source }: CommitItem,
+  directory: number,
+  { renames }: Pick<ApplyInput, 'renames'>,
+): Promise<{ readonly key: StatKey } | CommitRefusal> {
+  if (source === null) return 'no-content';
+  const steps = new TreePathResolver(source.tree);
+  try {
+    const from = steps.directory(parentPathOf(source.path));
+    if (from === null) return 'no-content';
+    const names = { name: baseNameOf(path), temporary: baseNameOf(source.path), fallbackName: '' };
+    const [answer] = await renames.run([
+      { kind: 'name', directory, staging: from, ...names, key: '' },
+    ]);
+    if (answer === 'changed') return 'changed-meanwhile';
+    if (answer !== 'done') return 'refused';
+    return { key: statKey(lstatSync(entryPathIn(directory, names.name), { bigint: true })) };
+  } finally {
+    steps.close();
+  }
+}
+
+/**
+ * Moves what stands at the path of an item in the open `directory` to where it is kept, and back
+ * where something in it is not as it was told: somebody changed it in that very moment.
+ */
+export async function moveBulkDirectoryAway(
+  { path, base }: CommitItem,
+  directory: number,
+  { renames, contents, tree }: Pick<ApplyInput, 'renames' | 'contents' | 'tree'>,
+): Promise<{ readonly key: null } | CommitRefusal> {
+  const kept = bulkDirectoryOf(base)?.kept;
+  const to = kept === undefined ? null : openStaging(kept.tree, tree.root);
+  if (kept === undefined || to === null) return 'refused';
+  const move = async (
+    from: number,
+    name: string,
+    into: number,
+    as: string,
+  ): Promise<RenameResult> => {
+    const names = { temporary: name, name: as, fallbackName: '', key: '' };
+    const rename = { kind: 'name', directory: into, staging: from, ...names } as const;
+    return (await renames.run([rename]))[0] ?? 'refused';
+  };
+  try {
+    const answer = await move(directory, baseNameOf(path), to, kept.path);
+    if (answer !== 'done') return 'refused';
+    if (await matchesManifest({ after: base, source: kept }, contents)) return { key: null };
+    await move(to, kept.path, directory, baseNameOf(path));
+    return 'changed-meanwhile';
+  } finally {
+    closeSync(to);
+  }
+}
+
+/** Whether all that is to be moved is there as it was told, as far as its stats say. */
+export async function matchesManifest(
+  { after, source }: Pick<CommitItem, 'after' | 'source'>,
+  contents: Pick<ContentStore, 'read'>,
+): Promise<boolean> {
+  const whole = bulkDirectoryOf(after);
+  if (whole === null || source === null) return false;
+  const steps = new TreePathResolver(source.tree);
+  try {
+    for await (const line of readManifest(whole, contents)) {
+      if (line === null) return false;
+      const stat: BigIntStats | null = statAt(steps, `${source.path}/${line.path}`);
+      if (!isSameStat(stat, line.key)) return false;
+    }
+    return true;
+  } finally {
+    steps.close();
+  }
+}

@@ -1,0 +1,189 @@
+/** From what a session has of a git directory: what it changed there since it was synced last. */
+import type { BytePath, StatKey } from '../../change.ts';
+import { joinPath } from '../byte-path.ts';
+import { addedReflogLines, reflogLinesOf, reflogNewValueOf } from './reflogs.ts';
+import type { CheckoutChange, GitPlan, LogChange, RefChange, RefValue } from './git-plan.ts';
+import { isOid, parsePackedRefs, parseRef } from './ref-values.ts';
+import { GitHostView, type GitPathChange, type GitSessionView } from './git-session-view.ts';
+import { branchOfHead, stashRefName } from './transaction.ts';
+
+export interface GitPlanInput {
+  readonly root: string;
+  readonly view: GitSessionView;
+  readonly label: string;
+  /** Of the host's index, where nobody else has changed it. */
+  readonly untouched: (index: BytePath) => StatKey | null;
+}
+
+export async function planGitSync(common: BytePath, planning: GitPlanInput): Promise<GitPlan> {
+  const rows = planning.view.rows(common);
+  const host = new GitHostView(planning.root);
+  const moved = await refsOf(common, rows, host, planning.view);
+  const checkouts = await checkoutsOf({ common, rows, host, refs: moved }, planning);
+  const refs = moved.map((change) => {
+    const own = checkouts.find(({ head }) => branchOfHead(head.now) === change.name);
+    return own === undefined ? change : { ...change, blind: own.blind };
+  });
+  const isObject = ({ place: { kind }, item: { after } }: GitPathChange): boolean =>
+    (kind === 'object' || kind === 'pack') && after?.type === 'file';
+  return {
+    label: planning.label,
+    common,
+    refs,
+    logs: await logsOf(rows, planning.view),
+    checkouts,
+    objects: rows.filter(isObject).map(({ item }) => item),
+  };
+}
+
+async function refsOf(
+  common: BytePath,
+  rows: readonly GitPathChange[],
+  host: GitHostView,
+  view: GitSessionView,
+): Promise<RefChange[]> {
+  const names = new Set<string>();
+  for (const row of rows) if (row.place.kind === 'ref') names.add(row.place.name);
+  const packed = rows.find(({ place }) => place.kind === 'packed');
+  const before =
+    view.packedBase.get(common) ?? parsePackedRefs(await view.textOf(packed?.before ?? null));
+  const after = packed === undefined ? before : await view.packed(common);
+  for (const name of new Set([...before.keys(), ...after.keys()])) {
+    if (before.get(name) !== after.get(name)) names.add(name);
+  }
+  const found: RefChange[] = [];
+  for (const name of names) {
+    const now = await view.ref(common, name);
+    const base = await baseOf(common, name, { before, view, host, now });
+    if (base === now || host.ref(common, name) === now) continue;
+    const path = joinPath(common, name);
+    if (base !== undefined && !view.built.has(path)) view.built.set(path, base);
+    const isUnsure = await isUnsureOf(common, name, now, view);
+    found.push({ name, now, isUnsure, ...(base === undefined ? {} : { base }) });
+  }
+  return found;
+}
+
+/**
+ * `git gc` puts the value into `packed-refs`, then takes the file of the ref away: who saw the one
+ * and not the other has an old value, or none. The log has what it is.
+ */
+async function isUnsureOf(
+  common: BytePath,
+  name: string,
+  now: RefValue,
+  view: GitSessionView,
+): Promise<boolean> {
+  const last = reflogLinesOf((await view.text(joinPath(common, `logs/${name}`))) ?? '').at(-1);
+  return last !== undefined && reflogNewValueOf(last) !== now;
+}
+
+interface Sides {
+  readonly before: ReadonlyMap<string, string>;
+  readonly view: GitSessionView;
+  readonly host: GitHostView;
+  readonly now: RefValue;
+}
+
+/** What a ref was when the session began to change it. */
+async function baseOf(
+  common: BytePath,
+  name: string,
+  { before, view, host, now }: Sides,
+): Promise<RefValue | undefined> {
+  const known = view.bases.get(joinPath(common, name));
+  if (known !== undefined) return known;
+  const log = joinPath(common, `logs/${name}`);
+  if (now !== null && view.isOwn(log)) {
+    const own = reflogLinesOf((await view.text(log)) ?? '');
+    const [first] = addedReflogLines(reflogLinesOf(host.text(log) ?? ''), own);
+    const old = first?.split(' ')[0] ?? null;
+    if (isOid(old)) return /^0+$/.test(old) ? null : old;
+  }
+  const first = view.before(joinPath(common, name));
+  const text = parseRef(await view.textOf(first ?? null));
+  return text ?? before.get(name) ?? (first === null ? null : undefined);
+}
+
+async function logsOf(rows: readonly GitPathChange[], view: GitSessionView): Promise<LogChange[]> {
+  const found: LogChange[] = [];
+  for (const { item, before, place } of rows) {
+    if (place.kind !== 'log') continue;
+    const text = await view.textOf(item.after);
+    const known = place.name === stashRefName ? view.stashes.get(place.common) : undefined;
+    const earlier = known ?? reflogLinesOf((await view.textOf(before)) ?? '');
+    const lines = text === null ? null : reflogLinesOf(text);
+    found.push({ git: place.git, name: place.name, lines, before: earlier });
+  }
+  return found;
+}
+
+interface Found {
+  readonly common: BytePath;
+  readonly rows: readonly GitPathChange[];
+  readonly host: GitHostView;
+  readonly refs: readonly RefChange[];
+}
+
+async function checkoutsOf(
+  { common, rows, host, refs }: Found,
+  { view, untouched }: GitPlanInput,
+): Promise<CheckoutChange[]> {
+  const isOfOne = ({ place: { kind } }: GitPathChange): boolean =>
+    kind === 'head' || kind === 'index';
+  const gits = new Set(rows.filter(isOfOne).map(({ place }) => place.git));
+  const current = branchOfHead(host.text(joinPath(common, 'HEAD')));
+  if (refs.some(({ name }) => name === current)) gits.add(common);
+  const found: CheckoutChange[] = [];
+  for (const git of gits) {
+    const at = joinPath(git, 'HEAD');
+    const now = await view.text(at);
+    const first = view.before(at);
+    const before = first === undefined ? now : await view.textOf(first);
+    const base = view.bases.get(at) ?? before;
+    const session = await view.commit(common, now);
+    const index = view.index(git);
+    const isWritten = index !== null && !index.isNow;
+    const branch = joinPath(common, branchOfHead(now));
+    const from = view.indexOf.get(git) ?? null;
+    const to = view.isOwn(branch) ? (view.built.get(branch) ?? null) : session;
+    const blind = isOid(from) && isOid(to) && from !== to ? { from, to } : null;
+    found.push({
+      git,
+      head: { base, now },
+      seen: view.bases.get(joinPath(common, branchOfHead(base))) ?? null,
+      host: host.commit(common, host.text(at)),
+      session,
+      isRebasing: view.isRebasing(git),
+      index: index === null || isWritten ? null : { commit: session, sha256: index.sha256, blind },
+      blind,
+      isWritten,
+      last: view.given.get(git) ?? null,
+      untouched: untouched(joinPath(git, 'index')),
+    });
+  }
+  return found;
+}
+
+/** Takes what was synced as what both sides have. */
+export async function noteSynced(
+  view: GitSessionView,
+  plan: GitPlan,
+  isDone: (path: BytePath) => boolean,
+): Promise<void> {
+  if (view.isOwn(joinPath(plan.common, 'packed-refs'))) {
+    view.packedBase.set(plan.common, await view.packed(plan.common));
+  }
+  const stashed = plan.logs.find(({ name }) => name === stashRefName)?.lines;
+  if (stashed !== undefined) view.stashes.set(plan.common, stashed ?? []);
+  for (const { name, now } of plan.refs) {
+    const path = joinPath(plan.common, name);
+    if (isDone(path) && view.isOwn(path)) view.bases.set(path, now);
+  }
+  for (const { git, head, index } of plan.checkouts) {
+    const at = joinPath(git, 'HEAD');
+    if (isDone(at) && view.isOwn(at)) view.bases.set(at, head.now);
+    if (index === null) continue;
+    if (isDone(joinPath(git, 'index'))) view.given.set(git, index);
+  }
+}
