@@ -26,6 +26,10 @@ const takenBy: ReadonlyMap<string, string> = new Map([
 
 /** What cannot be run, and why; it is still held against what it tells of, where that can be. */
 const notRun: ReadonlyMap<string, string> = new Map([
+  [
+    'README.md: npm install -g terminal-runtime-layer',
+    'needs a registry; test/prove/package.ts packs and installs it',
+  ],
   ['docs/http.md: export TRL_AUTH_TOKEN=', 'serves until it is ended; docs-run starts its own so'],
   [
     'docs/publication.md: trl publish check PATH…',

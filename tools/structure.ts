@@ -50,7 +50,9 @@ export function repeatedExports(root: string): Map<string, readonly string[]> {
   const files = Map.groupBy(exportsOf(root), ({ name }) => name);
   return new Map(
     [...files].flatMap(([name, all]) =>
-      all.length > 1 ? [[name, all.map(({ file }) => file)] as const] : [],
+      new Set(all.map(({ file }) => file)).size > 1
+        ? [[name, all.map(({ file }) => file)] as const]
+        : [],
     ),
   );
 }

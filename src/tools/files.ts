@@ -48,8 +48,7 @@ export const readFileTool: Tool = defineTool(
   {
     name: 'read',
     title: 'Read a file',
-    description:
-      `Reads a text file, at most ${linesDefault} lines or ` + `${fileAnswerBytesMax / 1024} KB.`,
+    description: `Reads a text file, at most ${linesDefault} lines or ${fileAnswerBytesMax / 1024} KB.`,
     input: z.strictObject({
       path: path.check(z.describe('as for terminal: from its directory, or absolute')),
       offset: z.optional(argumentSchemas.whole(1, lineMax).check(z.describe('first line, from 1'))),
