@@ -20,6 +20,7 @@ import { redactionsField } from './redactions.ts';
 import { readOnlyAnnotations, defineTool } from './tool.ts';
 import type { Tool, ToolResult } from './tool.ts';
 
+const answerKilobytes = fileAnswerBytesMax / 1024;
 const linesDefault = 2_000;
 const lineMax = 1_000_000_000;
 const entriesMax = 1_000;
@@ -48,7 +49,7 @@ export const readFileTool: Tool = defineTool(
   {
     name: 'read',
     title: 'Read a file',
-    description: `Reads a text file, at most ${linesDefault} lines or ${fileAnswerBytesMax / 1024} KB.`,
+    description: `Reads a text file, at most ${linesDefault} lines or ${answerKilobytes} KB.`,
     input: z.strictObject({
       path: path.check(z.describe('as for terminal: from its directory, or absolute')),
       offset: z.optional(argumentSchemas.whole(1, lineMax).check(z.describe('first line, from 1'))),
