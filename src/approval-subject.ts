@@ -1,6 +1,6 @@
 /**
- * What a question to a person is made of: what the text of a command names, as it is now, and
- * everything that an answer binds.
+ * The subject of an approval: what the text of a command names, as it is now, and everything else
+ * that an approval binds.
  */
 import path from 'node:path';
 import type { NetworkRule, RevealRule } from './approval/lasting-rules.ts';
@@ -37,37 +37,33 @@ export interface CommandLookup {
 
 /** @param at where the command was told to start; `null`: where the session is */
 export async function lookUpCommandFacts(
-  world: RunDependencies,
-  ground: ExecutionContext,
-  {
-    request,
-    reading,
-    at,
-  }: { request: ExecutionRequest; reading: ParsedCommand; at: string | null },
+  dependencies: RunDependencies,
+  context: ExecutionContext,
+  { request, parsed, at }: { request: ExecutionRequest; parsed: ParsedCommand; at: string | null },
 ): Promise<CommandLookup> {
-  const { cwd: there, path: own, macs } = await world.sessionState(ground.sessionId);
-  const { analysis, invocations: seen } = reading;
-  const cwd = at ?? there ?? ground.home;
-  const path = ground.env['PATH'] ?? '';
-  const isElsewhere = (file: string): boolean => ground.changeTracker?.isWaiting(file) === true;
-  const place = { workspace: ground.workspace, cwd, path, parseGitConfig, isElsewhere };
+  const { cwd: there, path: own, macs } = await dependencies.sessionState(context.sessionId);
+  const { analysis, invocations: seen } = parsed;
+  const cwd = at ?? there ?? context.home;
+  const path = context.env['PATH'] ?? '';
+  const isElsewhere = (file: string): boolean => context.changeTracker?.isWaiting(file) === true;
+  const place = { workspace: context.workspace, cwd, path, parseGitConfig, isElsewhere };
   const searched = request.env['PATH'] ?? own ?? path;
   // The interpreter of a script is the runtime's, whatever PATH the session has.
   const isFixed = (name: string): boolean =>
     name.includes('/') || (request.language === 'python' && name === pythonInterpreterName);
   const named = analysis.named.map((one) =>
     one.role === 'executable' && !isFixed(one.name) && searched !== path
-      ? { ...one, name: ground.findProgram(one.name, searched, cwd) ?? one.name }
+      ? { ...one, name: context.findProgram(one.name, searched, cwd) ?? one.name }
       : one,
   );
   const look = (): Promise<Facts> => gatherFacts({ ...analysis, named }, seen.plain, place);
   const bound = async (): Promise<BindingResult> => {
     const { contents: found } = await look();
-    const { workspace, layer } = ground;
-    const isPrivate = (file: string): boolean => ground.isPrivate(file);
-    const contents = found.map((content) => ground.bindContent(content, cwd));
+    const { workspace, layer } = context;
+    const isPrivate = (file: string): boolean => context.isPrivate(file);
+    const contents = found.map((content) => context.bindContent(content, cwd));
     const { env, command } = request;
-    const isHidden = (file: string): boolean => ground.isHidden(file);
+    const isHidden = (file: string): boolean => context.isHidden(file);
     // A script has a directory of its own, and reaches the files of the workspace.
     const from = request.language === 'python' ? (workspace ?? cwd) : cwd;
     const where = {
@@ -97,15 +93,15 @@ const harmless: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_', 'T
 
 /** A question about what is shown and nothing else: the values are those of any command. */
 function revealRuleOf({
-  ground,
-  standing,
+  context,
+  authorization,
   reveal,
   verdict,
 }: Parameters<typeof createApprovalSubject>[1]): RevealRule | null {
   const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
   const isOfReveal = asks.length > 0 && asks.every(({ id }) => id === 'reach.reveal');
-  if (!isOfReveal || ground.workspace === null || ground.workspaceIdentity === null) return null;
-  return { reveal, workspace: ground.workspaceIdentity, requester: standing.requester };
+  if (!isOfReveal || context.workspace === null || context.workspaceIdentity === null) return null;
+  return { reveal, workspace: context.workspaceIdentity, requester: authorization.requester };
 }
 
 /**
@@ -114,56 +110,63 @@ function revealRuleOf({
  * elsewhere. `null`: no such answer is taken.
  */
 function networkRuleOf(
-  world: RunDependencies,
-  { ground, standing, tool, plan, macs, verdict }: Parameters<typeof createApprovalSubject>[1],
+  dependencies: RunDependencies,
+  {
+    context,
+    authorization,
+    tool,
+    plan,
+    macs,
+    verdict,
+  }: Parameters<typeof createApprovalSubject>[1],
   { contents }: BindingResult,
 ): NetworkRule | null {
-  const { exposure: reach, session } = standing;
-  const { workspace, workspaceIdentity: place } = ground;
+  const { exposure: reach, session } = authorization;
+  const { workspace, workspaceIdentity: place } = context;
   const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
   const isOfNetwork = asks.length > 0 && asks.every(({ id }) => id === 'reach.network');
   const isHeld =
-    reach.level === 'full' && ground.network === 'on' && reach.extraGrants.length === 0;
+    reach.level === 'full' && context.network === 'on' && reach.extraGrants.length === 0;
   if (!isOfNetwork || !isHeld || workspace === null || place === null) return null;
   if (tool !== undefined || plan.language !== undefined || plan.argv !== null) return null;
   // Functions and aliases of the shell go by any name.
   if (plan.carry === 'shell') return null;
   const own = [...Object.keys(plan.command_env), ...session.requested, ...session.given];
-  const led = macs.filter(({ name, mac }) => mac !== world.mac(name, plan.env[name] ?? ''));
+  const led = macs.filter(({ name, mac }) => mac !== dependencies.mac(name, plan.env[name] ?? ''));
   if (![...own, ...led.map(({ name }) => name)].every((name) => harmless.has(name))) return null;
   const shape = deriveCommandShape(plan.command);
   if (shape === null) return null;
   const program = contents.find((one) => one.role === 'executable' && one.name === shape.program);
   if (program === undefined || program.path === null || program.sha256 === null) return null;
-  if (!isFirst(plan.env['PATH'] ?? '', path.dirname(program.path), ground)) return null;
-  const isElsewhere = (file: string): boolean => ground.changeTracker?.isWaiting(file) === true;
+  if (!isFirst(plan.env['PATH'] ?? '', path.dirname(program.path), context)) return null;
+  const isElsewhere = (file: string): boolean => context.changeTracker?.isWaiting(file) === true;
   const project = fingerprintProject(shape.project, {
     root: workspace,
     cwd: plan.cwd,
     isElsewhere,
   });
   if (project === null) return null;
-  const { requester } = standing;
+  const { requester } = authorization;
   const { words } = shape;
   return { words, program: program.path, network: true, workspace: place, requester, project };
 }
 
 /** Whether commands can put nothing before it, nor beside what it starts by name. */
-function isFirst(search: string, directory: string, ground: ExecutionContext): boolean {
-  const { workspace } = ground;
+function isFirst(search: string, directory: string, context: ExecutionContext): boolean {
+  const { workspace } = context;
   const isOurs = (one: string): boolean =>
     !path.isAbsolute(one) ||
-    ground.isPrivate(one) ||
+    context.isPrivate(one) ||
     (workspace !== null && isPathInside(path.normalize(one), workspace));
   return !isOurs(directory) && !search.split(':').some(isOurs);
 }
 
 /** Everything that a person's answer binds. */
 export function createApprovalSubject(
-  world: RunDependencies,
+  dependencies: RunDependencies,
   parts: {
-    readonly ground: ExecutionContext;
-    readonly standing: Authorization;
+    readonly context: ExecutionContext;
+    readonly authorization: Authorization;
     readonly tool: ExecutionRequest['tool'];
     readonly reveal: readonly string[];
     readonly plan: Plan & { readonly cwd: string };
@@ -172,14 +175,14 @@ export function createApprovalSubject(
   },
   bound: BindingResult,
 ): ApprovalSubject {
-  const { ground, standing, tool, reveal, plan, macs } = parts;
-  const { exposure: reach, judge, requester } = standing;
+  const { context, authorization, tool, reveal, plan, macs } = parts;
+  const { exposure: reach, judge, requester } = authorization;
   const own = (all: Readonly<Record<string, string>>): [string, string][] =>
-    Object.entries(all).map(([name, value]) => [name, world.mac(name, value)]);
+    Object.entries(all).map(([name, value]) => [name, dependencies.mac(name, value)]);
   const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
   const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
   const { stdin } = plan;
-  const rule = revealRuleOf(parts) ?? networkRuleOf(world, parts, bound);
+  const rule = revealRuleOf(parts) ?? networkRuleOf(dependencies, parts, bound);
   return {
     v: 1,
     command: plan.command,
@@ -189,17 +192,17 @@ export function createApprovalSubject(
     shell: plan.shell,
     mode: plan.mode,
     cwd: plan.cwd,
-    cwdPlace: ground.directoryIdentity(plan.cwd),
-    workspace: ground.workspaceIdentity,
+    cwdPlace: context.directoryIdentity(plan.cwd),
+    workspace: context.workspaceIdentity,
     env: [...env].map(([name, mac]) => ({ name, mac })),
     stdin: {
       kind: stdin.kind,
-      mac: stdin.kind === 'bytes' ? world.mac('stdin', stdin.base64) : null,
+      mac: stdin.kind === 'bytes' ? dependencies.mac('stdin', stdin.base64) : null,
     },
     pty: plan.pty,
-    sandbox: { kind: plan.box.kind, level: reach.level, box: ground.scope },
-    network: ground.network,
-    files: ground.files,
+    sandbox: { kind: plan.box.kind, level: reach.level, box: context.scope },
+    network: context.network,
+    files: context.files,
     ...(reveal.length === 0 ? {} : { reveal }),
     bounds: plan.bounds,
     policy: { name: judge.name, version: judge.version },

@@ -1,6 +1,6 @@
 /**
- * What the story of `run.ts` takes and gives: where a command runs, what it needs of the outside,
- * and the words for how far it has come. Types only.
+ * Types of one execution: the context that it runs in, what it needs from the daemon, and how far it
+ * has come. Types only.
  */
 import type { Approval } from './approval/approval.ts';
 import type { ApprovalSubject } from './approval/subject.ts';
@@ -24,7 +24,7 @@ import type {
 import type { Exposure, RequestedVariable } from './policy/decide.ts';
 import type { PolicyJudge } from './policy/judge.ts';
 
-/** What stands when a command is asked for: the session, and what was found out about its place. */
+/** The session of a command, and what is known about its sandbox and its workspace. */
 export interface ExecutionContext {
   readonly sessionId: SessionId;
   readonly shell: Shell;
@@ -32,52 +32,52 @@ export interface ExecutionContext {
   readonly umask?: number;
   readonly workspace: string | null;
   readonly network: 'off' | 'on';
-  /** Where the session starts, and goes back to when its directory is gone. */
+  /** Where the session starts, and where it returns to when its directory is gone. */
   readonly home: string;
   readonly box: Box;
-  /** SHA-256 (hex) of what the box shows and lets be written: equal for equal sandboxes. */
+  /** SHA-256 (hex) of what the sandbox shows and makes writable: equal for equal sandboxes. */
   readonly scope: string;
   /** The workspace as a directory of the host. */
   readonly workspaceIdentity: ApprovalSubject['workspace'];
-  /** Which directory of the host a path of the session is just now. */
+  /** The directory of the host that a path of the session is now. */
   directoryIdentity(path: string): ApprovalSubject['cwdPlace'];
-  /** What a shell starts for a name, by a `PATH` that is not the runtime's; `null`: nothing. */
+  /** The program that a shell finds by a `PATH` other than the runtime's; `null`: none. */
   findProgram(name: string, path: string, cwd: string): string | null;
-  /** Whether a path is the sandbox's own, so that the host has nothing or another thing there. */
+  /** Whether a path exists only in the sandbox, or is something else on the host. */
   isPrivate(file: string): boolean;
-  /** Whether a path of the workspace does not exist for commands. */
+  /** Whether commands do not see a path of the workspace. */
   isHidden(file: string): boolean;
-  /** Where what commands changed lies until it is applied; `null`: nothing waits anywhere. */
+  /** The directory of changes that are not applied yet; `null`: there is no overlay. */
   readonly layer: string | null;
-  /** A content as far as a yes can bind it: what the host cannot see, or is no file, it cannot. */
+  /** Limits a content to what an approval can bind: files that the host sees. */
   bindContent(
     content: ApprovalSubject['contents'][number],
     cwd: string,
   ): ApprovalSubject['contents'][number];
   readonly files: FileGrants;
-  /** What the sandbox was granted besides the workspace, one clause each. */
+  /** Grants besides the workspace, one clause each. */
   readonly extraGrants: readonly string[];
-  /** Variables of the runtime's level. */
+  /** Variables that every command of the session gets from the runtime. */
   readonly env: Readonly<Record<string, string>>;
-  /** Those of `env` that are there in `legacy` mode alone. */
+  /** Names in `env` that exist only in `legacy` mode. */
   readonly inherited: ReadonlySet<string>;
-  /** Patterns of names that no command gets from the runtime, besides what never passes. */
+  /** Patterns of withheld names, in addition to those that are always withheld. */
   readonly withhold: readonly string[];
-  /** Directories that only the sandbox has. */
+  /** Directories that exist only in the sandbox. */
   readonly privateDirs: readonly string[];
-  /** Puts protected paths back that a command created or replaced; answers their names. */
+  /** Restores protected paths that a command created or replaced; returns their names. */
   revert(): Promise<readonly string[]>;
-  /** What becomes of what a command changes in the workspace; `null`: nothing is recorded. */
+  /** Records and applies what commands change; `null`: changes are not recorded. */
   readonly changeTracker: ChangeTracker | null;
 }
 
-/** Tells what each command changed, keeps it, and lets it into the real tree as far as it may. */
+/** Finds and stores what each command changed, and applies it to the real tree if allowed. */
 export interface ChangeTracker {
-  /** Whether what commands see at a path of the host waits to be put there. */
+  /** Whether a path of the host has a change that is not applied yet. */
   isWaiting(path: string): boolean;
-  /** Where the command is to run; `null`: in the session's own box. */
+  /** The sandbox that the command needs; `null`: the session's own. */
   boxFor(mode: WorkspaceMode | null, id: ExecId): Promise<Box | null>;
-  /** Notes how things stand before a command; `startedAt` (Unix ms) of one that runs already. */
+  /** Records the state before a command. `startedAt` (Unix ms): it runs already. */
   begin(command: {
     readonly id: ExecId;
     readonly text: string;
@@ -90,48 +90,48 @@ export interface ChangeTracker {
   settle(id: ExecId, isLost: boolean): Promise<RecordedChanges | null>;
 }
 
-/** Values of variables that were asked for by name. */
+/** Values of variables that are requested by name. */
 export interface VariableSource {
   /**
-   * Where each would come from; no value is read for it.
+   * Finds the source of each, without reading a value.
    *
-   * @throws TrlError `INVALID_PARAMS` for a name that nobody has
+   * @throws TrlError `INVALID_PARAMS` for a name without a source
    */
   find(names: readonly string[]): Promise<readonly RequestedVariable[]>;
   /** @throws TrlError when a value cannot be read, or could not be masked */
   values(requested: readonly RequestedVariable[]): Promise<Readonly<Record<string, string>>>;
-  /** The tool that manages a variable, so that no other process gets it; `null`: none does. */
+  /** The tool that alone gets a variable; `null`: none manages it. */
   managedBy(name: string, workspace: string | null): string | null;
 }
 
-/** Where something lies in the audit log, and the newest signed head above it. */
+/** A position in the audit log, and the newest signed head above it. */
 export interface AuditMark extends AuditPosition {
   /** A signed note (C2SP `tlog-checkpoint`). */
   readonly head: string;
 }
 
-/** Writes down what a command is and does, before what that permits. */
+/** Records each step of a command before the step that it permits. */
 export interface Recorder {
   /**
-   * Answers when all that led to the start is on disk.
+   * Resolves when everything that led to the start is on disk.
    *
-   * @throws TrlError `AUDIT_UNAVAILABLE`: it must not start
+   * @throws TrlError `AUDIT_UNAVAILABLE`: the command must not start
    */
-  starting(decided: AuthorizedExecution): Promise<void>;
-  /** It never ran, or nobody knows how it ended. Must not throw. */
+  starting(execution: AuthorizedExecution): Promise<void>;
+  /** The command never ran, or its end is unknown. Must not throw. */
   failed(id: ExecId, error: unknown): void;
   /**
-   * Answers when how it ended is on disk; `null`: it is not, and need not be.
+   * Resolves when the end is on disk; `null`: it is not, and the log is not required.
    *
-   * @throws TrlError `AUDIT_UNAVAILABLE`: nobody must be told
+   * @throws TrlError `AUDIT_UNAVAILABLE`: no receipt may be sent
    */
   ended(id: ExecId, outcome: Omit<ExecutionOutcome, 'audit'>): Promise<AuditMark | null>;
 }
 
-/** What the story needs of the outside. */
+/** What `authorize.ts` and `run.ts` need from the daemon. */
 export interface RunDependencies {
   readonly recorder: Recorder;
-  /** Where a session stands: its directory, and a MAC of every variable that it carries. */
+  /** A session's directory, and a MAC of every variable that it persists. */
   sessionState(id: SessionId): Promise<{
     cwd: string | null;
     /** The session's own `PATH`, which a command exported; `null`: the runtime's. */
@@ -139,29 +139,29 @@ export interface RunDependencies {
     macs: Readonly<Record<string, string>>;
   }>;
   readonly variables: VariableSource;
-  /** Names of values that a person's rules show in a project, for who asks. */
+  /** Names of values that a person's rules show to a requester in a project. */
   revealed(workspace: ApprovalSubject['workspace'], requester: string): ReadonlySet<string>;
-  /** Settles when a text may be analysed: one in each turn of the event loop. */
+  /** Resolves when a text may be analysed: one in each turn of the event loop. */
   yieldToEventLoop(): Promise<void>;
-  /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
+  /** Replaces a value where the value must not appear; equal values of a name have equal MACs. */
   mac(name: string, value: string): string;
   /**
-   * Makes the command ready, and starts it when `permitted` settles.
+   * Prepares the command, and starts it when `committed` resolves.
    *
-   * @throws TrlError when it was not started; what `permitted` rejects with
+   * @throws TrlError when it was not started; what `committed` rejects with
    */
-  launch(approved: ApprovedPlan, permitted: Promise<unknown>): Promise<void>;
+  launch(approved: ApprovedPlan, committed: Promise<unknown>): Promise<void>;
   /** @throws TrlError `BACKEND_UNAVAILABLE` when the execution was lost */
   exited(id: ExecId): Promise<Exit>;
 }
 
-/** By what a command is judged. */
+/** What a command is judged by. */
 export interface Authorization {
   readonly judge: PolicyJudge;
   readonly exposure: Exposure;
-  /** The actor that asks. */
+  /** The actor that requests the command. */
   readonly requester: string;
-  /** The script that asks in its place; `null`: none. */
+  /** The script that calls for it; `null`: none. */
   readonly parent: ExecId | null;
   readonly session: {
     /** Names that each command of the session gets. */
@@ -171,12 +171,12 @@ export interface Authorization {
   };
 }
 
-/** What a registered tool starts, as its file and the call say. */
+/** What a registered tool starts, by its file and the call. */
 export interface ToolCommand {
   readonly name: string;
   /** Hex, of the tool's file. */
   readonly sha256: string;
-  /** Started as it is; no shell reads it. */
+  /** Started as is, without a shell. */
   readonly argv: readonly [string, ...string[]];
   /** Names of the variables that the tool manages and its process gets. */
   readonly env: readonly string[];
@@ -184,15 +184,15 @@ export interface ToolCommand {
 
 export type ExecutionRequest = CommandRequest & {
   readonly bounds: Bounds;
-  /** Names that this command asks for; absent in records of before. */
+  /** Names that this command requests; absent in records of earlier versions. */
   readonly requested?: readonly string[];
   /** Names of values that the output is to show, see {@link Plan.reveal}; default: none. */
   readonly reveal?: readonly string[];
-  /** What becomes of what this command changes; default: the session's mode. */
+  /** What happens to this command's changes; default: the session's mode. */
   readonly workspaceMode?: WorkspaceMode;
   /** The tool that this command is; absent: none. No caller of the wire can set it. */
   readonly tool?: ToolCommand;
-  /** A profile that this command must pass besides the session's. */
+  /** A profile that applies in addition to the session's. */
   readonly policy?: PolicyProfile;
 };
 
@@ -201,36 +201,36 @@ export interface ExecutionOutcome {
   readonly reverted: readonly string[];
   /** `null`: nothing was recorded. */
   readonly recorded: RecordedChanges | null;
-  /** Where the audit log tells it; `null`: it does not, and need not. */
+  /** Its record in the audit log; `null`: there is none, and the log is not required. */
   readonly audit: AuditMark | null;
 }
 
-/** What is known before anything runs. */
+/** A command that may run. */
 export interface AuthorizedExecution {
   readonly approved: ApprovedPlan;
   readonly verdict: Verdict;
-  /** What becomes of what it changes; `null`: as the session has it. */
+  /** What happens to its changes; `null`: the session's mode. */
   readonly workspaceMode: WorkspaceMode | null;
-  /** The actor that asks. */
+  /** The actor that requests the command. */
   readonly requester: string;
-  /** The script that asks in its place; `null`: none. */
+  /** The script that calls for it; `null`: none. */
   readonly parent: ExecId | null;
   /** The registered tool that it is; `null`: none. */
   readonly tool: Pick<ToolCommand, 'name' | 'sha256'> | null;
-  /** By whose yes; `null`: nobody was asked. */
+  /** The approval that it needed; `null`: none. */
   readonly approval: Approval | null;
-  /** What the text names, as far as it was looked up. */
+  /** What the text names, if it was looked up. */
   readonly contents: ApprovalSubject['contents'];
   readonly exposure: Exposure;
   /**
-   * The last look before the start. Absent: nobody was asked.
+   * The last check before the start; absent if nothing was approved by a person.
    *
-   * @throws TrlError `APPROVAL_EXPIRED` when what the answer binds changed since
+   * @throws TrlError `APPROVAL_EXPIRED` when something that the approval binds has changed
    */
   readonly confirm?: () => Promise<void>;
 }
 
-/** A command that waits for a person: the question, and the plan as it would be. */
+/** A command that needs a person's approval, and the plan that would run. */
 export interface PendingApproval {
   readonly subject: ApprovalSubject;
   readonly verdict: Verdict;
@@ -239,6 +239,6 @@ export interface PendingApproval {
   readonly tool: Pick<ToolCommand, 'name' | 'sha256'> | null;
   readonly workspaceMode: WorkspaceMode | null;
   readonly exposure: Exposure;
-  /** The same as its files are by now. */
+  /** Builds the subject again from the files as they are now. */
   readonly refreshSubject: () => Promise<ApprovalSubject>;
 }

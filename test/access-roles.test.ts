@@ -264,7 +264,7 @@ describe('a link to the console', () => {
   });
 
   test('logs a person in once, and is told to nobody else', async () => {
-    inside.core.console.open = async () => ({ origin: 'http://127.0.0.1:1' });
+    inside.core.console.serveBy(async () => ({ origin: 'http://127.0.0.1:1' }));
     const { data } = await login();
     assert.ok(data.url.startsWith('http://127.0.0.1:1/#login='));
     const found = inside.identities.redeem(codeIn(data.url));

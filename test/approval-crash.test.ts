@@ -15,7 +15,7 @@ import { Executions, execStateOf, type ExecRecord } from '../src/daemon/executio
 import { ApprovalQueue } from '../src/daemon/approvals/approval-queue.ts';
 import type { LiveSession } from '../src/daemon/sessions/sessions.ts';
 import { TrlError } from '../src/errors.ts';
-import { authorizeByApproval, type ExecutionRequest, type PendingApproval } from '../src/run.ts';
+import type { ExecutionRequest, PendingApproval } from '../src/execution.ts';
 import { newExecId } from '../src/session/record.ts';
 import { StateStore } from '../src/session/store.ts';
 import { ask, asked, desk, no, yes, type Desk } from './support/approval.ts';
@@ -143,19 +143,18 @@ class Rig {
 
   constructor(from: Desk = desk()) {
     this.desk = from;
-    this.parking = new ApprovalQueue(from.approvals, this.execs, {
-      prepare: async (_, { request: given }, id) => this.question(given, id),
-      authorizeByApproval,
-      hasSession: () => true,
-      lockSession: async () => ({ release: () => {} }),
-      run: async (_, decided, started) => {
-        const { exec_id: id } = decided.approved.plan;
-        await decided.confirm?.();
-        this.ran.push(id);
-        started();
-        return { exit: exitOf(id), reverted: [], hints: [], audit: null };
-      },
-      occupy: () => {},
+    this.parking = new ApprovalQueue(from.approvals, this.execs, async (entry) => {
+      const { tracked, signal } = entry;
+      const { id, parked } = tracked.record;
+      assert.ok(parked !== null);
+      signal.throwIfAborted();
+      const authorized = entry.claim(await this.question(parked.request, id));
+      if (authorized === null) return null;
+      this.execs.update(tracked, { parked: null });
+      await authorized.confirm?.();
+      this.ran.push(id);
+      entry.started();
+      return { exit: exitOf(id), reverted: [], hints: [], audit: null };
     });
   }
 

@@ -190,7 +190,7 @@ test('an answer is taken once, with the digest that was seen', () => {
 
 test('who asked does not decide, and the uid alone only where policy says so', () => {
   const decide = (same: boolean, by: ApprovalDecision['by']): void => {
-    const { approvals } = desk(new Disk(), 0, same);
+    const { approvals } = desk({ time: 0, allowSameUid: same });
     const approval = approvals.ask(asked(), ask, 'x-1');
     approvals.decide(approval.id, yes(approval, { by }));
   };
@@ -208,10 +208,11 @@ test('a block cannot be asked for', () => {
 });
 
 test('a session may wait for 32 answers, a caller for 192, all of them for 256', () => {
-  const { approvals } = desk();
+  const shareHolderOf = ({ session }: ApprovalSubject): string =>
+    Number(session.slice(2)) < 6 ? 'client a' : session;
+  const { approvals } = desk({ shareHolderOf });
   const put = (session: `s-${string}`, at: number): Approval =>
     approvals.ask(asked({ session, command: `c${at}` }), ask, `x-${at}`);
-  approvals.callerOf = ({ session }) => (Number(session.slice(2)) < 6 ? 'client a' : session);
   for (let at = 0; at < 32; at += 1) put('s-0', at);
   assert.throws(() => put('s-0', 32), code('QUOTA_EXCEEDED'));
   assert.equal(put('s-0', 3).execId, 'x-3');

@@ -79,7 +79,7 @@ test('a question that nobody said yes to starts nothing', () => {
 
 test('a yes for the session ends by itself', () => {
   const grant = (at: number): Approval => {
-    const { approvals } = desk(undefined, at);
+    const { approvals } = desk({ time: at });
     const { id } = approvals.ask(asked(), ask, 'x-1');
     approvals.decide(id, yes(approvals.get(id), { scope: 'session' }));
     return approvals.get(id);

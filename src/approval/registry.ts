@@ -34,7 +34,9 @@ export interface ApprovalRegistryOptions {
   readonly permits: (asked: ApprovalSubject) => ApprovalPermissions;
   /** Whether the actor that asked may decide, given a proof that is its own. */
   readonly allowSamePerson: boolean;
-  /** Keeps a rule of a person's; it is on disk when this returns. Throws where it is not. */
+  /** Whose share of the pending approvals a subject takes; default: its requester's. */
+  readonly shareHolderOf?: (subject: ApprovalSubject) => string;
+  /** Stores a person's rule; it is on disk when this returns. Throws if it is not. */
   readonly keepRule: (of: RuleSubject, by: string) => void;
 }
 
@@ -72,8 +74,6 @@ export interface ApprovalFilter {
 }
 
 export class ApprovalRegistry {
-  /** Whose share a question takes. Must not throw. */
-  callerOf: (asked: ApprovalSubject) => string = ({ requester }) => requester;
   readonly #options: ApprovalRegistryOptions;
   readonly #clock: () => number;
   readonly #all = new Map<ApprovalId, Approval>();
@@ -125,8 +125,9 @@ export class ApprovalRegistry {
         own.length >= ownMax ? `${own.length} of the session` : `${pending.length} commands`;
       throw new TrlError('QUOTA_EXCEEDED', `Cannot ask for approval: ${held} wait for one already`);
     }
-    const callers = pending.map((one) => this.callerOf(one.asked));
-    const taken = fairShareRefusal(callers, this.callerOf(asked), allMax);
+    const { shareHolderOf = ({ requester }: ApprovalSubject) => requester } = this.#options;
+    const holders = pending.map((one) => shareHolderOf(one.asked));
+    const taken = fairShareRefusal(holders, shareHolderOf(asked), allMax);
     if (taken !== null) {
       const message = `Cannot ask for approval: ${taken} questions that wait`;
       throw new TrlError('QUOTA_EXCEEDED', message);

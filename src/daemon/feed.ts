@@ -51,8 +51,8 @@ export class Feed {
     this.#parts = parts;
     const { sessions, execs, requests } = parts;
     const { approvals } = parts.approvalService;
-    sessions.onChange = ({ record }) => this.#each((reader) => this.#session(reader, record.id));
-    execs.onChange = (tracked) => this.#each((reader) => this.#exec(reader, tracked));
+    sessions.watch(({ record }) => this.#each((reader) => this.#session(reader, record.id)));
+    execs.watch((tracked) => this.#each((reader) => this.#exec(reader, tracked)));
     approvals.watch(({ id, asked }) => {
       this.#each((reader) => this.#approval(reader, id, asked.session));
     });
@@ -62,8 +62,8 @@ export class Feed {
     });
   }
 
-  /** The waiting changes of a session's view are others. */
-  onWaiting(id: SessionId): void {
+  /** The pending changes of a session's view have changed. */
+  reportPendingChanges(id: SessionId): void {
     this.#each((reader) => this.#held(reader, id));
   }
 

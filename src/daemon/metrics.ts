@@ -28,8 +28,7 @@ const noDoor: HttpMetrics = {
 };
 
 export class RuntimeMetrics implements Disposable {
-  /** Set by who opens a door. */
-  httpMetrics: () => HttpMetrics = () => noDoor;
+  #http: () => HttpMetrics = () => noDoor;
   readonly #ends: Record<CommandEnd, number> = {
     zero: 0,
     nonzero: 0,
@@ -68,6 +67,15 @@ export class RuntimeMetrics implements Disposable {
     else if (kind === 'approval.decided') countIn(this.#approvals, data['state']);
   };
 
+  /** Reports what an HTTP server counts from now on. */
+  includeHttp(count: () => HttpMetrics): void {
+    this.#http = count;
+  }
+
+  get http(): HttpMetrics {
+    return this.#http();
+  }
+
   view(gauges: Gauges): MetricsView {
     const { user, system } = process.cpuUsage();
     let below = 0;
@@ -87,7 +95,7 @@ export class RuntimeMetrics implements Disposable {
       output_bytes: this.#outputBytes,
       redactions: this.#redactions,
       approvals: { ...this.#approvals },
-      ...this.httpMetrics(),
+      ...this.#http(),
     };
   }
 

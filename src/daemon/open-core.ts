@@ -33,7 +33,11 @@ import {
   policyRefusalRecord,
 } from './auditing/audit-records.ts';
 import { Core } from './core.ts';
-import type { CoreOptions } from './core-options.ts';
+import { UsedKeys } from './used-keys.ts';
+import { Executions } from './executions/executions.ts';
+import type { RuntimeParts } from './services.ts';
+import { Sessions } from './sessions/sessions.ts';
+import { openToolFiles } from './tools/open-tools.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
 import { legacySessionBounds } from '../configuration/legacy-variables.ts';
@@ -133,7 +137,23 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
     log: masked,
   };
   const projects = await Projects.open({ roots, store, ...by });
+  const sessions = new Sessions(store, configuration.limits.sessionRecords);
+  const keys = new UsedKeys(store);
+  const execs = new Executions(store, masking, keys);
+  const toolFiles = openToolFiles({
+    sessions,
+    roots,
+    env,
+    toolDirectories: args.tools,
+    log: masked,
+  });
+  const managedBy: RuntimeVariables['managedBy'] = (name, workspace) =>
+    toolFiles.managedBy(name, workspace);
   const core = new Core({
+    sessions,
+    execs,
+    keys,
+    toolFiles,
     host,
     searchPathHosts: new SearchPathHosts(host, env['PATH'] ?? ''),
     identities,
@@ -154,17 +174,18 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
       env,
       maskText: shown,
       secrets,
+      sessions,
+      execs,
     }),
     enrolment,
     secrets,
-    variables: new RuntimeVariables({ configuration, secrets, env, log }),
+    variables: new RuntimeVariables({ configuration, secrets, env, managedBy, log }),
     macKey: openSecretKey(kept),
     masking,
     store,
     runners,
     ...directories(),
     bounds: configuration.limits,
-    toolDirectories: args.tools,
     openWorkspaces: new OpenWorkspaces(store),
     redaction,
     maskText: shown,
@@ -202,16 +223,19 @@ const sideBySide = async <Host, Secrets>(
 const idleExitOf = ({ exitsWhenIdle: endsIdle }: DaemonArgs, env: Env): number | null =>
   endsIdle ? boundIn(env, 'idleExitMs', 'TRL_IDLE_EXIT_MS') : null;
 
-const directories = (): Pick<CoreOptions, 'quarantine' | 'auditDirectory' | 'publications'> => ({
+const directories = (): Pick<
+  RuntimeParts,
+  'quarantine' | 'auditDirectory' | 'publicationDirectory'
+> => ({
   quarantine: join(stateHomeDirectory(), 'quarantine'),
   auditDirectory: auditDirectory(),
-  publications: join(stateHomeDirectory(), 'publish'),
+  publicationDirectory: join(stateHomeDirectory(), 'publish'),
 });
 
 const startedWith = (
   { ephemeral }: DaemonArgs,
   env: Env,
-): Pick<CoreOptions, 'endRunner' | 'stopMs' | 'stoppedFile' | 'sessionBounds'> => ({
+): Pick<RuntimeParts, 'endRunner' | 'stopMs' | 'stoppedFile' | 'sessionBounds'> => ({
   sessionBounds: legacySessionBounds(env),
   endRunner: ephemeral,
   stopMs: boundIn(env, 'stopMs', 'TRL_STOP_MS'),
@@ -270,8 +294,11 @@ async function follow(
   const { policies } = by;
   watchExits(by.runners, { auditing, tags: by.tags, log: by.log });
   auditing.note(policyAuditRecord(await policies.of(null)));
-  policies.onRead = (policy) => auditing.note(policyAuditRecord(policy));
-  policies.onRefused = (why) => auditing.note(policyRefusalRecord(why));
+  policies.watch((read) =>
+    auditing.note(
+      'policy' in read ? policyAuditRecord(read.policy) : policyRefusalRecord(read.refused),
+    ),
+  );
 }
 
 const auditDirectory = (): string => join(stateHomeDirectory(), 'audit');
@@ -363,7 +390,10 @@ function identitiesOf({ env, enrolment, policies, auditing, log }: IdentityParts
   });
 }
 
-interface ApprovingParts extends Pick<CoreOptions, 'env' | 'maskText' | 'secrets'> {
+interface ApprovingParts extends Pick<
+  RuntimeParts,
+  'env' | 'maskText' | 'secrets' | 'sessions' | 'execs'
+> {
   readonly args: DaemonArgs;
   readonly store: StateStore;
   readonly enrolment: Enrolment;
@@ -372,7 +402,7 @@ interface ApprovingParts extends Pick<CoreOptions, 'env' | 'maskText' | 'secrets
 }
 
 function approvingOf(parts: ApprovingParts): DaemonApprovalService {
-  const { args, store, enrolment, policies, masking } = parts;
+  const { args, store, enrolment, policies, masking, sessions, execs } = parts;
   const approving = new DaemonApprovalService({
     store: {
       put: (id, json) => store.putDurable('approvals', id, json),
@@ -383,6 +413,17 @@ function approvingOf(parts: ApprovingParts): DaemonApprovalService {
     rules: new LastingRules(join(configDirectory(), lastingRulesFile)),
     permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
     mask: (text) => masking.text(text),
+    // A queued command's own values are secret from now on: they are masked in what a person sees.
+    inputOf: (id) => {
+      const { sessionId, parked } = execs.find(id)?.record ?? {};
+      if (sessionId === undefined || parked == null) return null;
+      masking.given.note(sessionId, parked.request.env);
+      return parked.request.stdin;
+    },
+    shareHolderOf: ({ session, requester }) => {
+      const found = sessions.find(session);
+      return found === null ? requester : sessions.shareHolderOf(found);
+    },
   });
   const { approvals } = approving;
   // A runtime of one command's own ends before anybody could answer.

@@ -19,6 +19,7 @@ import {
   userPolicyFileName,
 } from '../policy/files/policy-paths.ts';
 import { version } from '../protocol/version.ts';
+import { Listeners } from './listeners.ts';
 
 interface Known {
   /** What the files looked like that it was made of. */
@@ -28,17 +29,17 @@ interface Known {
 
 type Guard = (file: string) => void;
 
+/** A policy that was read, or why it could not be used. */
+export type PolicyRead = { readonly policy: Policy } | { readonly refused: string };
+
 export class Policies {
-  /** Told of each policy that was read since the start. Must not throw. */
-  onRead: (policy: Policy) => void = () => {};
-  /** Told why one was not taken. Must not throw. */
-  onRefused: (why: string) => void = () => {};
+  readonly #listeners = new Listeners<[PolicyRead]>();
   readonly #chosen: string | null;
   readonly #log: (text: string) => void;
   readonly #guard: Guard;
   readonly #projects = new Map<string, Known>();
   #own: Promise<Policy> | null = null;
-  /** The same, once it is known. */
+  /** The same, once it was read. */
   #ownNow: Policy | null = null;
 
   private constructor(chosen: string | null, log: (text: string) => void, guard: Guard) {
@@ -63,6 +64,11 @@ export class Policies {
     return made;
   }
 
+  /** Reports each policy that is read from now on, or why not. The listener must not throw. */
+  watch(listener: (read: PolicyRead) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
   /**
    * The policy of a workspace as it is now.
    *
@@ -80,7 +86,7 @@ export class Policies {
     if (known?.marks === marks.join(' ')) return known.policy;
     const policy = await this.#load(workspace);
     this.#projects.set(workspace, { marks: marks.join(' '), policy });
-    this.onRead(policy);
+    this.#listeners.emit({ policy });
     return policy;
   }
 
@@ -146,11 +152,11 @@ export class Policies {
       for (const [workspace, { policy: before }] of this.#projects) {
         this.#projects.set(workspace, { marks: '', policy: before });
       }
-      this.onRead(policy);
+      this.#listeners.emit({ policy });
       this.#log(`policy "${policy.name}" was read anew: ${policy.version.slice(0, 12)}`);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.onRefused(why);
+      this.#listeners.emit({ refused: why });
       this.#log(`the policy stays as it was: ${why}`);
     }
   }

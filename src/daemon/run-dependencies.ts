@@ -3,10 +3,16 @@ import { macOf } from '../approval/key.ts';
 import type { Bounds } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { Recorder, RunDependencies } from '../run.ts';
-import type { CoreOptions } from './core-options.ts';
+import type { Recorder, RunDependencies } from '../execution.ts';
+import type { RuntimeParts } from './services.ts';
 
-export function createRunDependencies(options: CoreOptions, recorder: Recorder): RunDependencies {
+export function createRunDependencies(
+  options: Pick<
+    RuntimeParts,
+    'runners' | 'macKey' | 'eventLoop' | 'variables' | 'masking' | 'approvalService'
+  >,
+  recorder: Recorder,
+): RunDependencies {
   const {
     runners,
     macKey,

@@ -29,10 +29,10 @@ export class Transports {
   ) {
     this.#opened = opened;
     this.#options = options;
-    opened.core.console.open = async () => {
+    opened.core.console.serveBy(async () => {
       this.#door ??= this.#listen(forLogins, true);
       return { origin: (await this.#door).origin };
-    };
+    });
   }
 
   /**
@@ -47,7 +47,7 @@ export class Transports {
 
   /** Whether somebody has a connection, or may make one. */
   get isUsed(): boolean {
-    return this.#isAsked || (this.#opened.core.counts.httpMetrics()?.http.connections ?? 0) > 0;
+    return this.#isAsked || (this.#opened.core.counts.http.http.connections ?? 0) > 0;
   }
 
   stop(): void {
@@ -82,7 +82,7 @@ export class Transports {
       this.#mcp = mcpMount({ ...this.#options, root, keys: core.keys });
       door.mount('/mcp', this.#mcp.mounted);
     }
-    core.counts.httpMetrics = () => door.metrics();
+    core.counts.includeHttp(() => door.metrics());
     if (this.#isStopping) door.stop();
     log(`HTTP on ${door.origin}`);
     return door;

@@ -1,7 +1,11 @@
 /** Questions to people, for tests that have no command. */
 import type { Approval } from '../../src/approval/approval.ts';
 import { ApprovalRegistry } from '../../src/approval/registry.ts';
-import type { ApprovalStore, ApprovalDecision } from '../../src/approval/registry.ts';
+import type {
+  ApprovalDecision,
+  ApprovalRegistryOptions,
+  ApprovalStore,
+} from '../../src/approval/registry.ts';
 import type { ApprovalSubject } from '../../src/approval/subject.ts';
 import type { Verdict } from '../../src/command.ts';
 
@@ -90,7 +94,18 @@ export interface Desk {
   restart(): Desk;
 }
 
-export function desk(disk = new Disk(), time = 1_000_000, allowSameUid = false): Desk {
+interface DeskOptions extends Pick<ApprovalRegistryOptions, 'shareHolderOf'> {
+  readonly disk?: Disk;
+  readonly time?: number;
+  readonly allowSameUid?: boolean;
+}
+
+export function desk({
+  disk = new Disk(),
+  time = 1_000_000,
+  allowSameUid = false,
+  ...of
+}: DeskOptions = {}): Desk {
   const made: Desk = {
     disk,
     time,
@@ -100,8 +115,9 @@ export function desk(disk = new Disk(), time = 1_000_000, allowSameUid = false):
       permits: () => ({ sameUid: allowSameUid, sessionScope: true, expiresMs: 900_000 }),
       allowSamePerson: false,
       keepRule: () => {},
+      ...of,
     }),
-    restart: () => desk(disk, made.time, allowSameUid),
+    restart: () => desk({ disk, time: made.time, allowSameUid, ...of }),
   };
   made.approvals.load();
   return made;

@@ -1,7 +1,8 @@
+import { Listeners } from '../listeners.ts';
+
 /** The clients of the socket, each with one connection or several. */
 export class Clients {
-  /** A client has closed its last connection. Must not throw. */
-  onLeft: (id: string) => void = () => {};
+  readonly #left = new Listeners<[id: string]>();
   readonly #connections = new Map<string, number>();
 
   /** One more connection; answers a function that takes it away once. */
@@ -17,8 +18,13 @@ export class Clients {
         return;
       }
       this.#connections.delete(id);
-      this.onLeft(id);
+      this.#left.emit(id);
     };
+  }
+
+  /** Reports each client that has closed its last connection. The listener must not throw. */
+  watchLeft(listener: (id: string) => void): () => void {
+    return this.#left.add(listener);
   }
 
   isConnected(id: string | undefined): boolean {

@@ -22,14 +22,18 @@ export interface ConsoleServiceParts extends PersonProverParts {
 }
 
 export class ConsoleService {
-  /** Set by who opens the doors; `null`: this runtime has none for a browser. */
-  open: OpenConsole | null = null;
+  #open: OpenConsole | null = null;
   readonly #identities: ConsoleServiceParts['identities'];
   readonly #prove: ProvePerson;
 
   constructor(parts: ConsoleServiceParts) {
     this.#identities = parts.identities;
     this.#prove = createPersonProver(parts);
+  }
+
+  /** Serves the console at an origin that `open` returns; without it there is no console. */
+  serveBy(open: OpenConsole): void {
+    this.#open = open;
   }
 
   /**
@@ -40,12 +44,12 @@ export class ConsoleService {
     caller: Caller,
     { passphrase }: ConsoleLoginParams,
   ): Promise<MethodAnswers['console.login']> {
-    if (this.open === null) {
+    if (this.#open === null) {
       const message = 'Cannot open the console: this runtime has none; start one: trl serve';
       throw new TrlError('BACKEND_UNAVAILABLE', message);
     }
     const proof = await this.#prove('Cannot open the console', caller, passphrase);
-    const { origin } = await this.open();
+    const { origin } = await this.#open();
     // Behind the number sign: browsers send it to nobody, and keep it out of logs.
     const { code, expiresAt } = this.#identities.newLogin(proof);
     return { url: `${origin}/#login=${code}`, expires_at: isoTime(expiresAt) };

@@ -17,6 +17,7 @@ import {
 } from '../../identity/token.ts';
 import { Tokens } from '../../identity/tokens.ts';
 import type { AuditRecord } from '../auditing/auditing.ts';
+import { Listeners } from '../listeners.ts';
 
 export interface IdentitiesOptions {
   /** Where `tokens.json` lies. */
@@ -62,8 +63,7 @@ interface Credential {
 
 export class Identities implements Disposable {
   readonly #options: IdentitiesOptions;
-  /** Told of each caller as {@link watchRevoked} is, while that is watched. Must not throw. */
-  onEnded: (ended: Caller) => void = () => {};
+  readonly #ended = new Listeners<[Caller]>();
   readonly #clock: () => number;
   readonly #tokens: Tokens;
   readonly #logins: Logins;
@@ -155,6 +155,11 @@ export class Identities implements Disposable {
     const record = this.#records.find(({ sha256 }) => sha256 === key);
     if (this.#problem !== null && record?.revokedAt == null) return 'unreadable';
     return record === undefined ? 'unknown' : 'revoked';
+  }
+
+  /** Reports callers as {@link watchRevoked} does, but only while that is watched. */
+  watchEnded(listener: (ended: Caller) => void): () => void {
+    return this.#ended.add(listener);
   }
 
   /**
@@ -291,7 +296,7 @@ export class Identities implements Disposable {
     this.#presented.delete(key);
     this.#hashes.delete(caller.credential ?? '');
     for (const listener of this.#listeners) listener(caller);
-    this.onEnded(caller);
+    this.#ended.emit(caller);
   }
 }
 

@@ -32,6 +32,10 @@ export interface ApprovalServiceOptions {
   readonly permits: (asked: ApprovalSubject | null) => ApprovalPermissions;
   /** Hides known secrets. */
   readonly mask: (text: string) => string;
+  /** The standard input that a queued command gets; `null`: it is not known. */
+  readonly inputOf: (id: ExecId) => StdinChoice | null;
+  /** Whose share of the pending approvals a subject takes. */
+  readonly shareHolderOf: (subject: ApprovalSubject) => string;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -44,17 +48,15 @@ const retryMs = 1_000;
 const nothing: ReadonlySet<string> = new Set();
 
 export class DaemonApprovalService implements ApprovalService, Disposable {
-  /** For whoever parks and starts executions. */
+  /** The approvals themselves, for the queue of commands. */
   readonly approvals: ApprovalRegistry;
-  /** What a command that waits gets; `null`: nothing, or it is not held. The core knows. */
-  stdinOf: (id: ExecId) => StdinChoice | null = () => null;
   readonly #options: ApprovalServiceOptions;
   readonly #clock: () => number;
   readonly #stop: () => void;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ApprovalServiceOptions) {
-    const { store, permits, clock = Date.now } = options;
+    const { store, permits, shareHolderOf, clock = Date.now } = options;
     this.#options = options;
     this.#clock = clock;
     // Who gives the passphrase is the enrolled person, never the actor of the connection.
@@ -64,6 +66,7 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
       permits,
       allowSamePerson: false,
       clock,
+      shareHolderOf,
       keepRule,
     });
     this.approvals.load();
@@ -100,7 +103,7 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
 
   /** As a person sees it: with the input of a command that waits. */
   view(approval: Approval): ApprovalView {
-    const stdin = approval.state === 'pending' ? this.stdinOf(approval.execId) : null;
+    const stdin = approval.state === 'pending' ? this.#options.inputOf(approval.execId) : null;
     const view = approvalView(approval, approvalInputView(stdin, this.#options.mask));
     return approval.state === 'pending' ? { ...view, scopes: this.#scopesOf(approval) } : view;
   }

@@ -1,26 +1,21 @@
-/** What a person answered before: for equal plans of the session, or for the project by a rule. */
+/** Earlier answers of a person: for identical plans of the session, or by a project rule. */
 import type { ApprovalSubject } from '../../approval/subject.ts';
 import { subjectDigest, withoutWorkspaceState } from '../../approval/subject.ts';
-import {
-  authorizeByApproval,
-  authorizeByRule,
-  type AuthorizedExecution,
-  type PendingApproval,
-} from '../../run.ts';
+import { authorizeByApproval, authorizeByRule } from '../../authorize.ts';
+import type { AuthorizedExecution, PendingApproval } from '../../execution.ts';
 import type { DaemonApprovalService } from './approval-service.ts';
 
-/** `null`: a person must be asked. */
+/** `null`: a person must decide. */
 export function authorizeByEarlierAnswer(
-  approving: DaemonApprovalService,
-  question: PendingApproval,
+  service: DaemonApprovalService,
+  pending: PendingApproval,
 ): AuthorizedExecution | null {
-  const { subject: asked } = question;
-  const { approvals } = approving;
-  const digests = [asked, withoutWorkspaceState(asked)].map((one) => subjectDigest(one));
-  const found = digests.map((digest) => approvals.sessionGrant(asked.session, digest));
+  const { subject } = pending;
+  const digests = [subject, withoutWorkspaceState(subject)].map((one) => subjectDigest(one));
+  const found = digests.map((digest) => service.approvals.sessionGrant(subject.session, digest));
   const approval = found[0] ?? found[1] ?? null;
-  if (approval !== null) return authorizeByApproval(question, approval);
-  const find = (one: ApprovalSubject) => approving.ruleFor(one);
-  const rule = find(asked);
-  return rule === null ? null : authorizeByRule(question, rule, find);
+  if (approval !== null) return authorizeByApproval(pending, approval);
+  const find = (one: ApprovalSubject) => service.ruleFor(one);
+  const rule = find(subject);
+  return rule === null ? null : authorizeByRule(pending, rule, find);
 }

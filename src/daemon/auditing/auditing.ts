@@ -6,13 +6,14 @@ import type { AuditEvent, AuditSink, EventKind } from '../../audit/event.ts';
 import type { ExecId, SessionId } from '../../command.ts';
 import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { AuditMark } from '../../run.ts';
+import type { AuditMark } from '../../execution.ts';
 import type { Masking } from '../secrets/masking.ts';
 import { countFitting, fitEvent, fittedBytes, type FittedEvent } from './event-size.ts';
 import { maskValues } from './mask-values.ts';
 import type { MaskText } from './exec-basis.ts';
 import type { RecordedEnd } from './recorded-ends.ts';
 import type { UnendedExecution } from './unended.ts';
+import { Listeners } from '../listeners.ts';
 
 /** An event as the rest of the daemon tells it. */
 export interface AuditRecord {
@@ -55,10 +56,8 @@ const groupBytesMax = limits.auditGroupBytes.max / 4;
 const withEndBytesMax = limits.auditReserveBytes.default / 4;
 
 export class Auditing {
-  /** Called when the log cannot be written any more, and nothing may go on unrecorded. */
-  onFailing: () => void = () => {};
-  /** Called with each event as it is told, masked. Must not throw. */
-  onRecord: (event: AuditEvent) => void = () => {};
+  readonly #failures = new Listeners<[]>();
+  readonly #events = new Listeners<[AuditEvent]>();
   readonly required: boolean;
   readonly #options: AuditingOptions;
   readonly #clock: () => number;
@@ -115,12 +114,22 @@ export class Auditing {
       // What has happened is told when it can be; what was to happen must not.
       if (urgent || !this.required) this.#keep(own);
       if (!this.required) return null;
-      if (isNews) this.onFailing();
+      if (isNews) this.#failures.emit();
       throw error;
     }
   }
 
-  /** An event that nobody waits for. It is kept until it is on disk. */
+  /** Reports each event, masked, when it is recorded. The listener must not throw. */
+  watch(listener: (event: AuditEvent) => void): () => void {
+    return this.#events.add(listener);
+  }
+
+  /** Reports when the log can no longer be written, so that nothing may go on unrecorded. */
+  watchFailures(listener: () => void): () => void {
+    return this.#failures.add(listener);
+  }
+
+  /** Records an event that nobody waits for. It stays in memory until it is on disk. */
   note(told: AuditRecord): void {
     this.#timer ??= setImmediate(() => this.#flush());
     this.#keep([this.#event(told)]);
@@ -170,7 +179,7 @@ export class Auditing {
       exec,
       data: maskValues(this.#quoting(data), this.#options.masking),
     });
-    this.onRecord(made.event);
+    this.#events.emit(made.event);
     return made;
   }
 

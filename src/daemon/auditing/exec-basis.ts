@@ -4,7 +4,7 @@ import type { WorkspaceMode } from '../../change.ts';
 import type { ContentRole } from '../../binding.ts';
 import type { Bounds, ExecId, Verdict } from '../../command.ts';
 import type { CommandBasis } from '../../provenance/statement.ts';
-import type { AuthorizedExecution, ExecutionContext } from '../../run.ts';
+import type { AuthorizedExecution, ExecutionContext } from '../../execution.ts';
 import type { Masking } from '../secrets/masking.ts';
 import { maskValues } from './mask-values.ts';
 
@@ -38,36 +38,27 @@ const commandMax = 64 * 1024;
 
 interface BasisParts {
   readonly masking: Pick<Masking, 'deep'>;
-  readonly shown: MaskText;
+  readonly maskText: MaskText;
   readonly mask: string | null;
 }
 
-/** @param shown hides what is known to be secret in a text, and what looks like it */
 export function basisOf(
-  decided: AuthorizedExecution,
-  ground: ExecutionContext,
-  { masking, shown, mask }: BasisParts,
+  authorized: AuthorizedExecution,
+  context: ExecutionContext,
+  { masking, maskText, mask }: BasisParts,
 ): ExecBasis {
-  const {
-    approved,
-    verdict,
-    approval,
-    exposure: reach,
-    contents,
-    requester,
-    workspaceMode,
-  } = decided;
+  const { approved, verdict, approval, exposure, contents, requester, workspaceMode } = authorized;
   const { plan, digest, box } = approved;
   const basis: ExecBasis = {
     session: plan.session_id,
     requester,
-    ...commandData(shown(plan.command), plan.command),
+    ...commandData(maskText(plan.command), plan.command),
     ...(plan.language === undefined ? {} : { language: plan.language }),
-    ...(decided.parent === null ? {} : { parent: decided.parent }),
-    ...(decided.tool === null ? {} : { tool: decided.tool }),
+    ...(authorized.parent === null ? {} : { parent: authorized.parent }),
+    ...(authorized.tool === null ? {} : { tool: authorized.tool }),
     shell: plan.shell.path,
     cwd: plan.cwd,
-    workspace: ground.workspace,
+    workspace: context.workspace,
     mask,
     workspace_mode: workspaceMode,
     mode: plan.mode,
@@ -83,11 +74,11 @@ export function basisOf(
     contents,
     sandbox: {
       kind: plan.box.kind,
-      level: reach.level,
-      network: ground.network,
-      scope: ground.scope,
-      files: ground.files,
-      beyond: ground.extraGrants,
+      level: exposure.level,
+      network: context.network,
+      scope: context.scope,
+      files: context.files,
+      beyond: context.extraGrants,
     },
     bounds: plan.bounds,
   };

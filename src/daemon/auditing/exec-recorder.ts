@@ -10,7 +10,7 @@ import type {
   ExecutionOutcome,
   PendingApproval,
   Recorder,
-} from '../../run.ts';
+} from '../../execution.ts';
 import { changesDigest } from '../../workspace/changes/changes-digest.ts';
 import { changeView, stateCounts } from '../workspaces/change-views.ts';
 import { failureOf, type Auditing, type AuditRecord } from './auditing.ts';

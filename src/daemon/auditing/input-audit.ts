@@ -8,7 +8,8 @@ import type { Sessions } from '../sessions/sessions.ts';
 import { recordTypedSecrets } from '../secrets/typed-secrets.ts';
 import type { Auditing } from './auditing.ts';
 
-export interface InputAuditOptions {
+export interface InputAuditParts {
+  readonly sessions: Sessions;
   readonly auditing: Auditing;
   readonly masking: Pick<Masking, 'look'>;
   readonly log: (text: string) => void;
@@ -24,14 +25,12 @@ interface Written {
 const everyMs = 1_000;
 
 export class InputAudit {
-  readonly #options: InputAuditOptions;
-  readonly #sessions: Sessions;
+  readonly #parts: InputAuditParts;
   readonly #written = new Map<ExecId, Written>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(options: InputAuditOptions, sessions: Sessions) {
-    this.#options = options;
-    this.#sessions = sessions;
+  constructor(parts: InputAuditParts) {
+    this.#parts = parts;
   }
 
   /** Input is looked at as a command's text is: a known value in it may be a guess. */
@@ -40,9 +39,9 @@ export class InputAudit {
     { id, sessionId }: { readonly id: ExecId; readonly sessionId: SessionId },
     input: { readonly data: Uint8Array; readonly eof: boolean },
   ): void {
-    const session = this.#sessions.find(sessionId);
-    const { names } = this.#options.masking.look(Buffer.from(input.data).toString('latin1'));
-    if (session !== null && names.length > 0) recordTypedSecrets(session, names, this.#options);
+    const session = this.#parts.sessions.find(sessionId);
+    const { names } = this.#parts.masking.look(Buffer.from(input.data).toString('latin1'));
+    if (session !== null && names.length > 0) recordTypedSecrets(session, names, this.#parts);
     const before = this.#written.get(id);
     if (before !== undefined && before.actor !== actor) this.#tell();
     const written = this.#written.get(id) ?? { actor, session: sessionId, bytes: 0, isEnd: false };
@@ -62,7 +61,7 @@ export class InputAudit {
     this.#timer = null;
     for (const [exec, { actor, session, bytes, isEnd }] of this.#written) {
       const data = { bytes, eof: isEnd };
-      this.#options.auditing.note({ kind: 'exec.input', actor, session, exec, data });
+      this.#parts.auditing.note({ kind: 'exec.input', actor, session, exec, data });
     }
     this.#written.clear();
   }

@@ -11,7 +11,7 @@ import type { ExecId } from '../../command.ts';
 import { errorTable, TrlError, type ErrorCode } from '../../errors.ts';
 import { receiptChangesSchema } from '../../api/changes.ts';
 import type { ChangeView } from '../../protocol/workspace.ts';
-import type { AuditMark } from '../../run.ts';
+import type { AuditMark } from '../../execution.ts';
 
 const kinds = ['exec.ended', 'exec.failed', 'exec.changed', 'exec.statement'] as const;
 /** Clocks are set back at times, in ms. */

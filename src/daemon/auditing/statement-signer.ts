@@ -17,7 +17,7 @@ import { displayPath } from '../../provenance/path-names.ts';
 import { ProgramDigests, type CommandProgram } from '../../provenance/programs.ts';
 import { statementPayload, buildStatement } from '../../provenance/statement.ts';
 import type { Masking } from '../secrets/masking.ts';
-import type { ExecutionOutcome } from '../../run.ts';
+import type { ExecutionOutcome } from '../../execution.ts';
 import type { ExecBasis } from './exec-basis.ts';
 import { maskValues } from './mask-values.ts';
 import type { StatementSigner } from './exec-recorder.ts';

@@ -12,7 +12,7 @@ import type { TrackedExecution } from './executions.ts';
 interface Parts {
   readonly sessions: Sessions;
   readonly bounds: Pick<RuntimeBounds, 'commandsConcurrent' | 'sessionsActive'>;
-  readonly sessionDesk: Pick<DaemonSessionService, 'endAbandoned'>;
+  readonly sessionService: Pick<DaemonSessionService, 'endAbandoned'>;
 }
 
 export class CommandShares {
@@ -37,7 +37,8 @@ export class CommandShares {
     start: () => Promise<TrackedExecution>,
   ): Promise<TrackedExecution> {
     this.#parts.sessions.takeOver(session, caller);
-    if (this.#whyNoSession(session, caller) !== null) await this.#parts.sessionDesk.endAbandoned();
+    if (this.#whyNoSession(session, caller) !== null)
+      await this.#parts.sessionService.endAbandoned();
     const why = this.#whyNoSession(session, caller);
     if (why !== null) {
       throw new TrlError('MAX_SESSIONS_REACHED', `Cannot start a command: ${why}`);

@@ -1,12 +1,12 @@
-/** What is kept of a command from the moment it was judged. Pure. */
+/** The stored record of a command, made when it was judged. Pure. */
 import type { Caller, ExecId, CommandRequest } from '../../command.ts';
 import type {
   ExecutionRequest,
   AuthorizedExecution,
   ExecutionContext,
   PendingApproval,
-} from '../../run.ts';
-import type { SessionRecord } from '../../session/record.ts';
+} from '../../execution.ts';
+import type { LiveSession } from '../sessions/sessions.ts';
 import type { ExecRecord } from './executions.ts';
 import { boxAssuranceLevel } from '../sessions/execution-context.ts';
 import { legacyWarningsOf } from '../secrets/variables.ts';
@@ -15,25 +15,28 @@ import { legacyWarningsOf } from '../secrets/variables.ts';
 export interface LaunchOrigin {
   readonly mode: CommandRequest['mode'];
   readonly caller: Caller;
-  /** Tells what its key was given for; `null`: it has none. */
+  /** Identifies what its key was given for; `null`: it has no key. */
   readonly call: string | null;
 }
 
-interface Judged {
+/** A command that was judged. */
+interface JudgedCommand {
   readonly id: ExecId;
-  readonly session: SessionRecord;
+  readonly session: LiveSession;
   readonly request: ExecutionRequest;
-  readonly ground: ExecutionContext;
-  readonly prepared: AuthorizedExecution | PendingApproval;
-  /** Tells what its key was given for; `null`: it has none. */
+  readonly context: ExecutionContext;
+  /** By policy alone. */
+  readonly result: AuthorizedExecution | PendingApproval;
+  /** After earlier answers were considered. */
+  readonly decided: AuthorizedExecution | PendingApproval;
+  /** Identifies what its key was given for; `null`: it has no key. */
   readonly call: string | null;
-  /** `null`: a person must decide first. */
-  readonly decided: AuthorizedExecution | null;
 }
 
-export function createExecRecord(judged: Judged): Omit<ExecRecord, 'parked'> {
-  const { id, session, request, ground, prepared, call, decided } = judged;
-  const { parent } = prepared;
+export function createExecRecord(judged: JudgedCommand): Omit<ExecRecord, 'parked'> {
+  const { id, request, context, result, call, decided } = judged;
+  const { record: session } = judged.session;
+  const { parent } = result;
   return {
     id,
     sessionId: session.id,
@@ -46,13 +49,13 @@ export function createExecRecord(judged: Judged): Omit<ExecRecord, 'parked'> {
     workspaceMode: request.workspaceMode ?? null,
     startedAt: Date.now(),
     facts: {
-      digest: decided?.approved.digest ?? '',
-      verdict: prepared.verdict,
-      sandbox: ground.box.kind,
-      level: session.assurance?.level ?? boxAssuranceLevel(ground.box),
+      digest: 'approved' in decided ? decided.approved.digest : '',
+      verdict: result.verdict,
+      sandbox: context.box.kind,
+      level: session.assurance?.level ?? boxAssuranceLevel(context.box),
       network: session.grants.network,
       ...(session.shareCache === undefined ? {} : { shareCache: session.shareCache }),
-      warnings: legacyWarningsOf(ground, session, request),
+      warnings: legacyWarningsOf(context, session, request),
     },
     outcome: null,
     lost: null,

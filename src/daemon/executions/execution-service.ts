@@ -1,12 +1,15 @@
-/** What callers do with commands: start, follow, read, feed, end and look at them. */
+/** What callers do with commands: start, follow, read, write to, end and list them. */
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { ExecLeaseAnswer, ExecLeaseParams } from '../../protocol/feed.ts';
 import type { RunnerLink } from '../../process/runner-link.ts';
 import type { ExecParams, ExecReadParams, Receipt } from '../../protocol/types.ts';
+import type { SecretStore } from '../../secrets/secret-store.ts';
+import type { DaemonApprovalService } from '../approvals/approval-service.ts';
 import type { InputAudit } from '../auditing/input-audit.ts';
-import type { CoreOptions } from '../core-options.ts';
+import type { Runners } from '../runners.ts';
+import type { CommandExecutor } from './execute.ts';
 import {
   execView,
   errorFromWire,
@@ -31,13 +34,15 @@ import type { CommandParams } from './requests.ts';
 import type { ExecutionService } from '../runtime.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { Semaphore } from './semaphore.ts';
-import type { Launcher } from './launcher.ts';
 
 export interface ExecutionServiceParts {
   readonly sessions: Sessions;
   readonly execs: Executions;
-  readonly launcher: Launcher;
+  readonly executor: CommandExecutor;
   readonly inputs: InputAudit;
+  readonly runners: Runners;
+  readonly secrets: Pick<SecretStore, 'load'>;
+  readonly approvalService: Pick<DaemonApprovalService, 'approvals'>;
 }
 
 const readBytesDefault = 256 * 1024;
@@ -47,17 +52,12 @@ const gatheringMax = 4;
 const rangesMax = 16;
 
 export class DaemonExecutionService implements ExecutionService {
-  readonly #options: Pick<CoreOptions, 'runners' | 'secrets' | 'approvalService'>;
   readonly #parts: ExecutionServiceParts;
   readonly #leases = new Leases();
   readonly #gathering = new Semaphore(gatheringMax);
   readonly #ranges = new Semaphore(rangesMax);
 
-  constructor(
-    options: Pick<CoreOptions, 'runners' | 'secrets' | 'approvalService'>,
-    parts: ExecutionServiceParts,
-  ) {
-    this.#options = options;
+  constructor(parts: ExecutionServiceParts) {
     this.#parts = parts;
   }
 
@@ -67,7 +67,7 @@ export class DaemonExecutionService implements ExecutionService {
   }
 
   /**
-   * As {@link run}, for one that was begun before.
+   * As {@link run}, for a command that was started before.
    *
    * @throws TrlError `APPROVAL_REQUIRED` when a person must decide and nobody did in `waitMs`
    */
@@ -76,20 +76,20 @@ export class DaemonExecutionService implements ExecutionService {
     { waitMs, bytesMax }: { readonly waitMs: number; readonly bytesMax: number },
   ): Promise<Receipt> {
     const tracked = this.#parts.execs.get(id);
-    await this.#parts.launcher.approvalQueue.waitForDecision(tracked, waitMs);
+    await this.#parts.executor.queue.waitForDecision(tracked, waitMs);
     if (tracked.record.parked !== null) throw approvalRequiredError(tracked.record);
     await tracked.started;
     return this.#receiptOf(tracked, bytesMax);
   }
 
   async #receiptOf(tracked: TrackedExecution, bytesMax: number): Promise<Receipt> {
-    const { runners } = this.#options;
+    const { runners } = this.#parts;
     const link = await runners.link();
     const { id } = tracked.record;
     const [head, output] = await this.#gathering.run(id, () =>
       Promise.all([tracked.settled, collectOutput(link, id, bytesMax)]),
     );
-    this.#parts.launcher.approvalQueue.markCollected(tracked.record.id);
+    this.#parts.executor.queue.markCollected(tracked.record.id);
     const answer = createReceipt(
       head,
       totalOutput(output.stdout, head.stdout_bytes),
@@ -108,7 +108,7 @@ export class DaemonExecutionService implements ExecutionService {
 
   async start(caller: Caller, params: ExecParams): Promise<ExecId> {
     const { record } = await this.#begin(caller, params, 'detached');
-    // By its key, or after a wait: it was refused, or lost, and is not running.
+    // Found by its key, or after a wait: it was refused or lost, and does not run.
     if (record.lost !== null) throw errorFromWire(record.lost);
     return record.id;
   }
@@ -119,12 +119,12 @@ export class DaemonExecutionService implements ExecutionService {
     params: CommandParams,
     mode: 'foreground' | 'detached',
   ): Promise<TrackedExecution> {
-    // What a file has since the last command is masked before anybody can read it.
-    await this.#options.secrets.load();
-    const tracked = await this.#parts.launcher.begin(params, mode, caller);
-    await this.#parts.launcher.approvalQueue.waitForDecision(tracked, params.wait_ms ?? 0);
+    // New secrets in files are known before anybody can read output that shows them.
+    await this.#parts.secrets.load();
+    const tracked = await this.#parts.executor.execute(caller, params, mode);
+    await this.#parts.executor.queue.waitForDecision(tracked, params.wait_ms ?? 0);
     if (tracked.record.parked !== null) throw approvalRequiredError(tracked.record);
-    // One that was joined may be on its way: the runner does not know it yet.
+    // A command that this call attached to may still be starting.
     await tracked.started;
     return tracked;
   }
@@ -137,11 +137,11 @@ export class DaemonExecutionService implements ExecutionService {
     const tracked = this.#parts.execs.get(id);
     await waitOrAbort(tracked.started, signal);
     if (signal.aborted) return;
-    const { runners } = this.#options;
+    const { runners } = this.#parts;
     const stop = runners.onWaiting(id, (info) => sink.waiting(info));
     try {
       await streamOutput(() => runners.link(), tracked, { from, sink, signal });
-      this.#parts.launcher.approvalQueue.markCollected(id);
+      this.#parts.executor.queue.markCollected(id);
     } finally {
       stop();
     }
@@ -153,7 +153,7 @@ export class DaemonExecutionService implements ExecutionService {
   ): ReturnType<ExecutionService['read']> {
     const tracked = this.#parts.execs.get(params.exec_id);
     const ends = AbortSignal.timeout(params.wait_ms ?? 0);
-    await this.#parts.launcher.approvalQueue.waitForDecision(tracked, params.wait_ms ?? 0);
+    await this.#parts.executor.queue.waitForDecision(tracked, params.wait_ms ?? 0);
     const ask = {
       from: params.from ?? 0,
       max: params.max ?? readBytesDefault,
@@ -165,7 +165,7 @@ export class DaemonExecutionService implements ExecutionService {
       return { exec_id: params.exec_id, from: ask.from, next: ask.from, chunks: [], state: before };
     }
     await tracked.started;
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     const { grep = null, tail = null, until } = params;
     const found = until === undefined ? {} : await this.#await(link, tracked, { ...params, ends });
     const filter = grep === null && tail === null ? {} : { filter: { grep, tail, max: ask.max } };
@@ -213,7 +213,7 @@ export class DaemonExecutionService implements ExecutionService {
     const { record } = await this.#parts.execs.waitForStart(id);
     this.#leases.check(id, lease);
     this.#parts.inputs.recordInput(caller, record, { data, eof });
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     const base64 = Buffer.from(data).toString('base64');
     await link.request({ op: 'stdin', exec_id: id, base64, eof });
   }
@@ -225,7 +225,7 @@ export class DaemonExecutionService implements ExecutionService {
   ): Promise<void> {
     await this.#parts.execs.waitForStart(id);
     this.#leases.check(id, lease);
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     await link.request({ op: 'resize', exec_id: id, columns, rows });
   }
 
@@ -250,14 +250,14 @@ export class DaemonExecutionService implements ExecutionService {
     signal: string | null,
   ): Promise<{ stopped: readonly ExecId[] }> {
     if ('exec_key' in target) return this.#cancelKeyed(caller, target.exec_key, signal);
-    const cancelled = this.#options.approvalService.approvals.cancel(
+    const cancelled = this.#parts.approvalService.approvals.cancel(
       'exec_id' in target ? { exec: target.exec_id } : { session: target.session_id },
     );
     const waiting = cancelled.map(({ execId }) => execId);
     if ('exec_id' in target && waiting.length > 0) return { stopped: waiting };
     const found = await this.#targets(target);
     const running = found.filter(({ record }) => record.outcome === null && record.lost === null);
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     for (const { record } of running) {
       await link.request(
         signal === null
@@ -307,7 +307,7 @@ export class DaemonExecutionService implements ExecutionService {
 
   async info(_: Caller, id: ExecId): ReturnType<ExecutionService['info']> {
     const tracked = this.#parts.execs.get(id);
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     const info = await link.request({ op: 'info', exec_id: id }).catch(() => null);
     const journal =
       info === null

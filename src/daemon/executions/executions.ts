@@ -6,8 +6,9 @@ import type { ApprovalId, Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { ExecView, WireError } from '../../protocol/types.ts';
-import type { ExecutionRequest } from '../../run.ts';
+import type { ExecutionRequest } from '../../execution.ts';
 import type { StateStore } from '../../session/store.ts';
+import { Listeners } from '../listeners.ts';
 import type { Masking } from '../secrets/masking.ts';
 import { UsedKeys, type UsedKey } from '../used-keys.ts';
 import {
@@ -75,8 +76,7 @@ const wireError = (error: unknown): WireError =>
     : { code: 'INTERNAL_ERROR', message: 'The runtime failed' };
 
 export class Executions {
-  /** Told of each one that begins, and of each change. Must not throw. */
-  onChange: (tracked: TrackedExecution) => void = () => {};
+  readonly #listeners = new Listeners<[TrackedExecution]>();
   readonly #store: StateStore;
   readonly #masking: Masking;
   readonly #all = new Map<ExecId, TrackedExecution>();
@@ -89,6 +89,11 @@ export class Executions {
     this.#store = store;
     this.#masking = masking;
     this.#used = used;
+  }
+
+  /** Reports each execution that begins, and each change. The listener must not throw. */
+  watch(listener: (tracked: TrackedExecution) => void): () => void {
+    return this.#listeners.add(listener);
   }
 
   /** Records of an earlier daemon. */
@@ -127,7 +132,7 @@ export class Executions {
       this.#keys.set(keyOf(record.sessionId, key), record.id);
     }
     this.#prune();
-    this.onChange(tracked);
+    this.#listeners.emit(tracked);
     return tracked;
   }
 
@@ -213,7 +218,7 @@ export class Executions {
     tracked.record = { ...tracked.record, ...change };
     if (this.#all.has(tracked.record.id)) {
       this.#store.putSoon('execs', tracked.record.id, this.#kept(tracked.record));
-      this.onChange(tracked);
+      this.#listeners.emit(tracked);
     }
   }
 

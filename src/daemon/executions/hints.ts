@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Exit } from '../../command.ts';
 import type { RunnerLink } from '../../process/runner-link.ts';
-import type { ExecutionContext, ExecutionOutcome } from '../../run.ts';
-import type { CoreOptions } from '../core-options.ts';
+import type { ExecutionContext, ExecutionOutcome } from '../../execution.ts';
+import type { Runners } from '../runners.ts';
+import type { Masking } from '../secrets/masking.ts';
 import { readJournalRange } from './read-output.ts';
 import type { EndedExecution } from './receipt.ts';
 import { changeHints, incompleteHint, createReceiptChanges } from '../workspaces/change-views.ts';
@@ -27,8 +28,8 @@ const otherDevice = /Invalid cross-device link|EXDEV/;
 const otherNumber = /hardlink different from source/;
 
 /** Answers nothing for a success, outside a sandbox, and where the output is gone. */
-async function hintsOf(link: RunnerLink, ground: ExecutionContext, exit: Exit): Promise<string[]> {
-  if (exit.exit_code === 0 || exit.stderr_bytes === 0 || ground.box.kind === 'none') return [];
+async function hintsOf(link: RunnerLink, context: ExecutionContext, exit: Exit): Promise<string[]> {
+  if (exit.exit_code === 0 || exit.stderr_bytes === 0 || context.box.kind === 'none') return [];
   const from = Math.max(0, exit.journal_bytes - tailBytes);
   const ask = { from, max: tailBytes, waitMs: 0 };
   const { pieces } = await readJournalRange(link, exit.exec_id, ask).catch(() => ({ pieces: [] }));
@@ -37,7 +38,7 @@ async function hintsOf(link: RunnerLink, ground: ExecutionContext, exit: Exit): 
   const hints: string[] = [];
   const name = exit.exit_code === 127 ? notFound.exec(text)?.[1] : undefined;
   // A directory that commands do see is not the reason: their own PATH is.
-  const shown = (ground.env['PATH'] ?? '').split(':');
+  const shown = (context.env['PATH'] ?? '').split(':');
   const dirs = (process.env['PATH'] ?? '')
     .split(':')
     .filter((dir) => dir.startsWith('/') && !shown.includes(dir));
@@ -58,7 +59,7 @@ async function hintsOf(link: RunnerLink, ground: ExecutionContext, exit: Exit): 
       'Hard links of files that were there before are copies here: git clone --no-hardlinks',
     );
   }
-  if (ground.network === 'off' && noNetwork.test(text)) {
+  if (context.network === 'off' && noNetwork.test(text)) {
     hints.push('The network is off in this sandbox; ask for it with network "on" (--net on)');
   }
   return hints;
@@ -66,12 +67,12 @@ async function hintsOf(link: RunnerLink, ground: ExecutionContext, exit: Exit): 
 
 /** An outcome with what its output and its changes suggest, as the wire tells it. */
 export async function withHints(
-  { runners, masking }: Pick<CoreOptions, 'runners' | 'masking'>,
-  ground: ExecutionContext,
+  { runners, masking }: { readonly runners: Runners; readonly masking: Masking },
+  context: ExecutionContext,
   outcome: Promise<ExecutionOutcome>,
 ): Promise<EndedExecution> {
   const { recorded, ...done } = await outcome;
-  const hints = await hintsOf(await runners.link(), ground, done.exit);
+  const hints = await hintsOf(await runners.link(), context, done.exit);
   if (recorded === null) return { ...done, hints };
   const { snapshot, mode, changes, complete } = recorded;
   const workspace = masking.deep(createReceiptChanges(snapshot, mode, changes));

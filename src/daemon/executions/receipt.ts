@@ -4,7 +4,7 @@ import type { Assurance, Exit, Plan, Verdict } from '../../command.ts';
 import type { CollectedOutput } from '../../output/output-collector.ts';
 import type { Receipt } from '../../protocol/types.ts';
 import type { ReceiptChanges } from '../../protocol/workspace.ts';
-import type { ExecutionOutcome } from '../../run.ts';
+import type { ExecutionOutcome } from '../../execution.ts';
 import type { ExecBasis } from '../auditing/exec-basis.ts';
 
 export type ReceiptHead = Omit<Receipt, 'stdout' | 'stderr'>;

@@ -2,7 +2,7 @@
 import type { CommandRequest } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { ExecParams } from '../../protocol/types.ts';
-import type { ExecutionRequest, ToolCommand } from '../../run.ts';
+import type { ExecutionRequest, ToolCommand } from '../../execution.ts';
 import { resolveBounds, type BoundMaxima } from '../../session/bounds.ts';
 import type { SessionRecord } from '../../session/record.ts';
 

@@ -1,8 +1,23 @@
-/** Foreground commands of a session run one at a time; what was approved waits for its turn. */
+/** Foreground commands of a session run one at a time; an approved one waits for its turn. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Executions } from './executions.ts';
-import type { SessionLock } from '../approvals/approval-queue.ts';
+import { TrlError } from '../../errors.ts';
 import type { LiveSession } from '../sessions/sessions.ts';
+
+/** The session is reserved for a command that starts. */
+interface SessionLock {
+  /** It has started, or never will. May be called again. */
+  release(): void;
+}
+
+/** @throws TrlError `SESSION_BUSY` while a foreground command has the session */
+export function takeForeground(session: LiveSession): void {
+  if (session.busy !== null) {
+    const message = `Cannot run in ${session.record.id}: a command is running in it`;
+    throw new TrlError('SESSION_BUSY', message);
+  }
+  session.busy = 'starting';
+}
 
 /**
  * Waits until no foreground command has the session, and takes it.

@@ -1,30 +1,44 @@
-/** The desk of publications, loaded with the first check: commands do not wait for it. */
+/** The publication service, loaded at the first check: commands do not wait for it. */
 import type { Caller, ExecId } from '../../command.ts';
 import type { PublicationService } from '../runtime.ts';
 import type { PublishCheckParams, PublishParams } from '../../protocol/publish.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import { isTokenAuthenticated } from '../access/access-scope.ts';
-import type { CoreOptions } from '../core-options.ts';
 import type { Executions } from '../executions/executions.ts';
-import { createPersonProver } from '../approvals/person-proof.ts';
+import { createPersonProver, type PersonProverParts } from '../approvals/person-proof.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import type { HostFacts } from '../../sandbox/host-facts.ts';
+import type { SecretStore } from '../../secrets/secret-store.ts';
 import type { CommandVisibility } from './interference.ts';
+import type { PublicationServiceParts } from './publication-service.ts';
+
+export interface LazyPublicationParts
+  extends
+    Omit<PublicationServiceParts, 'directory' | 'home' | 'visibilityOf' | 'prove' | 'loadSecrets'>,
+    PersonProverParts {
+  readonly sessions: Sessions;
+  readonly execs: Executions;
+  readonly host: HostFacts;
+  readonly publicationDirectory: string;
+  readonly secrets: Pick<SecretStore, 'load'>;
+  /** Whether this is the runtime of one command. */
+  readonly endRunner: boolean;
+}
 
 export class LazyPublicationService implements PublicationService {
   readonly #open: () => Promise<PublicationService>;
-  #desk: Promise<PublicationService> | null = null;
+  #service: Promise<PublicationService> | null = null;
 
-  constructor(options: CoreOptions, parts: Known) {
+  constructor(parts: LazyPublicationParts) {
     this.#open = async () => {
       const { DaemonPublicationService } = await import('./publication-service.ts');
       return new DaemonPublicationService({
-        ...options,
         ...parts,
-        home: options.host.home,
-        directory: options.publications,
-        visibilityOf: (id) => sightOf(parts, id),
-        prove: proverHere(options),
-        loadSecrets: () => options.secrets.load(),
+        home: parts.host.home,
+        directory: parts.publicationDirectory,
+        visibilityOf: (id) => visibilityOf(parts, id),
+        prove: personProverOf(parts),
+        loadSecrets: () => parts.secrets.load(),
       });
     };
   }
@@ -38,20 +52,15 @@ export class LazyPublicationService implements PublicationService {
   }
 
   #loaded(): Promise<PublicationService> {
-    this.#desk ??= this.#open();
-    return this.#desk;
+    this.#service ??= this.#open();
+    return this.#service;
   }
 }
 
-interface Known {
-  readonly sessions: Sessions;
-  readonly execs: Executions;
-}
-
-/** A runtime of one command is its parent's own, as a socket is its owner's. */
-function proverHere(options: CoreOptions): ReturnType<typeof createPersonProver> {
-  const prove = createPersonProver(options);
-  if (!options.endRunner) return prove;
+/** The runtime of one command counts its parent as the owner of its pipes, as of a socket. */
+function personProverOf(parts: LazyPublicationParts): ReturnType<typeof createPersonProver> {
+  const prove = createPersonProver(parts);
+  if (!parts.endRunner) return prove;
   return (action, caller, passphrase) =>
     prove(
       action,
@@ -60,8 +69,11 @@ function proverHere(options: CoreOptions): ReturnType<typeof createPersonProver>
     );
 }
 
-/** What was recorded when it started, and the rules of its session, which stay as they are. */
-function sightOf({ sessions, execs }: Known, id: ExecId): CommandVisibility | null {
+/** What a command could see: recorded at its start, and the fixed rules of its session. */
+function visibilityOf(
+  { sessions, execs }: LazyPublicationParts,
+  id: ExecId,
+): CommandVisibility | null {
   const record = execs.find(id)?.record;
   const basis = record?.facts.basis;
   const session = sessions.all().find((one) => one.record.id === record?.sessionId)?.record;

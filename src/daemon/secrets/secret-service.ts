@@ -22,7 +22,7 @@ import {
 import { isoTime } from '../executions/receipt.ts';
 import type { Policies } from '../policies.ts';
 import type { SecretService } from '../runtime.ts';
-import { managedVariableError } from '../../run.ts';
+import { managedVariableError } from '../../authorize.ts';
 import type { RuntimeVariables } from './variables.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 

@@ -11,13 +11,13 @@ import { limits } from '../../limits.ts';
 import { isInjectionName, variableNameForm, type EnvMode } from '../../variable-names.ts';
 import type { RequestedVariable } from '../../policy/decide.ts';
 import type { EnvironmentView } from '../../protocol/environment.ts';
-import { managedVariableError, withheldVariableError } from '../../run.ts';
+import { managedVariableError, withheldVariableError } from '../../authorize.ts';
 import type {
   ExecutionRequest,
   ExecutionContext,
   Authorization,
   VariableSource,
-} from '../../run.ts';
+} from '../../execution.ts';
 import type { SecretStore } from '../../secrets/secret-store.ts';
 import type { SessionRecord } from '../../session/record.ts';
 
@@ -28,6 +28,8 @@ export interface RuntimeVariablesOptions {
   readonly secrets: Pick<SecretStore, 'find' | 'value' | 'list'>;
   /** All that the runtime was started with. */
   readonly env: Env;
+  /** The tool that manages a variable; `null`: none does. Must not throw. */
+  readonly managedBy: VariableSource['managedBy'];
   readonly log: (text: string) => void;
 }
 
@@ -35,8 +37,6 @@ const shownMax = 64;
 
 export class RuntimeVariables implements VariableSource {
   readonly mode: EnvMode;
-  /** The tool that manages a variable; `null`: none does. Must not throw. */
-  managedBy: VariableSource['managedBy'] = () => null;
   /** Patterns that the configuration withholds. */
   readonly withhold: readonly string[];
   readonly #options: RuntimeVariablesOptions;
@@ -46,6 +46,10 @@ export class RuntimeVariables implements VariableSource {
     this.mode = options.configuration.envMode;
     this.withhold = options.configuration.withhold;
     this.#options = options;
+  }
+
+  managedBy(name: string, workspace: string | null): string | null {
+    return this.#options.managedBy(name, workspace);
   }
 
   async find(names: readonly string[]): Promise<readonly RequestedVariable[]> {

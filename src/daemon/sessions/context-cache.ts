@@ -1,38 +1,89 @@
-/** The ground of each session: made with its first command, and anew when what it is on changed. */
+/**
+ * The execution context of each session: made at its first command, and made again when something
+ * that it depends on has changed.
+ */
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { Assurance } from '../../command.ts';
+import type { Circumstances } from '../../authorize.ts';
+import { policyProfiles, type Assurance, type Caller } from '../../command.ts';
+import type { ExecutionContext, ExecutionRequest } from '../../execution.ts';
 import type { Policy } from '../../policy/policy.ts';
-import type { ExecutionRequest, ExecutionContext } from '../../run.ts';
+import type { StateStore } from '../../session/store.ts';
+import type { ReservedPaths } from '../../workspace/reserved-paths.ts';
 import type { WorkspaceFacts } from '../../workspace/workspace-survey.ts';
-import type { CoreOptions } from '../core-options.ts';
-import { openExecutionContext, workspaceIdentityOf } from './execution-context.ts';
+import type { Policies } from '../policies.ts';
+import type { Runners } from '../runners.ts';
+import type { Masking } from '../secrets/masking.ts';
+import { sessionVariables, type RuntimeVariables } from '../secrets/variables.ts';
+import { exposureOf, openExecutionContext, workspaceIdentityOf } from './execution-context.ts';
+import type { SearchPathHosts } from './search-path-hosts.ts';
 import { probeSandbox } from './sandbox-probe.ts';
 import type { LiveSession, Sessions } from './sessions.ts';
-import type { WorkspaceView } from '../../host/port.ts';
+import type { WorkspaceHost, WorkspaceView } from '../../host/port.ts';
+
+export interface ContextCacheParts {
+  readonly sessions: Sessions;
+  readonly policies: Policies;
+  readonly workspaceHost: WorkspaceHost;
+  readonly searchPathHosts: SearchPathHosts;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where files are moved that a command may not leave in a workspace. */
+  readonly quarantine: string;
+  /** Paths that no grant opens. */
+  readonly reserved: ReservedPaths;
+  readonly variables: RuntimeVariables;
+  readonly masking: Masking;
+  readonly runners: Runners;
+  readonly store: StateStore;
+}
 
 export class ContextCache {
-  readonly #options: CoreOptions;
-  readonly #sessions: Sessions;
+  readonly #parts: ContextCacheParts;
 
-  constructor(options: CoreOptions, sessions: Sessions) {
-    this.#options = options;
-    this.#sessions = sessions;
+  constructor(parts: ContextCacheParts) {
+    this.#parts = parts;
   }
 
-  /** A session's workspace, opened where no command came yet. */
+  /** Looked up once for a command: all its steps must follow from the same policy. */
+  policyOf(session: LiveSession): Promise<Policy> {
+    return this.#parts.policies.of(session.record.workspace);
+  }
+
+  /** The session's context, and what its command is judged by. */
+  async circumstances(
+    session: LiveSession,
+    of: { readonly policy: Policy; readonly caller: Caller; readonly request: ExecutionRequest },
+  ): Promise<Circumstances> {
+    const { policy, caller, request } = of;
+    const context = await this.of(session, policy);
+    const { record } = session;
+    // Loaded at the first command: the knowledge of commands takes a while to load.
+    const { createPolicyJudge } = await import('../../policy/judge.ts');
+    const profiles = [record.policy, request.policy];
+    const strictest = policyProfiles.findLast((one) => profiles.includes(one)) ?? null;
+    const authorization = {
+      judge: createPolicyJudge(policy, caller, strictest),
+      exposure: exposureOf(record, context),
+      requester: caller.actor,
+      parent: caller.within ?? null,
+      session: sessionVariables(record),
+    };
+    return { context, authorization };
+  }
+
+  /** A session's workspace, opened if no command has run yet. */
   async workspaceOf(session: LiveSession): Promise<WorkspaceView> {
-    await this.of(session, await this.#options.policies.of(session.record.workspace));
-    const found = this.#options.workspaceHost.views.find(session.record.id);
+    await this.of(session, await this.policyOf(session));
+    const found = this.#parts.workspaceHost.views.find(session.record.id);
     if (found !== null) return found;
-    const message = `Cannot tell what changed: ${session.record.id} has no workspace`;
+    const message = `Cannot show changes: ${session.record.id} has no workspace`;
     throw new TrlError('INVALID_PARAMS', message);
   }
 
   /**
-   * Before a command. What it stages is for the session's later commands to see, so no other
-   * session may be in its view then, or come into it.
+   * Gives a session a view of its own before a command that stages its changes: no other session
+   * may share that view, or join it.
    *
-   * @throws TrlError `SESSION_BUSY` where it has to leave the view, and commands of it run there
+   * @throws TrlError `SESSION_BUSY` when commands of the session run in the view that it must leave
    */
   separate(
     session: LiveSession,
@@ -41,46 +92,39 @@ export class ContextCache {
   ): void {
     const { id, view, isViewOwn } = session.record;
     if (workspaceMode !== 'staged' || view === undefined || view === id || isViewOwn) return;
-    if (this.#sessions.listInView(view).length === 1) {
-      return this.#sessions.updateAtOnce(session, { isViewOwn: true });
+    if (this.#parts.sessions.listInView(view).length === 1) {
+      return this.#parts.sessions.updateAtOnce(session, { isViewOwn: true });
     }
     if (running.length > 0) {
       const why = 'another one runs in it, in the layer that it shares with other sessions';
       throw new TrlError('SESSION_BUSY', `Cannot stage what a command of ${id} changes: ${why}`);
     }
-    this.#sessions.updateAtOnce(session, { view: id });
+    this.#parts.sessions.updateAtOnce(session, { view: id });
     session.context = null;
   }
 
   async of(session: LiveSession, policy: Policy): Promise<ExecutionContext> {
     const { version } = policy;
-    // What came into the tree since the last command is seen, unless it may not be.
-    const opened = await this.#options.workspaceHost.views.find(session.record.id);
+    // Commands see what was added to the tree since the last one, unless it is hidden from them.
+    const opened = await this.#parts.workspaceHost.views.find(session.record.id);
     if (opened !== null && !(await opened.refresh())) session.context = null;
-    // A policy that was read anew may show less, and withhold more.
+    // A policy that was read again may show less, and withhold more.
     if (session.policyVersion !== version) session.context = null;
     session.policyVersion = version;
     const place = workspaceIdentityOf(session.record.workspace);
     if (place !== null && place !== session.contextDirectory) session.context = null;
     if (place !== null) session.contextDirectory = place;
-    session.context ??= this.#openGround(session, policy).catch((error: unknown) => {
+    session.context ??= this.#openContext(session, policy).catch((error: unknown) => {
       session.context = null;
       throw error;
     });
     return session.context;
   }
 
-  async #openGround(session: LiveSession, policy: Policy): Promise<ExecutionContext> {
-    const {
-      env,
-      quarantine,
-      variables,
-      masking,
-      reserved,
-      searchPathHosts: searched,
-    } = this.#options;
-    const host = searched.host(session.record.searchPath);
-    const files = this.#options.workspaceHost;
+  async #openContext(session: LiveSession, policy: Policy): Promise<ExecutionContext> {
+    const { env, quarantine, variables, masking, reserved, searchPathHosts } = this.#parts;
+    const host = searchPathHosts.host(session.record.searchPath);
+    const files = this.#parts.workspaceHost;
     const { workspace } = session.record;
     const open = async (lookup: typeof host): Promise<ExecutionContext> => {
       const found = await openExecutionContext({
@@ -95,15 +139,15 @@ export class ContextCache {
         files,
         masked: (text) => masking.text(text),
       });
-      const { context: ground, facts } = found;
+      const { context, facts } = found;
       const granted = facts?.granted.map(({ path }) => path) ?? [];
-      const probed = await probeSandbox(this.#options.runners, ground, granted);
+      const probed = await probeSandbox(this.#parts.runners, context, granted);
       const assurance = withProtection(probed, facts);
-      this.#sessions.update(session, { assurance });
-      if (facts !== null) this.#options.store.put('surveys', session.record.id, facts);
-      // Now that the layers are mounted: what waited in them is known before the next command.
+      this.#parts.sessions.update(session, { assurance });
+      if (facts !== null) this.#parts.store.put('surveys', session.record.id, facts);
+      // The overlay is mounted now: its pending changes are known before the next command.
       if (workspace !== null) await files.views.open(session.record, workspace, found.opened);
-      return ground;
+      return context;
     };
     try {
       return await open(host);
@@ -124,10 +168,10 @@ export class ContextCache {
   }
 }
 
-/** Names a workspace that was too large to look through, or had too much to cover. */
+/** Reports a workspace that is too large to search, or has too much to protect. */
 function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assurance {
   if (facts === null) return probed;
-  // What commands write to a layer passes the filter, however large the workspace is.
+  // Writes to an overlay pass the commit filter, regardless of the size of the workspace.
   const enforced = facts.layered === true || (facts.complete && facts.unprotected === 0);
   return { ...probed, checks: [...probed.checks, { name: 'workspace_protected', enforced }] };
 }

@@ -1,14 +1,19 @@
-/** What `session.info` tells of the variables that a session's commands get. */
+/** What `session.info` reports of the variables that a session's commands get. */
 import type { SessionView } from '../../protocol/types.ts';
-import type { CoreOptions } from '../core-options.ts';
 import { expectedEnvironment } from './execution-context.ts';
+import type { SessionServiceParts } from './session-service.ts';
 import { sessionViewOf, type LiveSession } from './sessions.ts';
 
 /**
  * @throws TrlError `POLICY_DENIED` when the project's policy was trusted and has changed since
  */
 export async function sessionEnvironmentView(
-  { searchPathHosts: searched, env, policies, variables }: CoreOptions,
+  {
+    searchPathHosts,
+    env,
+    policies,
+    variables,
+  }: Pick<SessionServiceParts, 'searchPathHosts' | 'env' | 'policies' | 'variables'>,
   session: LiveSession,
 ): Promise<SessionView> {
   const { record } = session;
@@ -18,7 +23,7 @@ export async function sessionEnvironmentView(
     (await session.context?.catch(() => null)) ??
     expectedEnvironment({
       record,
-      host: searched.host(record.searchPath),
+      host: searchPathHosts.host(record.searchPath),
       env,
       policy,
       withhold: variables.withhold,

@@ -12,7 +12,7 @@ import { inheritedVariables } from '../../environment/tiers.ts';
 import { limits } from '../../limits.ts';
 import type { Exposure } from '../../policy/decide.ts';
 import type { Policy } from '../../policy/policy.ts';
-import type { ExecutionContext } from '../../run.ts';
+import type { ExecutionContext } from '../../execution.ts';
 import { visibleTrees, type HostFacts } from '../../sandbox/host-facts.ts';
 import { planBox } from '../../sandbox/plan.ts';
 import type { SessionRecord } from '../../session/record.ts';

@@ -2,7 +2,7 @@
 import { approveByPolicy } from '../../approval/approve.ts';
 import type { Assurance, Plan } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { ExecutionContext } from '../../run.ts';
+import type { ExecutionContext } from '../../execution.ts';
 import { allowVerdict } from '../../policy/verdict.ts';
 import { judgeProbe, probeScript } from '../../sandbox/probe.ts';
 import { resolveBounds } from '../../session/bounds.ts';

@@ -4,27 +4,58 @@ import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
 import type { SessionCreateParams, SessionView } from '../../protocol/types.ts';
 import { isTokenAuthenticated } from '../access/access-scope.ts';
-import { resolveBounds } from '../../session/bounds.ts';
+import type { WorkspaceHost } from '../../host/port.ts';
+import type { HostFacts } from '../../sandbox/host-facts.ts';
+import { resolveBounds, type RequestedBounds } from '../../session/bounds.ts';
 import { newSessionId, type SessionRecord } from '../../session/record.ts';
-import type { CoreOptions } from '../core-options.ts';
+import type { Identities } from '../access/identities.ts';
+import type { DaemonApprovalService } from '../approvals/approval-service.ts';
+import type { Auditing } from '../auditing/auditing.ts';
 import { isExecutionOver, type Executions } from '../executions/executions.ts';
 import { createSessionRecord } from './new-session.ts';
 import { timeoutOf } from '../executions/requests.ts';
+import type { Policies } from '../policies.ts';
+import type { Runners } from '../runners.ts';
 import type { SessionService } from '../runtime.ts';
+import type { Masking } from '../secrets/masking.ts';
+import type { RuntimeVariables } from '../secrets/variables.ts';
+import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
+import type { SearchPathHosts } from './search-path-hosts.ts';
 import { sessionEnvironmentView } from './environment.ts';
 import { sessionViewOf, type LiveSession, type Sessions } from './sessions.ts';
 import { chooseViewId, viewIdOf } from '../../session/views.ts';
 import { refuseToolSession } from '../tools/tool-session.ts';
 
+export interface SessionServiceParts {
+  readonly sessions: Sessions;
+  readonly execs: Executions;
+  readonly host: HostFacts;
+  readonly searchPathHosts: SearchPathHosts;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Directories below which sessions may work. */
+  readonly roots: readonly string[];
+  readonly policies: Policies;
+  readonly variables: RuntimeVariables;
+  readonly workspaceHost: WorkspaceHost;
+  readonly openWorkspaces: OpenWorkspaces;
+  /** Bounds of sessions whose callers name none. */
+  readonly sessionBounds: Pick<RequestedBounds, 'timeout_ms' | 'cpu_s'>;
+  readonly runners: Runners;
+  readonly masking: Masking;
+  readonly approvalService: Pick<DaemonApprovalService, 'approvals'>;
+  readonly identities: Pick<Identities, 'hasEnded'>;
+  readonly auditing: Auditing;
+}
+
 export class DaemonSessionService implements SessionService {
-  readonly #options: CoreOptions;
+  readonly #parts: SessionServiceParts;
   readonly #sessions: Sessions;
   readonly #execs: Executions;
 
-  constructor(options: CoreOptions, sessions: Sessions, execs: Executions) {
-    this.#options = options;
-    this.#sessions = sessions;
-    this.#execs = execs;
+  constructor(parts: SessionServiceParts) {
+    this.#parts = parts;
+    this.#sessions = parts.sessions;
+    this.#execs = parts.execs;
   }
 
   /** @param tool the call of a registered tool that it is for */
@@ -33,9 +64,9 @@ export class DaemonSessionService implements SessionService {
     params: SessionCreateParams,
     tool: NonNullable<SessionRecord['tool']> | null = null,
   ): Promise<SessionView> {
-    const { host, roots, policies, variables, workspaceHost } = this.#options;
+    const { host, roots, policies, variables, workspaceHost } = this.#parts;
     const { workspace_id: workspaceId } = params;
-    const opened = workspaceId === undefined ? null : this.#options.openWorkspaces.get(workspaceId);
+    const opened = workspaceId === undefined ? null : this.#parts.openWorkspaces.get(workspaceId);
     const workingDir = params.working_dir ?? opened?.path ?? null;
     const place = await workspaceHost.resolve({ roots, workingDir, home: host.home });
     const policy = await policies.of(place.workspace);
@@ -45,7 +76,7 @@ export class DaemonSessionService implements SessionService {
     }
     const searchPath = this.#searchPathOf(caller, params);
     const by = { policy, opened, owner: caller.actor, searchPath, home: host.home };
-    const made = createSessionRecord(params, place, { ...by, usual: this.#options.sessionBounds });
+    const made = createSessionRecord(params, place, { ...by, usual: this.#parts.sessionBounds });
     const record = tool === null ? made : { ...made, tool };
     await variables.check(record.requested ?? [], policy.withhold);
     const session = await this.#add(record, caller);
@@ -60,7 +91,7 @@ export class DaemonSessionService implements SessionService {
       const message = 'Cannot look for programs elsewhere: only who starts it may say where';
       throw new TrlError('PERMISSION_DENIED', message);
     }
-    return this.#options.searchPathHosts.differs(asked) ? asked : null;
+    return this.#parts.searchPathHosts.differs(asked) ? asked : null;
   }
 
   list(): readonly SessionView[] {
@@ -68,13 +99,13 @@ export class DaemonSessionService implements SessionService {
   }
 
   info(_: Caller, id: SessionId): Promise<SessionView> {
-    return sessionEnvironmentView(this.#options, this.#sessions.get(id));
+    return sessionEnvironmentView(this.#parts, this.#sessions.get(id));
   }
 
   async update(_: Caller, params: Parameters<SessionService['update']>[1]): Promise<SessionView> {
     const session = this.#sessions.get(params.session_id);
     refuseToolSession(session.record);
-    const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
+    const { limits: maxima } = await this.#parts.policies.of(session.record.workspace);
     if (params.state_of !== undefined) await this.#takeState(session, params.state_of);
     const env = params.env ?? {};
     const unset = params.unset ?? [];
@@ -92,7 +123,7 @@ export class DaemonSessionService implements SessionService {
       envKeys: [...new Set([...kept, ...Object.keys(env)])].toSorted(),
     });
     if (unset.length > 0) {
-      const link = await this.#options.runners.link();
+      const link = await this.#parts.runners.link();
       await link.request({ op: 'unset', session_id: session.record.id, names: [...unset] });
     }
     await this.#set(session, env);
@@ -108,9 +139,9 @@ export class DaemonSessionService implements SessionService {
       throw new TrlError('INVALID_PARAMS', message);
     }
     const { id } = session.record;
-    this.#options.masking.given.copy(from, id);
+    this.#parts.masking.given.copy(from, id);
     this.#sessions.update(session, { envKeys: record.envKeys });
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     await link.request({ op: 'fork', session_id: from, to: id });
   }
 
@@ -123,15 +154,15 @@ export class DaemonSessionService implements SessionService {
     // What was injected was meant for that session: nobody could take it back from this one.
     const bare = { commandCount: 0, assurance: null, injected: [] };
     const session = await this.#add({ ...fork, ...bare }, caller);
-    this.#options.masking.given.copy(id, session.record.id);
-    const link = await this.#options.runners.link();
+    this.#parts.masking.given.copy(id, session.record.id);
+    const link = await this.#parts.runners.link();
     await link.request({ op: 'fork', session_id: id, to: session.record.id });
     return sessionViewOf(session);
   }
 
   async state(_: Caller, id: SessionId): ReturnType<SessionService['state']> {
     const { record } = this.#sessions.get(id);
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     const answer = await link.request({ op: 'state', session_id: id });
     const names: unknown = Reflect.get(answer, 'names');
     const cwd: unknown = Reflect.get(answer, 'cwd');
@@ -156,13 +187,13 @@ export class DaemonSessionService implements SessionService {
         `Cannot destroy ${id}: a command is running; force ends it`,
       );
     }
-    this.#options.approvalService.approvals.endSession(id);
+    this.#parts.approvalService.approvals.endSession(id);
     this.#sessions.remove(id);
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     await link.request({ op: 'close', session_id: id });
-    await this.#options.workspaceHost.views.leave(session.record);
-    await this.#options.workspaceHost.caches.leave(session.record);
-    this.#options.masking.given.forget(id);
+    await this.#parts.workspaceHost.views.leave(session.record);
+    await this.#parts.workspaceHost.caches.leave(session.record);
+    this.#parts.masking.given.forget(id);
     this.#execs.endSession(id);
   }
 
@@ -192,7 +223,7 @@ export class DaemonSessionService implements SessionService {
       const { id, lastActivity, owner = '' } = one.record;
       const since = one.leftAt === undefined ? now : Math.max(lastActivity, one.leftAt);
       const isLeft = this.#sessions.isAbandoned(one) && now - since >= idleMs;
-      if (!isLeft && (one.busy !== null || !this.#options.identities.hasEnded(owner))) return false;
+      if (!isLeft && (one.busy !== null || !this.#parts.identities.hasEnded(owner))) return false;
       // What a person is asked about is wanted still.
       return this.#execs.list(id).every(isExecutionOver);
     });
@@ -210,7 +241,7 @@ export class DaemonSessionService implements SessionService {
     const { id } = own;
     const others = this.#sessions.all().filter(({ record }) => record.id !== id);
     if (others.some(({ record }) => viewIdOf(record) === viewIdOf(own))) return false;
-    const opened = await this.#options.workspaceHost.views.find(id)?.catch(() => null);
+    const opened = await this.#parts.workspaceHost.views.find(id)?.catch(() => null);
     return opened !== undefined && opened !== null && (await opened.pendingChanges()).length > 0;
   }
 
@@ -218,15 +249,15 @@ export class DaemonSessionService implements SessionService {
   async endUnused(id: SessionId): Promise<void> {
     await this.end(id, true);
     const data = { idle: true };
-    this.#options.auditing.note({ kind: 'session.destroyed', session: id, data });
+    this.#parts.auditing.note({ kind: 'session.destroyed', session: id, data });
   }
 
   async #set(session: LiveSession, env: Readonly<Record<string, string>>): Promise<void> {
     if (Object.keys(env).length === 0) return;
-    const link = await this.#options.runners.link();
+    const link = await this.#parts.runners.link();
     // The runner keeps the values, and outlives this daemon: it is told which are secret.
-    const secret = this.#options.masking.given.note(session.record.id, env);
-    await this.#options.runners.addKnownSecrets(secret, session.record.id);
+    const secret = this.#parts.masking.given.note(session.record.id, env);
+    await this.#parts.runners.addKnownSecrets(secret, session.record.id);
     await link.request({ op: 'set', session_id: session.record.id, cwd: null, env });
   }
 }

@@ -3,9 +3,10 @@ import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits, fairShareRefusal } from '../../limits.ts';
 import type { SessionView } from '../../protocol/types.ts';
-import type { ExecutionContext } from '../../run.ts';
+import type { ExecutionContext } from '../../execution.ts';
 import { effectiveGrants, type SessionRecord } from '../../session/record.ts';
 import { Clients } from '../access/clients.ts';
+import { Listeners } from '../listeners.ts';
 import type { StateStore } from '../../session/store.ts';
 import { viewIdOf } from '../../session/views.ts';
 import { EndedSessionOwners } from './ended-session-owners.ts';
@@ -61,9 +62,8 @@ function fresh(record: SessionRecord, busyChanged: (session: LiveSession) => voi
 }
 
 export class Sessions {
-  /** Told of each change, and of the end. Must not throw. */
-  onChange: (session: LiveSession) => void = () => {};
   readonly clients = new Clients();
+  readonly #listeners = new Listeners<[LiveSession]>();
   readonly #store: StateStore;
   readonly #all = new Map<SessionId, LiveSession>();
   readonly #gone: EndedSessionOwners;
@@ -77,6 +77,11 @@ export class Sessions {
       const record: SessionRecord = JSON.parse(json);
       this.#all.set(record.id, this.#fresh(record));
     }
+  }
+
+  /** Reports each change of a session, and its end. The listener must not throw. */
+  watch(listener: (session: LiveSession) => void): () => void {
+    return this.#listeners.add(listener);
   }
 
   /** @throws TrlError `MAX_SESSIONS_REACHED` */
@@ -93,7 +98,7 @@ export class Sessions {
     const session = this.#fresh(client === undefined ? record : { ...record, client });
     this.#all.set(record.id, session);
     this.#store.put('sessions', record.id, session.record);
-    this.onChange(session);
+    this.#listeners.emit(session);
     return session;
   }
 
@@ -162,7 +167,7 @@ export class Sessions {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
       this.#store.putSoon('sessions', session.record.id, session.record);
-      this.onChange(session);
+      this.#listeners.emit(session);
     }
   }
 
@@ -171,7 +176,7 @@ export class Sessions {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
       this.#store.put('sessions', session.record.id, session.record);
-      this.onChange(session);
+      this.#listeners.emit(session);
     }
   }
 
@@ -182,12 +187,12 @@ export class Sessions {
     this.#all.delete(id);
     this.#store.remove('sessions', id);
     this.#store.remove('surveys', id);
-    if (found !== undefined) this.onChange(found);
+    if (found !== undefined) this.#listeners.emit(found);
   }
 
   #fresh(record: SessionRecord): LiveSession {
     return fresh(record, (session) => {
-      if (this.#all.has(session.record.id)) this.onChange(session);
+      if (this.#all.has(session.record.id)) this.#listeners.emit(session);
     });
   }
 

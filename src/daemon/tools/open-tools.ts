@@ -1,48 +1,58 @@
-/** Puts the registered tools together: where their files lie, and what they may have. */
+/** Where the files of registered tools are, and what their processes may have. */
 import path from 'node:path';
+import type { SecretStore } from '../../secrets/secret-store.ts';
 import { configDirectory, systemConfigDirectory } from '../../yaml/config-directories.ts';
-import type { CoreOptions } from '../core-options.ts';
-import type { DaemonExecutionService } from '../executions/execution-service.ts';
-import type { Executions } from '../executions/executions.ts';
-import type { DaemonSessionService } from '../sessions/session-service.ts';
+import type { Policies } from '../policies.ts';
+import type { RuntimeVariables } from '../secrets/variables.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { UsedKeys } from '../used-keys.ts';
-import { RegisteredTools } from './registered-tools.ts';
-import { DaemonToolService } from './tool-service.ts';
 import { ToolFiles, type ToolDirectory } from './tool-files.ts';
+import type { ToolServiceOptions } from './tool-service.ts';
 
-export interface OpenToolsParts {
+type Env = Readonly<Record<string, string | undefined>>;
+
+export interface ToolFilesParts {
   readonly sessions: Sessions;
-  readonly execs: Executions;
-  readonly keys: UsedKeys;
-  readonly sessionService: DaemonSessionService;
-  readonly executionService: DaemonExecutionService;
+  readonly roots: readonly string[];
+  readonly env: Env;
+  /** Directories of tools that the daemon was started with. */
+  readonly toolDirectories: readonly string[];
+  readonly log: (text: string) => void;
 }
 
-type Options = Pick<
-  CoreOptions,
-  'roots' | 'log' | 'variables' | 'secrets' | 'env' | 'policies' | 'toolDirectories'
->;
+/** Directories that commands of sessions may write: no tool's program may be there. */
+export function writableDirectories({
+  sessions,
+  roots,
+}: Pick<ToolFilesParts, 'sessions' | 'roots'>): string[] {
+  const granted = sessions.all().flatMap(({ record }) =>
+    // What a tool may write is said by its own file, which no command wrote. A session without a
+    // sandbox can write everything: policy allows it, and no tool is refused for that.
+    record.tool !== undefined || record.grants.sandbox === 'none'
+      ? []
+      : record.grants.files.write.allow,
+  );
+  return [...roots, ...granted];
+}
 
-export function openTools(options: Options, parts: OpenToolsParts): DaemonToolService {
-  const { roots, log, variables, secrets, env, policies } = options;
-  const granted = (): string[] =>
-    parts.sessions.all().flatMap(({ record }) =>
-      // What a tool may write its own file says, which no command wrote. What runs without a
-      // sandbox can write everything: policy let it, and no tool is refused for that.
-      record.tool !== undefined || record.grants.sandbox === 'none'
-        ? []
-        : record.grants.files.write.allow,
-    );
-  const writable = (): string[] => [...roots, ...granted()];
-  const files = new ToolFiles({ directories: directoriesOf(options), writable, log });
-  variables.managedBy = (name, workspace) => files.managedBy(name, workspace);
-  return new DaemonToolService({
-    ...parts,
-    files,
-    roots,
-    registered: new RegisteredTools(),
-    writable,
+export function openToolFiles(parts: ToolFilesParts): ToolFiles {
+  const { env, toolDirectories, log } = parts;
+  const directories: ToolDirectory[] = [
+    { path: path.join(systemConfigDirectory, 'tools'), source: 'system' },
+    ...toolDirectories.map((one) => ({ path: path.resolve(one), source: 'directory' as const })),
+    { path: path.join(configDirectory({ ...env }), 'tools'), source: 'user' },
+  ];
+  return new ToolFiles({ directories, writable: () => writableDirectories(parts), log });
+}
+
+/** What a tool's process may be given: variables by name, and those that no process gets. */
+export function toolEnvironment(parts: {
+  readonly env: Env;
+  readonly secrets: SecretStore;
+  readonly policies: Policies;
+  readonly variables: RuntimeVariables;
+}): Pick<ToolServiceOptions, 'available' | 'withhold' | 'path'> {
+  const { env, secrets, policies, variables } = parts;
+  return {
     path: env['PATH'] ?? '',
     available: async () => {
       const known = (await secrets.list()).map(({ name }) => name);
@@ -53,14 +63,5 @@ export function openTools(options: Options, parts: OpenToolsParts): DaemonToolSe
       const policy = await policies.of(workspace);
       return [...policy.withhold, ...variables.withhold];
     },
-  });
-}
-
-function directoriesOf({ toolDirectories, env }: Options): ToolDirectory[] {
-  const user = path.join(configDirectory({ ...env }), 'tools');
-  return [
-    { path: path.join(systemConfigDirectory, 'tools'), source: 'system' },
-    ...toolDirectories.map((one) => ({ path: path.resolve(one), source: 'directory' as const })),
-    { path: user, source: 'user' },
-  ];
+  };
 }

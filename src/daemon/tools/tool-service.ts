@@ -31,7 +31,7 @@ import type {
 } from '../../protocol/tool.ts';
 import type { Receipt } from '../../protocol/types.ts';
 import { quoteArgv } from '../../quote.ts';
-import type { ToolCommand } from '../../run.ts';
+import type { ToolCommand } from '../../execution.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import type { DaemonExecutionService } from '../executions/execution-service.ts';
 import type { Executions } from '../executions/executions.ts';

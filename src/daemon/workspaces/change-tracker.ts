@@ -2,7 +2,7 @@
 import type { Box, ExecId, Overlay, SessionId } from '../../command.ts';
 import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
 import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
-import type { ChangeTracker } from '../../run.ts';
+import type { ChangeTracker } from '../../execution.ts';
 import type { ChangeRecord, WorkspaceView } from '../../host/port.ts';
 
 export interface ChangeTrackerParts {
