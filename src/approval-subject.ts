@@ -31,11 +31,11 @@ export interface CommandLookup {
   /** Where the command starts. */
   readonly cwd: string;
   readonly macs: ApprovalSubject['env'];
-  /** What a yes would bind of the files that it may run, as they are now. */
+  /** The files that an approval would bind, as they are now. */
   readonly bindFiles: () => Promise<BindingResult>;
 }
 
-/** @param at where the command was told to start; `null`: where the session is */
+/** @param at where the call starts the command; `null`: in the session's directory */
 export async function lookUpCommandFacts(
   dependencies: RunDependencies,
   context: ExecutionContext,
@@ -88,7 +88,7 @@ export async function lookUpCommandFacts(
   };
 }
 
-/** Variables that each call has anew, and no program of a known shape obeys. */
+/** Variables that differ in each call, and that no program of a known shape reads. */
 const harmless: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_', 'TRACEPARENT']);
 
 /** A question about what is shown and nothing else: the values are those of any command. */

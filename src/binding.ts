@@ -10,7 +10,7 @@ export const contentRoles = [
 ] as const;
 export type ContentRole = (typeof contentRoles)[number];
 
-/** How far a yes binds what a command runs besides the files that it names. */
+/** What an approval binds besides the files that a command names. */
 export type Binding =
   /** It runs no other files. */
   | { readonly kind: 'named' }

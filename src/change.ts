@@ -28,7 +28,7 @@ export type Entry =
   | { readonly type: 'symlink'; readonly target: string }
   | { readonly type: 'fifo' | 'socket' | 'device'; readonly mode: number };
 
-/** What is in a directory that came with thousands of entries, which are told as one. */
+/** The contents of a directory whose thousands of entries are reported as one change. */
 export interface DirectorySummary {
   readonly files: number;
   readonly directories: number;
@@ -61,9 +61,9 @@ export type ChangeKind = (typeof changeKinds)[number];
 /**
  * `hardlink-split`: the file had other names, which keep the old content. `over-cap`: a content was
  * too large to keep: this change cannot be undone. `before-unknown`: nobody knew the old content.
- * `partly-applied`: it is held, but for what is in the real tree of it.
- * `values-restored`: it was written with tags, and what stands there has the values of before.
- * `merged`: somebody else changed the file meanwhile; what stands there has both.
+ * `partly-applied`: it is held, except for the part that was applied.
+ * `values-restored`: it was written with tags, and the applied file has its earlier values.
+ * `merged`: another process changed the file meanwhile; the applied file has both changes.
  */
 export const changeMarks = [
   'hardlink-split',
@@ -109,7 +109,7 @@ export type ChangeMethod = 'overlay' | 'index';
 export const workspaceModes = ['direct', 'staged', 'discard'] as const;
 export type WorkspaceMode = (typeof workspaceModes)[number];
 
-/** What a command changed, as its receipt tells it. */
+/** What a command changed, as its receipt reports it. */
 export interface RecordedChanges {
   readonly snapshot: SnapshotPair;
   readonly mode: WorkspaceMode;
@@ -127,7 +127,7 @@ export interface SnapshotPair {
 }
 
 /**
- * Who stands where without its content being read: equal keys mean the same unchanged thing, as
+ * Identifies a file without reading its content: equal keys mean the same unchanged file, since
  * any write changes ctime. `ino:mode:size:mtimeNs:ctimeNs` in decimal.
  */
 export type StatKey = string;

@@ -129,7 +129,7 @@ export type StdinChoice =
   | { readonly kind: 'bytes'; readonly base64: string }
   | { readonly kind: 'open' };
 
-/** One rule that decided, and everything that agent, person and audit are told about it. */
+/** One rule that decided, and everything that the agent, the person and the audit log learn of it. */
 export interface DecidingRule {
   /** Stable and dotted, class first: `fs.rm-rf`, `shell.several`, `allow.git.status`. */
   readonly id: string;
@@ -265,7 +265,7 @@ export interface SandboxNamespace {
     readonly uid: number;
     readonly gid: number;
   }[];
-  /** What stands in the workspace's place, at `<stage>/tree`; `null`: the workspace itself. */
+  /** What replaces the workspace, at `<stage>/tree`; `null`: the workspace itself. */
   readonly overlay: Overlay | null;
   /** Trees of the host with a layer of the holder's own above; absent: none. */
   readonly shared?: readonly SharedTree[];

@@ -2,7 +2,7 @@
 
 /**
  * `known`: a value that a source holds, in whatever encoding. `format`: the form of one provider's
- * keys. `context`: what stands beside it says so. `score`: it looks drawn at random.
+ * keys. `context`: the text next to it says so. `score`: it looks drawn at random.
  */
 export type RedactionFindingKind = 'known' | 'format' | 'context' | 'score';
 
@@ -13,15 +13,15 @@ export interface KnownSecret {
   readonly value: string;
 }
 
-/** A known secret with what stands in its place. */
+/** A known secret with its replacement. */
 export interface KnownValue extends KnownSecret {
-  /** What stands in its place: `[HIDDEN:8f2a1b]`. */
+  /** Its replacement: `[HIDDEN:8f2a1b]`. */
   readonly tag: string;
 }
 
 /** One secret that was hidden in output, and how often; never a character of it. */
 export interface RedactionEntry {
-  /** What stands in its place: `[HIDDEN:8f2a1b]`. */
+  /** Its replacement: `[HIDDEN:8f2a1b]`. */
   readonly tag: string;
   readonly kind: RedactionFindingKind;
   /** Stable: `github-token`, `key-value`, `url-userinfo`, `known`. */

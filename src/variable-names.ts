@@ -52,7 +52,7 @@ export type EnvMode = (typeof envModes)[number];
 /** The form of a name that every shell can use. */
 export const variableNameForm = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Whether a pattern stands for a name: itself, or with a final `*` all that start so. */
+/** Whether a pattern matches a name: the name itself, or, with a final `*`, all that start so. */
 export function matchesNamePattern(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }

@@ -1,10 +1,10 @@
-/** Why nothing starts by an approval, as whoever asked reads it. */
+/** Why an approval starts nothing, for the caller. */
 import { TrlError } from '../errors.ts';
 import type { Approval } from './approval.ts';
 
 export function approvalExpiredError({ id, execId, answer }: Approval): TrlError {
   const reason =
-    answer === null ? 'nobody decided in time' : 'it did not start in time after the yes';
+    answer === null ? 'nobody decided in time' : 'it did not start in time after the approval';
   return new TrlError('APPROVAL_EXPIRED', `Cannot run the command: ${reason} (${id})`, {
     data: { approval_id: id, exec_id: execId },
   });
@@ -23,7 +23,7 @@ export function approvalNotUsableError(approval: Approval): TrlError {
     }
     case 'superseded': {
       const next = { ...data, approval_id: supersededBy };
-      const message = `Cannot run the command yet: it changed since the yes (${supersededBy})`;
+      const message = `Cannot run the command yet: it changed since the approval (${supersededBy})`;
       return new TrlError('APPROVAL_REQUIRED', message, { data: next });
     }
     case 'expired':

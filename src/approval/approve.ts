@@ -12,7 +12,7 @@ import { subjectDigest, rebindSubject, type ApprovalSubject } from './subject.ts
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** A session's box is one large object that all its plans share: it is hashed once. */
+/** All plans of a session share one large box: it is hashed once. */
 const sealed = new WeakMap<Box, CanonicalBox>();
 
 function sealBox(box: Box): CanonicalBox {
@@ -27,7 +27,7 @@ function sealBox(box: Box): CanonicalBox {
 /**
  * Approves what policy allows.
  *
- * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what must be asked
+ * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what needs approval
  */
 export function approveByPolicy(plan: Plan, verdict: Verdict): ApprovedPlan {
   switch (verdict.decision) {
@@ -41,11 +41,11 @@ export function approveByPolicy(plan: Plan, verdict: Verdict): ApprovedPlan {
 }
 
 /**
- * Approves what a person said yes to: a question that is used up by this start, or one whose
- * answer holds for equal plans of its session.
+ * Approves what a person approved: by an approval that this start uses up, or by one that covers
+ * identical plans of its session.
  *
  * @throws TrlError `POLICY_DENIED` for a block, which nobody can approve; `APPROVAL_REQUIRED` when
- *   the question is not the one that was answered
+ *   the approval is for another subject
  */
 export function approveByAnswer(
   plan: Plan,
@@ -63,10 +63,10 @@ export function approveByAnswer(
 }
 
 /**
- * Approves what a rule of a person's answers: a question about the network alone, or about what is
- * shown alone, whose subject is the rule's own.
+ * Approves what a lasting rule covers: a command that needs approval only for the network, or only
+ * for values that it shows.
  *
- * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what the rule is not about
+ * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for another subject
  */
 export function approveByRule(
   plan: Plan,
@@ -92,7 +92,7 @@ export function approveByRule(
   return { approved: mint(plan), verdict: { ...verdict, decision: 'allow', rules: [by] } };
 }
 
-/** @throws TrlError `APPROVAL_EXPIRED` when the rule no longer answers what would start */
+/** @throws TrlError `APPROVAL_EXPIRED` when the rule no longer covers what would start */
 export function confirmRuleUnchanged(before: LastingRule, now: LastingRule | null): void {
   if (now !== null && now.id === before.id) return;
   const what = `the rule ${before.id} no longer fits just before the start`;
@@ -100,16 +100,16 @@ export function confirmRuleUnchanged(before: LastingRule, now: LastingRule | nul
 }
 
 /**
- * The last look before the start, when everything else is ready.
+ * The last check before the start, when everything else is ready.
  *
- * @throws TrlError `APPROVAL_EXPIRED` when what was answered is not what would start
+ * @throws TrlError `APPROVAL_EXPIRED` when what would start is not what was approved
  */
 export function confirmSubjectUnchanged(answered: ApprovalSubject, found: ApprovalSubject): void {
   const now = rebindSubject(answered, found);
   if (subjectDigest(now) === subjectDigest(answered)) return;
   const [first] = diffSubjects(answered, now);
-  const what = `${first?.text ?? 'what the yes binds changed'} just before the start`;
-  const message = `Cannot run the command: ${what}; run it again to ask anew`;
+  const what = `${first?.text ?? 'what the approval binds changed'} just before the start`;
+  const message = `Cannot run the command: ${what}; run it again to ask again`;
   throw new TrlError('APPROVAL_EXPIRED', message);
 }
 
@@ -119,7 +119,7 @@ function mint(plan: Plan): ApprovedPlan {
   return { plan, digest: sha256(canonical), canonical, box } as ApprovedPlan;
 }
 
-/** What policy blocks; nobody can approve it. */
+/** Policy blocks the command; nobody can approve it. */
 export class PolicyRefusal extends TrlError {
   readonly verdict: Verdict;
   constructor(verdict: Verdict) {

@@ -1,8 +1,8 @@
 /**
  * The passphrase that shows that a person decides. Kept as a slow hash (scrypt, RFC 7914) in
  * `$XDG_CONFIG_HOME/trl/approver.json`, beside nothing that could be turned back into it. This
- * file reads and writes the configuration and state directories; it holds off whoever speaks to
- * the runtime, not who may write these files.
+ * file reads and writes the configuration and state directories; it protects against anyone who speaks
+ * to the runtime, not against anyone who can write these files.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { TrlError } from '../errors.ts';
@@ -176,7 +176,7 @@ function checkNew(passphrase: string): void {
 }
 
 function derive(passphrase: string, salt: Buffer, { n, r, p }: Cost): Promise<Buffer> {
-  // What scrypt needs is 128·N·r and a little; Node refuses over 32 MiB unless told.
+  // scrypt needs slightly more than 128·N·r bytes; Node's default limit is 32 MiB.
   const options = { N: n, r, p, maxmem: 128 * n * r + 64 * 1_024 * 1_024 };
   return new Promise((resolve, reject) => {
     scrypt(formOf(passphrase), salt, keyBytes, options, (error, key) => {

@@ -1,6 +1,6 @@
 /**
- * All questions to people and their answers. Every change of state is one compare-and-swap that
- * is on disk before it takes effect: a yes survives the daemon, and starts one process at most.
+ * All approvals and their answers. Every change of state is one compare-and-swap that is on disk
+ * before it takes effect: an approval survives the daemon, and starts one process at most.
  */
 import type { ApprovalId, ApprovalState, ExecId, SessionId, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
@@ -30,7 +30,7 @@ export interface ApprovalRegistryOptions {
   readonly store: ApprovalStore;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
-  /** What policy permits for a question; asked anew at every step. */
+  /** What policy permits for a subject; looked up at every step. */
   readonly permits: (asked: ApprovalSubject) => ApprovalPermissions;
   /** Whether the actor that asked may decide, given a proof that is its own. */
   readonly allowSamePerson: boolean;
@@ -199,7 +199,7 @@ export class ApprovalRegistry {
     // The second time in a row it would go on for ever.
     const isRestless = isOnlyWorkspaceChange(changes) && isOnlyWorkspaceChange(approval.changes);
     const asked = isRestless ? withoutWorkspaceState(now) : now;
-    // First the new question: a crash in between leaves a yes that still does not fit.
+    // The new approval comes first: after a crash in between, the old one still does not fit.
     const next =
       this.list({ state: 'pending' }).find(
         (one) => one.execId === execId && one.digest === subjectDigest(asked),

@@ -166,7 +166,7 @@ function changesOfContents(before: ApprovalSubject, now: ApprovalSubject): Subje
   });
 }
 
-/** What is told where nothing but files that nobody named changed. */
+/** The change that is reported when only files changed that the command does not name. */
 const workspaceChanged = 'files of the workspace changed';
 
 function changesOfBinding(before: ApprovalSubject, now: ApprovalSubject): SubjectDifference[] {
@@ -181,7 +181,7 @@ function changesOfBinding(before: ApprovalSubject, now: ApprovalSubject): Subjec
 
 const boundAnew = 'what is bound of the workspace is something else';
 
-/** Whether a yes was void because of files that the command does not name, and of nothing else. */
+/** Whether only files that the command does not name made an approval void. */
 export const isOnlyWorkspaceChange = (changes: readonly string[]): boolean =>
   changes.length > 0 && changes.every((text) => text === workspaceChanged);
 

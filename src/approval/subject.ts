@@ -83,7 +83,7 @@ export function withoutWorkspaceState(asked: ApprovalSubject): ApprovalSubject {
   return { ...asked, binding: { kind: 'unbound', why: `${everChanging}; ${binding.why}` } };
 }
 
-/** A question as far as the answer to `before` binds it. */
+/** The part of a subject that the approval of `before` binds. */
 export function rebindSubject(before: ApprovalSubject, now: ApprovalSubject): ApprovalSubject {
   const loose = withoutWorkspaceState(now);
   const isLoose = canonicalJson(loose.binding ?? null) === canonicalJson(before.binding ?? null);

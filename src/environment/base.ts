@@ -126,7 +126,7 @@ function locations({ env, visible }: BaseInput): Record<string, string> {
 }
 
 /**
- * Names that no command inherits in any mode: an entry ending in `*` stands for every name that
+ * Names that no command inherits in any mode: an entry ending in `*` matches every name that
  * starts so. A caller may still set `DATABASE_URL` for a command of its own.
  */
 export const withheldPatterns: readonly string[] = [

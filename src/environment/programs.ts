@@ -1,6 +1,6 @@
 /**
  * Which variables programs read by themselves, as data: for the warnings of `legacy` mode. A final
- * `*` stands for any rest.
+ * `*` matches any rest.
  */
 
 const proxies =

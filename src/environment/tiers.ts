@@ -8,7 +8,7 @@ import { isWithheldVariable } from './base.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What a shell sets for itself, and would be told wrongly. */
+/** Variables that a shell sets for itself: a given value would be wrong. */
 const shellsOwn: ReadonlySet<string> = new Set(['_', 'OLDPWD', 'PWD', 'SHLVL']);
 
 /**
@@ -34,7 +34,7 @@ const isInherited = (name: string, withhold: readonly string[]): boolean =>
 /**
  * The names that a registered tool gets in its own process, of those that are there: sorted, each
  * once. A pattern is a name or, ending in `*`, the start of one. What is withheld or makes programs
- * run something else is in no tool's tier, and a bare `*` stands for nothing.
+ * run something else is in no tool's tier, and a bare `*` matches nothing.
  */
 export function toolManagedNames(
   patterns: readonly string[],

@@ -91,7 +91,7 @@ const wrappers: ReadonlySet<string> = new Set(
 /** Of these only what they run makes a program: `uv run pytest`. */
 const runs: ReadonlySet<string> = new Set(['run', 'exec', 'dlx', 'tool', '--']);
 
-/** Words in the place of a program; quotes and substitutions begin a command anew. */
+/** Words in the position of a program; quotes and substitutions begin a new command. */
 function* programsIn(text: string): Generator<string> {
   let isProgram = true;
   let inCode = false;

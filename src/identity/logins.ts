@@ -41,7 +41,7 @@ export class Logins {
     this.#clock = clock;
   }
 
-  /** A code that is good once and for five minutes. Beyond 64, the oldest one is no more. */
+  /** A single-use code, valid for five minutes. Beyond 64, the oldest one becomes invalid. */
   issue(person: AuthenticatedPerson): { readonly code: string; readonly expiresAt: number } {
     const code = randomBytes(32).toString('base64url');
     const hash = hashToken(code);
@@ -70,7 +70,7 @@ export class Logins {
     return { token, login };
   }
 
-  /** By the hash of its token, hex; one that has expired is told by its time. */
+  /** By the hash of its token, hex; an expired one is known by its time. */
   find(key: string): IssuedLogin | null {
     return this.#logins.get(key) ?? null;
   }
@@ -79,7 +79,7 @@ export class Logins {
     this.#logins.delete(key);
   }
 
-  /** What expired a while ago is forgotten; until then its use is told as such. */
+  /** Forgets what expired a while ago; until then, its use is reported as expired. */
   #sweep(): void {
     const now = this.#clock();
     for (const [key, { expiresAt }] of this.#codes) if (expiresAt <= now) this.#codes.delete(key);

@@ -40,7 +40,7 @@ const proofs = ['passphrase', 'same_uid'] as const satisfies readonly PersonProo
 
 /** Tokens that are not revoked. */
 export const tokensMax = 1_000;
-/** Records in a file: the revoked ones are kept a while, so that their use is told apart. */
+/** Records in a file: revoked ones stay a while, so that their use is recognised. */
 export const tokenRecordsMax = 2 * tokensMax;
 /** Of one record about 300. */
 export const tokensFileBytesMax = 1_024 * 1_024;
@@ -56,7 +56,7 @@ const keys = [
   'revoked_at',
 ] as const;
 
-/** A name is a word: it stands in the log and on command lines. */
+/** A name is a word: it appears in the log and on command lines. */
 export const isTokenName = (name: string): boolean =>
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) && !name.startsWith('t-');
 

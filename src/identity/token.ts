@@ -34,7 +34,7 @@ export function checkMainToken(token: string): void {
 
 /**
  * The operator's token, `TRL_AUTH_TOKEN`; `null`: there is none, or none that
- * {@link checkMainToken} takes. A door that needs one says so.
+ * {@link checkMainToken} takes. A transport that needs one says so.
  */
 export function mainTokenIn(env: Readonly<{ [name: string]: string | undefined }>): string | null {
   const token = env['TRL_AUTH_TOKEN'];

@@ -1,7 +1,7 @@
 /**
- * The tokens of this user, in `$XDG_STATE_HOME/trl/tokens.json` (0600). What is there of a token is
- * its SHA-256: nobody can read one out of the file. It holds off whoever speaks to the runtime, not
- * who may write the file.
+ * The tokens of this user, in `$XDG_STATE_HOME/trl/tokens.json` (0600). Only the SHA-256 of a token is
+ * stored: nobody can read one out of the file. This protects against anyone who speaks to the
+ * runtime, not against anyone who can write the file.
  */
 import { randomBytes } from 'node:crypto';
 import type { Role } from '../command.ts';
@@ -22,7 +22,7 @@ import {
 } from './token-record.ts';
 import { hashToken, generateToken } from './token.ts';
 
-/** How long a revoked or expired one is remembered, in ms: its use is told as such. */
+/** How long a revoked or expired one is remembered, in ms: its use is reported as such. */
 const rememberMs = 90 * 86_400_000;
 
 export interface NewToken {

@@ -39,7 +39,7 @@ export class DotenvSource implements SecretSource {
     return value ?? null;
   }
 
-  /** Read anew whenever the file is another one or has changed. */
+  /** Reads the file again when it was replaced or has changed. */
   #values(): ReadonlyMap<string, string> {
     const mark = markOf(this.origin);
     if (this.#read?.mark !== mark) this.#read = { mark, values: readFile(this.origin) };
@@ -47,7 +47,7 @@ export class DotenvSource implements SecretSource {
   }
 }
 
-/** What cannot be looked at is read, and whoever reads it says why it cannot. */
+/** A file that cannot be examined is read, and the reader reports why it cannot. */
 function markOf(file: string): string {
   try {
     const found = lstatSync(file, { bigint: true });

@@ -53,7 +53,7 @@ export function parseDotenv(text: string): ReadonlyMap<string, string> | DotenvP
   return found;
 }
 
-interface Place {
+interface ValueLocation {
   /** From 0, in `lines`. */
   readonly line: number;
   readonly column: number;
@@ -62,7 +62,7 @@ interface Place {
 /** The text from `place` up to `quote` and the line where that stands, or why there is none. */
 function readQuoted(
   lines: readonly string[],
-  place: Place,
+  place: ValueLocation,
   quote: '"' | "'",
 ): { readonly value: string; readonly line: number } | string {
   const text: string[] = [];

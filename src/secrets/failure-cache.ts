@@ -2,7 +2,7 @@
 import type { TrlError } from '../errors.ts';
 import type { SecretSource } from './source.ts';
 
-/** A person who mends it should not wait long. */
+/** A person who fixes the source should not wait long. */
 export const failureCacheMs = 5_000;
 const failuresMax = 256;
 

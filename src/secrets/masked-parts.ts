@@ -28,7 +28,7 @@ export function hasNamedSecret(value: string): boolean {
 /** Characters in which a secret shows that it is long enough to be masked. */
 const shownMax = 256;
 
-/** What stands in the place of a password where the user's name is the secret. */
+/** Placeholders for a password where the user's name is the secret. */
 const noPasswords: ReadonlySet<string> = new Set(['x', 'x-oauth-basic', 'x-token-auth', 'oauth2']);
 /** Of a path, query or user name: long and with a digit in it, as keys are and words are not. */
 const keyLike = /^(?=.*\d)[\w.~%+=-]{16,}$/;
@@ -51,7 +51,7 @@ function ofUrl(value: string): string[] | null {
   return secrets.flatMap((secret) => [secret, decoded(secret)]);
 }
 
-/** Names of signatures in URLs that whoever has them can use. */
+/** Names of signatures in URLs that anyone who has them can use. */
 const signatureName = /^(?:sig|signature|x-(?:amz|goog|oss|cos|ms)-(?:signature|security-token))$/i;
 
 /** Values of parameters whose names say that they are secret, and those that look like keys. */

@@ -1,4 +1,4 @@
-/** What is said of a name to whoever asks whether a command could have it. Pure. */
+/** What a caller learns about a name when it asks whether a command could have it. Pure. */
 import type { TrlError } from '../errors.ts';
 import type { SourceKind } from './secret.ts';
 import type { SecretSource } from './source.ts';

@@ -13,7 +13,7 @@ const symbolsMin = 6;
 const encodedLine = /^(?=.*[0-9+/])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/=_-]{32,}$/;
 /** What encloses or explains: `-----BEGIN …`, `[default]`, `# comment`. */
 const boilerplate = /^(?:-{5}.*|\[[\w .-]*\]|#(?:\s.*)?|\/\/\s.*)$/;
-/** A word that stands in ordinary output, too: `service_account` is two. */
+/** A word that appears in ordinary output, too: `service_account` is two. */
 const oneWord = /^[A-Za-z]{1,16}[:;,.]?$/;
 const publicForm = /^(?:true|false|null|none|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|local))$/i;
 const field = /^\s*(?:export\s+)?["']?([A-Za-z_][\w .-]{0,63}?)["']?\s*(?:=>|[=:])\s*(\S.*)$/;

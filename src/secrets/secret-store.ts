@@ -74,12 +74,12 @@ export class SecretStore {
     return this.#known.list();
   }
 
-  /** @param tell is told of each change of {@link known}; must not throw. @returns its end */
+  /** @param tell is called at each change of {@link known}; must not throw. @returns its end */
   watch(tell: () => void): () => void {
     return this.#known.watch(tell);
   }
 
-  /** Names whose values cannot be told apart from ordinary text. */
+  /** Names whose values cannot be distinguished from ordinary text. */
   get weak(): readonly string[] {
     const isWeak = ({ value }: SecretValue): boolean => this.#known.warning(value) !== null;
     return [
@@ -169,7 +169,7 @@ export class SecretStore {
   }
 
   /**
-   * Refuses a name that no command could get, as far as {@link check} can tell.
+   * Refuses a name that no command could get, if {@link check} can know.
    *
    * @throws TrlError as {@link value}
    */
@@ -188,8 +188,8 @@ export class SecretStore {
   }
 
   /**
-   * Takes a value from a person; whoever waits for it goes on. It is held until it is deleted or
-   * the runtime ends.
+   * Takes a value from a person; requests that wait for it continue. The value stays in memory
+   * until it is deleted or the runtime ends.
    *
    * @returns a warning, one sentence, or `null`
    * @throws TrlError as {@link value}, and `INVALID_PARAMS` for a name that no variable can have
@@ -339,7 +339,7 @@ export class SecretStore {
     return problems;
   }
 
-  /** What keeps it from being masked, which a command that wants it is told, too. */
+  /** Why a value cannot be masked; a command that requests it learns the reason, too. */
   async #loadOne(source: SecretSource, name: string): Promise<TrlError | null> {
     const held = this.#origins.get(name);
     const isOthers =

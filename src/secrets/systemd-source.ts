@@ -25,7 +25,7 @@ export class SystemdSource implements SecretSource {
     this.origin = directory;
   }
 
-  /** A service that is to have others is started anew. */
+  /** A service must restart to get others. */
   mark(): string {
     return '';
   }

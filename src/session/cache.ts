@@ -7,8 +7,8 @@ import { sessionWorkspaceMode } from './views.ts';
  * The id (32 hex digits) of a session's caches; `null`: it has none.
  *
  * Sessions have the same caches where they are of one actor, in one project, and may see and write
- * the same: what is in a cache tells of what was seen. What is staged or thrown away leaves nothing
- * that a later command obeys, so such sessions have none.
+ * the same: the contents of a cache reveal what was seen. Staged or discarded changes must leave
+ * nothing that affects a later command, so such sessions have no cache.
  */
 export function sessionCacheId(record: SessionRecord): string | null {
   const { workspace, owner, grants, workspaceRules, shareCache } = record;

@@ -38,7 +38,7 @@ export interface SessionRecord {
   readonly requested?: readonly string[];
   /** Names of secrets that each of its commands gets (`secrets.inject`); absent: none. */
   readonly injected?: readonly string[];
-  /** The actor that made it; absent in records of before tokens: who is on the socket. */
+  /** The actor that made it; absent in records older than tokens: the owner of the socket. */
   readonly owner?: string;
   readonly createdAt: number;
   readonly lastActivity: number;
@@ -70,8 +70,8 @@ export interface SessionRecord {
 const everything = { allow: ['/'], deny: [] };
 
 /**
- * What a session's commands have: what was asked for, where a sandbox holds it. Without one that is
- * all that the runtime's account has, and whoever is shown the grants must see it.
+ * What a session's commands may use: what was requested, if a sandbox enforces it. Without a
+ * sandbox it is all that the runtime's account has, and the grants must show that.
  */
 export function effectiveGrants(grants: Grants): Grants {
   if (grants.sandbox !== 'none') return grants;

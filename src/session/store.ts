@@ -67,7 +67,7 @@ export class StateStore {
     try {
       this.#db = new DatabaseSync(path, { timeout: 0 });
       this.#db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;');
-      // A power cut may take the newest records, which the audit log tells of, and never all of
+      // A power cut may take the newest records, which the audit log has, and never all of
       // them: with OFF it left files that could not be opened.
       this.#db.exec('PRAGMA synchronous=NORMAL; BEGIN IMMEDIATE;');
       for (const table of tables) {
@@ -105,7 +105,7 @@ export class StateStore {
     written(this.#path, () => this.#put[table].run(id, JSON.stringify(value)));
   }
 
-  /** Like {@link put}, and on the disk when it returns: what a yes permits comes after it. */
+  /** Like {@link put}, and on disk when it returns: what an approval permits comes after it. */
   putDurable(table: StateTable, id: string, json: string): void {
     this.#db.exec('PRAGMA synchronous=FULL');
     try {
