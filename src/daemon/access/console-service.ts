@@ -12,8 +12,8 @@ import { isoTime } from '../executions/receipt.ts';
 import type { Identities } from './identities.ts';
 
 /**
- * Answers where the console is served, `http://127.0.0.1:PORT`. Where there is no door yet, opens
- * one on the loopback that takes logins alone.
+ * Returns where the console is served, `http://127.0.0.1:PORT`. Without an HTTP server yet, starts
+ * one on the loopback that accepts logins only.
  */
 export type OpenConsole = () => Promise<{ readonly origin: string }>;
 

@@ -1,6 +1,6 @@
 /**
- * Stands between the doors and what the daemon can do: whether a caller may call a method at all,
- * and what of the runtime it may see and touch by it. Callers of the socket and the pipes pass.
+ * Checks each call of every transport: whether a caller may call a method, and what of the runtime
+ * it may see and change. Callers on the socket and the pipes may do everything.
  */
 import type { ApprovalRegistry } from '../../approval/registry.ts';
 import type { ApprovalId, Caller, ExecId, SessionId } from '../../command.ts';
@@ -81,13 +81,13 @@ export class AccessGate {
     return restrictAnswer(method, answer, { actor: caller.actor, owners: this.#owners });
   }
 
-  /** Whether a caller hears of a session by a method that tells of several. */
+  /** Whether a method that lists several sessions shows one to a caller. */
   canSeeSession(caller: Caller, method: MethodName, session: SessionId): boolean {
     if (accessScopeOf(caller, method, {}) === 'all') return true;
     return this.#owners.ofSession(session) === caller.actor;
   }
 
-  /** Whether a caller hears of what `actor` did by a method that tells of several. */
+  /** Whether a method that lists several actors shows one to a caller. */
   canSeeActor(caller: Caller, method: MethodName, actor: string): boolean {
     return accessScopeOf(caller, method, {}) === 'all' || actor === caller.actor;
   }

@@ -27,7 +27,7 @@ export interface IdentitiesOptions {
   readonly enrolment: Pick<Enrolment, 'approver'>;
   /** Whether policy takes what only the uid proves. Default: always. */
   readonly isSameUidAllowed?: () => boolean;
-  /** Tells the audit log of tokens that came and went. Default: nobody. Must not throw. */
+  /** Records new and revoked tokens in the audit log. Default: nothing. Must not throw. */
   readonly note?: (told: AuditRecord) => void;
   /** Says once why the file of tokens cannot be used. Must not throw. */
   readonly log?: (text: string) => void;
@@ -47,7 +47,7 @@ export type TokenRefusalReason =
   | 'unproved'
   | 'unreadable';
 
-/** How often what stands is looked at while a door is open, in ms. */
+/** How often credentials are checked while a transport is open, in ms. */
 const lookMs = 500;
 /** A file that changed just now may change again within one tick of its clock, in ms. */
 const unsettledMs = 1_000;
@@ -77,7 +77,7 @@ export class Identities implements Disposable {
   readonly #loggedIn = new WeakMap<IssuedLogin, Credential>();
   /** Hashes (hex) by what callers carry of them. */
   readonly #hashes = new Map<string, string>();
-  /** Whom a door knows by now. */
+  /** Credentials that were presented so far. */
   readonly #presented = new Map<string, Credential>();
   readonly #listeners = new Set<(ended: Caller) => void>();
   #timer: NodeJS.Timeout | null = null;
@@ -105,8 +105,8 @@ export class Identities implements Disposable {
   }
 
   /**
-   * Who presents the token, or `null`: nobody. As long as it stands the same object is answered,
-   * and {@link watchRevoked} tells of that object when it does no more.
+   * The caller that a token belongs to; `null`: none. While the token is valid, the same object is
+   * returned, and {@link watchRevoked} reports that object when it is valid no longer.
    */
   callerOf(token: string): Caller | null {
     if (token === '' || token.length > tokenCharactersMax) return null;
@@ -117,7 +117,7 @@ export class Identities implements Disposable {
     if (found === null || !timingSafeEquals(found.hash, hash)) return null;
     if (this.#fault(found) !== null) return null;
     const before = this.#presented.get(key);
-    // The file was no good in between: what the earlier one has open is told to end.
+    // The file was invalid in between: connections of the earlier credential must end.
     if (before !== undefined && before !== found) this.#end(key, before);
     this.#presented.set(key, found);
     this.#hashes.set(found.caller.credential ?? '', key);
@@ -177,7 +177,7 @@ export class Identities implements Disposable {
     };
   }
 
-  /** A code for the person's own browser: good once, for five minutes. */
+  /** A single-use code for the person's own browser, valid for five minutes. */
   newLogin(proof: PersonProof): { readonly code: string; readonly expiresAt: number } {
     const name = this.#approver() ?? process.getuid?.() ?? 'unknown';
     return this.#logins.issue({ actor: `person:${name}`, proof });
@@ -243,7 +243,7 @@ export class Identities implements Disposable {
     return this.#options.enrolment.approver();
   }
 
-  /** Reads the file anew where it is another; what is new in it is told. */
+  /** Reads the file again if it was replaced, and reports what is new in it. */
   #look(isTold = true): void {
     const mark = markOf(this.#tokens.file, this.#clock());
     if (mark !== null && mark === this.#mark) return;

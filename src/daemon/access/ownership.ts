@@ -71,7 +71,7 @@ function ownerOf(
   }
 }
 
-/** In the words of what is really not there, so that the two cannot be told apart. */
+/** The same error as for something that does not exist, so that nobody can distinguish them. */
 function absent(name: TargetName, id: string, isRecorded: boolean): TrlError {
   switch (name) {
     case 'session_id':

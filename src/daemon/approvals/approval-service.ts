@@ -1,4 +1,4 @@
-/** Approvals on the wire: what is waiting, who may decide, and when what waits is over. */
+/** The approval methods: what is pending, who may decide, and when it expires. */
 import type { ApprovalId, Caller, ExecId, StdinChoice } from '../../command.ts';
 import type { Approval } from '../../approval/approval.ts';
 import { ApprovalRegistry } from '../../approval/registry.ts';
@@ -26,9 +26,9 @@ import type { ApprovalService } from '../runtime.ts';
 export interface ApprovalServiceOptions {
   readonly store: ApprovalStore;
   readonly enrolment: Enrolment;
-  /** Rules that answers for the project made. */
+  /** Lasting rules, from approvals for a project. */
   readonly rules: LastingRules;
-  /** What policy permits for a question; `null`: for any. */
+  /** What policy permits for a subject; `null`: for any. */
   readonly permits: (asked: ApprovalSubject | null) => ApprovalPermissions;
   /** Hides known secrets. */
   readonly mask: (text: string) => string;
@@ -89,7 +89,7 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
     return this.view(this.approvals.get(id));
   }
 
-  /** The rule that answers a question already; none where policy lets no answer last. */
+  /** The lasting rule that covers a subject; none if policy allows no lasting answers. */
   ruleFor(asked: ApprovalSubject): LastingRule | null {
     const { rule } = asked;
     if (rule === undefined || !this.#options.permits(asked).sessionScope) return null;
@@ -129,7 +129,7 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
     for (const approval of this.approvals.list({ state: 'pending' })) tell(this.view(approval));
     let isOn = true;
     const leave = this.approvals.watch((approval) => {
-      // Only when it is parked there is input to show.
+      // Input can be shown only after the command is queued.
       queueMicrotask(() => isOn && tell(this.view(approval)));
     });
     return () => {
@@ -148,7 +148,7 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
     clearTimeout(this.#timer);
   }
 
-  /** For how long a yes may hold. */
+  /** How long an approval may be valid. */
   #scopesOf({ asked }: Approval): readonly AnswerScope[] {
     if (!this.#options.permits(asked).sessionScope) return ['once'];
     return asked.rule === undefined ? ['once', 'session'] : ['once', 'session', 'project'];
@@ -188,7 +188,7 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
     }
   }
 
-  /** Expiry comes by itself, so that whoever waits is told in time. */
+  /** Approvals expire by a timer, so that everyone who waits is notified in time. */
   #schedule(atLeastMs = 0): void {
     clearTimeout(this.#timer);
     const due = this.approvals.nextDue();

@@ -37,7 +37,7 @@ class Desktop {
     this.#options = options;
   }
 
-  /** A question, or a secret that is asked for; one is told of once. */
+  /** A pending approval or a secret request; each is shown once. */
   tell(id: string, what: { readonly title: string; readonly text: string; readonly verb: string }) {
     if (this.#seen.has(id)) return;
     this.#seen.add(id);

@@ -1,4 +1,4 @@
-/** That a call comes from a person, as far as that can be known. */
+/** Proof that a call comes from a person. */
 import type { Enrolment } from '../../approval/enrolment.ts';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
@@ -7,11 +7,11 @@ import type { DaemonApprovalService } from './approval-service.ts';
 
 export interface PersonProverParts {
   readonly enrolment: Enrolment;
-  /** Says whether policy takes what only the uid proves. */
+  /** Whether policy accepts the uid as proof. */
   readonly approvalService: Pick<DaemonApprovalService, 'approvalStatus'>;
 }
 
-/** How it is known that a person asks. */
+/** How a person was authenticated. */
 export type CallerProof = NonNullable<Caller['proof']>;
 
 /**
@@ -26,7 +26,7 @@ export type ProvePerson = (
 
 /**
  * Resolves for a person's token or login; for the enrolled person's passphrase; where nobody is
- * enrolled, for a caller on the socket as far as policy takes what only the uid proves.
+ * enrolled, for a caller on the socket if policy accepts the uid as proof.
  */
 export function createPersonProver({
   enrolment,
@@ -53,8 +53,8 @@ export function createPersonProver({
 }
 
 /**
- * A token or login that a person made for a person is the proof, as far as the person was proved
- * when it was made. `null`: it is an agent's.
+ * A token or login made by and for a person is the proof that the person gave when it was made.
+ * `null`: it is an agent's.
  */
 export function proofOfRole({ roles, proof }: Pick<Caller, 'roles' | 'proof'>): CallerProof | null {
   const isPersons = roles.includes('approver') || roles.includes('admin');

@@ -1,6 +1,6 @@
 /**
- * How much of the runtime the commands of one session and of one caller may hold, so that none
- * shuts out the others (`shareOf` in `limits.ts`).
+ * How much of the runtime the commands of one session and of one caller may use, so that none
+ * excludes the others (`fairShareOf` in `limits.ts`).
  */
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
@@ -25,8 +25,8 @@ export class CommandShares {
   }
 
   /**
-   * Starts a command of `caller`, which holds its part until it is over; one that waits for a
-   * person holds none.
+   * Starts a command of `caller`, which counts until it has ended; one that waits for a person does
+   * not count.
    *
    * @throws TrlError `QUOTA_EXCEEDED` or `MAX_SESSIONS_REACHED` when its share is taken; what
    *   `start` throws
@@ -56,7 +56,7 @@ export class CommandShares {
     }
   }
 
-  /** One that starts whoever asked: a person allowed it, or it runs already. */
+  /** Counts a command that starts regardless of shares: it was approved, or runs already. */
   occupy<T>(session: LiveSession, outcome: Promise<T>): Promise<T> {
     return outcome.finally(this.#enter(session));
   }

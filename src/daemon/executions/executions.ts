@@ -19,7 +19,7 @@ import {
   type ReceiptHead,
 } from './receipt.ts';
 
-/** What is kept of an execution, on disk as well: no variable's value, no output. */
+/** The stored record of an execution: no variable's value, no output. */
 export interface ExecRecord {
   readonly id: ExecId;
   readonly sessionId: SessionId;
@@ -27,21 +27,21 @@ export interface ExecRecord {
   readonly pty?: true;
   readonly command: string;
   readonly key: string | null;
-  /** Tells what the key was given for; absent: no key, or a record of before. */
+  /** Identifies the call that the key was given for; absent: no key, or an older record. */
   readonly call?: string;
-  /** Keys of later calls that go on with it. */
+  /** Keys of later calls that attached to it. */
   readonly also?: readonly ExecKey[];
-  /** The script that called for it; absent: none. */
+  /** The script that started it; absent: none. */
   readonly parent?: ExecId;
-  /** What becomes of what it changes; absent: as its session has it. */
+  /** What happens to its changes; absent: the session's mode. */
   readonly workspaceMode?: WorkspaceMode | null;
   readonly startedAt: number;
   readonly facts: PlanFacts;
   readonly outcome: EndedExecution | null;
   readonly lost: WireError | null;
-  /** Unix ms at which it was lost or refused; absent in records of before. */
+  /** Unix ms at which it was lost or refused; absent in older records. */
   readonly lostAt?: number;
-  /** While a person has to decide first: what was asked, without any value. */
+  /** While it waits for a person: the request, stored without values. */
   readonly parked: QueuedExecution | null;
 }
 
@@ -50,12 +50,12 @@ export interface ExecKey {
   readonly call?: string;
 }
 
-/** A command that waits for a person. Values of variables and input are in memory only. */
+/** A command that waits for a person. Values of variables and input are only in memory. */
 export interface QueuedExecution {
   readonly approval: ApprovalId;
   readonly request: ExecutionRequest;
   readonly caller: Caller;
-  /** Whether the request had values, which a daemon that starts over does not know. */
+  /** Whether the request had values, which a restarted daemon does not know. */
   readonly hasValues: boolean;
 }
 
@@ -256,7 +256,7 @@ export const isExecutionOver = ({ record }: TrackedExecution): boolean => endOf(
 export const errorFromWire = (lost: WireError | null): TrlError =>
   new TrlError(lost?.code ?? 'BACKEND_UNAVAILABLE', lost?.message ?? 'The execution was lost');
 
-/** What a caller is told whose command waits for a person. */
+/** The error for a caller whose command waits for a person. */
 export function approvalRequiredError({ id, parked, facts }: ExecRecord): TrlError {
   const approval = parked?.approval ?? '';
   const message =
@@ -303,7 +303,7 @@ export function execStateOf({ outcome, lost, parked }: ExecRecord): ExecView['st
   return outcome === null ? 'running' : 'exited';
 }
 
-/** A record as it is kept: without the values of a parked command's variables and input. */
+/** A record as it is stored: without the values of a queued command's variables and input. */
 function withoutValues(record: ExecRecord): ExecRecord {
   const { parked } = record;
   if (parked === null) return record;

@@ -1,4 +1,4 @@
-/** Sentences that help, from the end of what a failed command wrote. */
+/** Hints from the end of what a failed command wrote. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Exit } from '../../command.ts';
@@ -27,7 +27,7 @@ const noNetwork = new RegExp(
 const otherDevice = /Invalid cross-device link|EXDEV/;
 const otherNumber = /hardlink different from source/;
 
-/** Answers nothing for a success, outside a sandbox, and where the output is gone. */
+/** None for a success, outside a sandbox, and when the output is gone. */
 async function hintsOf(link: RunnerLink, context: ExecutionContext, exit: Exit): Promise<string[]> {
   if (exit.exit_code === 0 || exit.stderr_bytes === 0 || context.box.kind === 'none') return [];
   const from = Math.max(0, exit.journal_bytes - tailBytes);
@@ -65,7 +65,7 @@ async function hintsOf(link: RunnerLink, context: ExecutionContext, exit: Exit):
   return hints;
 }
 
-/** An outcome with what its output and its changes suggest, as the wire tells it. */
+/** An outcome with the hints that its output and its changes suggest. */
 export async function withHints(
   { runners, masking }: { readonly runners: Runners; readonly masking: Masking },
   context: ExecutionContext,

@@ -1,6 +1,6 @@
 /**
- * Commands by the keys that their callers gave them. In one session a key stands for one call: made
- * again, it is the first one's command, also after the runtime ended in between, and for a day
+ * Commands by the keys that their callers gave them. In one session a key belongs to one call: a
+ * repeat attaches to the first one's command, also after the runtime ended in between, and for a day
  * when its output is gone. What the key was given for is known by a keyed hash alone, for it may
  * hold values.
  */
@@ -15,7 +15,7 @@ import { stdinOf, timeoutOf, type CommandParams } from './requests.ts';
 export interface KeyedCommand {
   readonly session: SessionId;
   readonly key: string;
-  /** Tells the call from others, as hex digits. */
+  /** Identifies the call, in hex digits. */
   readonly call: string;
 }
 
@@ -43,7 +43,7 @@ export class ExecKeys {
   }
 
   /**
-   * The command that the key stands for; `null`: none yet.
+   * The command that has the key; `null`: none yet.
    *
    * @throws TrlError `IDEMPOTENCY_CONFLICT` when the key was given for another call;
    *   `EXEC_NOT_FOUND` when its command is over and what it printed is no longer held
@@ -63,7 +63,7 @@ export class ExecKeys {
   }
 
   /**
-   * Starts a command that no key stands for; who comes meanwhile waits for the same start.
+   * Starts a command with a new key; a caller that repeats it meanwhile waits for the same start.
    *
    * @throws TrlError `IDEMPOTENCY_CONFLICT`; what `start` does, and then the key is free
    */
@@ -90,7 +90,7 @@ function refuseOther(
   { call, before }: { readonly call: string; readonly before: string },
 ): void {
   if (call === before) return;
-  const why = 'it stands for another call; use a new key';
+  const why = 'it belongs to another call; use a new key';
   throw new TrlError('IDEMPOTENCY_CONFLICT', `Cannot run the command by ${quoted(key)}: ${why}`);
 }
 

@@ -17,7 +17,7 @@ interface Lease {
   readonly expiresAt: number;
 }
 
-/** Without the session, which its desk knows. */
+/** Without the session, which the service adds. */
 type Taken = Omit<ExecLeaseAnswer, 'session_id'>;
 
 export class Leases {
@@ -29,7 +29,7 @@ export class Leases {
   }
 
   /**
-   * A new lease, or the caller's own for longer. A person takes it from whoever has it; others
+   * A new lease, or the caller's own for longer. A person takes it from any holder; others
    * wait until it is free.
    *
    * @throws TrlError `SESSION_BUSY` with the holder

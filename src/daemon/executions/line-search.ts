@@ -1,14 +1,14 @@
 /**
- * Lines of an execution's output, looked for in all of it that is held: a piece at a time, so that
- * memory is bounded by what is answered.
+ * Searches lines in an execution's stored output, one chunk at a time, so that memory is bounded by
+ * the size of the answer.
  */
 import type { ExecId } from '../../command.ts';
 import { limits } from '../../limits.ts';
 import type { RunnerLink } from '../../process/runner-link.ts';
 import type { JournalRange } from './read-output.ts';
 
-type Piece = JournalRange['pieces'][number];
-type Stream = Piece['stream'];
+type OutputChunk = JournalRange['pieces'][number];
+type Stream = OutputChunk['stream'];
 
 export interface LineFilter {
   /** Lines with this text; `null`: all. */
@@ -24,15 +24,15 @@ export interface LineSearchResult extends JournalRange {
   readonly omitted: number;
 }
 
-/** One line of one stream: what lies between its pieces is the other stream's. */
+/** One line of one stream; the other stream's output may be between its chunks. */
 interface Line {
   readonly start: number;
-  readonly pieces: Piece[];
-  /** Of the pieces, which are the first of it. */
+  readonly pieces: OutputChunk[];
+  /** Bytes in `chunks`, which are the start of the line. */
   kept: number;
   bytes: number;
   isFound: boolean;
-  /** The last bytes that were looked at: the text may lie across two pieces. */
+  /** The last bytes that were searched: the text may span two chunks. */
   seen: Buffer;
 }
 
@@ -104,7 +104,7 @@ export class LineSearch {
       line.isFound = looked.includes(this.#text);
       line.seen = looked.subarray(Math.max(0, looked.length - this.#text.length + 1));
     }
-    // A copy: a piece of what the runner sent would hold all of it.
+    // A copy: a slice would keep the whole message of the runner in memory.
     const own = Buffer.from(bytes.subarray(0, Math.max(0, max - line.kept)));
     if (own.length > 0) line.pieces.push({ stream, offset, bytes: own });
     line.kept += own.length;

@@ -20,9 +20,9 @@ export interface PlanFacts {
   readonly network: 'off' | 'on';
   /** Absent: none. */
   readonly shareCache?: readonly CacheTool[];
-  /** What a person should know of the plan; absent in records of before. */
+  /** Warnings about the plan; absent in older records. */
   readonly warnings?: readonly string[];
-  /** What the audit log tells of it; absent in records of before, and while a person is asked. */
+  /** What the audit log records of it; absent in older records, and while a person decides. */
   readonly basis?: ExecBasis;
 }
 
@@ -90,11 +90,11 @@ export function createReceiptHead(facts: PlanFacts, ended: EndedExecution): Rece
     redactions: exit.redactions,
     verdict: facts.verdict,
     plan_digest: facts.digest,
-    // Records of before have none.
+    // Older records have none.
     audit: ended.audit ?? null,
     ...workspace,
     hints,
-    // Records of before have no mark, and nothing to warn of.
+    // Older records have no mark, and no reason to warn.
     warnings: [
       ...(facts.warnings ?? []),
       ...(ended.audit === null ? [notAudited] : []),
@@ -103,7 +103,7 @@ export function createReceiptHead(facts: PlanFacts, ended: EndedExecution): Rece
   };
 }
 
-/** What is missing in the sealed output. Its size is not told: it says how well it compresses. */
+/** What the sealed output lacks. Its size is not reported: it would reveal how well it compresses. */
 function shortOf({ raw_log: log }: Partial<Pick<Exit, 'raw_log'>>): string[] {
   if (log === undefined || log === null || log.complete) return [];
   return [`the raw log does not hold all output: ${log.why ?? 'it is short'}`];

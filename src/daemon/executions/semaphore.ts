@@ -1,4 +1,4 @@
-/** So many at once for each key; the others follow in the order in which they came. */
+/** Limits concurrent tasks for each key; the others follow in order of arrival. */
 export class Semaphore {
   readonly #max: number;
   readonly #all = new Map<string, { taken: number; readonly waiting: (() => void)[] }>();
@@ -11,7 +11,7 @@ export class Semaphore {
   async run<T>(key: string, what: () => Promise<T>): Promise<T> {
     const of = this.#all.get(key) ?? { taken: 0, waiting: [] };
     this.#all.set(key, of);
-    // Whoever leaves hands its place on, so that nobody comes in between.
+    // A finished task passes its place on directly, so that no newcomer takes it.
     if (of.taken >= this.#max) await new Promise<void>((resolve) => of.waiting.push(resolve));
     else of.taken += 1;
     try {

@@ -2,19 +2,19 @@
 import type { StreamChunk } from '../../protocol/types.ts';
 import type { JournalRange } from './read-output.ts';
 
-type Piece = JournalRange['pieces'][number];
+type OutputChunk = JournalRange['pieces'][number];
 
 /** Text where the bytes are clean UTF-8, else base64. */
-function chunkOf({ stream, offset, bytes }: Piece): StreamChunk {
+function chunkOf({ stream, offset, bytes }: OutputChunk): StreamChunk {
   const text = bytes.toString('utf8');
   return Buffer.from(text, 'utf8').equals(bytes)
     ? { seq: offset, stream, data: text }
     : { seq: offset, stream, b64: bytes.toString('base64') };
 }
 
-/** Neighbouring pieces of one stream as one, so that characters are not split needlessly. */
-function merged(pieces: readonly Piece[]): Piece[] {
-  const runs: [Piece, ...Piece[]][] = [];
+/** Joins adjacent chunks of one stream, so that characters are not split needlessly. */
+function merged(pieces: readonly OutputChunk[]): OutputChunk[] {
+  const runs: [OutputChunk, ...OutputChunk[]][] = [];
   let end = -1;
   for (const piece of pieces) {
     const last = runs.at(-1);
@@ -26,5 +26,5 @@ function merged(pieces: readonly Piece[]): Piece[] {
   return runs.map((run) => ({ ...run[0], bytes: Buffer.concat(run.map(({ bytes }) => bytes)) }));
 }
 
-export const toStreamChunks = (pieces: readonly Piece[]): StreamChunk[] =>
+export const toStreamChunks = (pieces: readonly OutputChunk[]): StreamChunk[] =>
   merged(pieces).map(chunkOf);

@@ -17,7 +17,7 @@ export async function waitForOutputText(
   { from, text, signal }: { from: number; text: string; signal: AbortSignal },
 ): Promise<boolean> {
   const wanted = Buffer.from(text);
-  /** The last bytes of each stream: the text may lie across two pieces. */
+  /** The last bytes of each stream: the text may span two chunks. */
   const seen = new Map<Stream, Buffer>();
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   const late = (): void => resolve(false);

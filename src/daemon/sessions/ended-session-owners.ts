@@ -1,6 +1,6 @@
 /**
- * Who made sessions that are gone: what their commands changed, and what the log tells of them, is
- * that caller's still. Of callers by a token alone: the others see everything.
+ * The owners of sessions that have ended: the changes of their commands, and their records, still
+ * belong to that caller. Only for callers with a token: the others see everything.
  */
 import type { SessionId } from '../../command.ts';
 import { limits } from '../../limits.ts';

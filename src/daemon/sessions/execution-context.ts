@@ -1,6 +1,6 @@
 /**
- * The ground of a session: what was found out about its workspace, the sandbox planned from it,
- * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
+ * The execution context of a session: facts about its workspace, the sandbox that is planned from
+ * them, and what a probe inside that sandbox found enforced. Made at the first command, then cached.
  */
 import { createHash } from 'node:crypto';
 import { accessSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
@@ -48,7 +48,7 @@ export interface ExecutionContextInput {
 /** What its variables follow from. */
 type Surroundings = Omit<ExecutionContextInput, 'quarantine' | 'reserved' | 'files' | 'masked'>;
 
-/** A session's ground and what was found in its workspace. */
+/** A session's context, and what was found in its workspace. */
 export interface OpenedContext {
   readonly context: ExecutionContext;
   readonly facts: WorkspaceFacts | null;
@@ -66,8 +66,8 @@ export async function revertAfterCrash(
 }
 
 /**
- * Which directory a workspace is just now; `null` where there is none. One that was made again
- * under its name is another: a sandbox of before would show the old one.
+ * Identifies the directory of a workspace; `null`: there is none. A directory made again under the
+ * same name is another one: an earlier sandbox would show the old one.
  */
 export function workspaceIdentityOf(workspace: string | null): string | null {
   const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
@@ -302,7 +302,7 @@ export function exposureOf(
   };
 }
 
-/** What the session was granted, as far as the rules of its workspace let it. */
+/** The session's grants, limited by the rules of its workspace. */
 function withRules({ grants, workspaceRules }: SessionRecord): FileGrants {
   const { read, write } = grants.files;
   if (workspaceRules === undefined) return grants.files;
@@ -320,7 +320,7 @@ function denying({ read, write }: FileGrants, deny: readonly string[]): FileGran
 
 type Level = Pick<ExecutionContext, 'env' | 'inherited' | 'withhold'>;
 
-/** What a command is told of where it runs. */
+/** What a command learns about its surroundings. */
 interface Sight {
   readonly none: boolean;
   readonly user: string;

@@ -56,8 +56,8 @@ export function refuseDeniedGrants(
 }
 
 /**
- * Whether a real path or what holds it is denied. Rules of a session give way to a longer path; a
- * policy's do not. Of the workspace it says something that it was opened.
+ * Whether a real path, or a directory above it, is denied. A longer grant overrides a session's
+ * rule, but never a policy's. Opening a workspace is itself a grant for it.
  */
 function denialsOf(deny: readonly string[], base: RuleBase): (path: string) => boolean {
   const rules = parsePathRules(deny, base);

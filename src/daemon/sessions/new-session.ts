@@ -86,7 +86,7 @@ export function createSessionRecord(
 }
 
 /**
- * With grants to read the host's caches: policy and whoever is asked see them as any other.
+ * Adds grants to read the host's caches: policy and a person see them like any other grant.
  *
  * @throws TrlError `INVALID_PARAMS` for a session without caches, and for one that a link leads to
  */

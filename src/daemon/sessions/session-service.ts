@@ -1,4 +1,4 @@
-/** What callers do with sessions: make, look at, change, fork and end them. */
+/** What callers do with sessions: create, show, change, fork and end them. */
 import type { Caller, SessionId } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
@@ -151,7 +151,7 @@ export class DaemonSessionService implements SessionService {
     const now = Date.now();
     const times = { createdAt: now, lastActivity: now };
     const fork = { ...record, id: newSessionId(), name, owner: caller.actor, ...times };
-    // What was injected was meant for that session: nobody could take it back from this one.
+    // Secrets were injected into that session: nobody could revoke them in the fork.
     const bare = { commandCount: 0, assurance: null, injected: [] };
     const session = await this.#add({ ...fork, ...bare }, caller);
     this.#parts.masking.given.copy(id, session.record.id);
@@ -213,7 +213,7 @@ export class DaemonSessionService implements SessionService {
   }
 
   /**
-   * Ends sessions that nobody can want any more: see {@link Sessions.isAbandoned}, and those of
+   * Ends sessions that nobody can use any more: see {@link Sessions.isAbandoned}, and those of
    * tokens that are over. `idleMs`: the client has left so long ago at least. The last one of a
    * view in which changes wait for a person is wanted still. Answers whether there were any.
    */
@@ -224,7 +224,7 @@ export class DaemonSessionService implements SessionService {
       const since = one.leftAt === undefined ? now : Math.max(lastActivity, one.leftAt);
       const isLeft = this.#sessions.isAbandoned(one) && now - since >= idleMs;
       if (!isLeft && (one.busy !== null || !this.#parts.identities.hasEnded(owner))) return false;
-      // What a person is asked about is wanted still.
+      // A pending approval is still wanted.
       return this.#execs.list(id).every(isExecutionOver);
     });
     let ended = 0;
@@ -245,7 +245,7 @@ export class DaemonSessionService implements SessionService {
     return opened !== undefined && opened !== null && (await opened.pendingChanges()).length > 0;
   }
 
-  /** Ends a session that nobody asked to end. */
+  /** Ends a session without a request, and records that it was idle. */
   async endUnused(id: SessionId): Promise<void> {
     await this.end(id, true);
     const data = { idle: true };
@@ -255,7 +255,7 @@ export class DaemonSessionService implements SessionService {
   async #set(session: LiveSession, env: Readonly<Record<string, string>>): Promise<void> {
     if (Object.keys(env).length === 0) return;
     const link = await this.#parts.runners.link();
-    // The runner keeps the values, and outlives this daemon: it is told which are secret.
+    // The runner stores the values and outlives this daemon: it must know which are secret.
     const secret = this.#parts.masking.given.note(session.record.id, env);
     await this.#parts.runners.addKnownSecrets(secret, session.record.id);
     await link.request({ op: 'set', session_id: session.record.id, cwd: null, env });

@@ -19,11 +19,11 @@ export interface LiveSession {
   /** Settles when the execution that is starting has started, or failed to. */
   starting: Promise<unknown>;
   context: Promise<ExecutionContext> | null;
-  /** The policy that the ground was made under. */
+  /** The policy that the context was made under. */
   policyVersion?: string;
   /** Secrets whose values were written in the session's commands, by name. */
   typedSecrets: readonly string[];
-  /** The directory that the ground was made on. */
+  /** The directory that the context was made for. */
   contextDirectory?: string;
   /** Whether the runner may keep namespaces for it: it had a command since the runner started. */
   mayHoldNamespaces: boolean;
@@ -41,7 +41,7 @@ interface Sharer {
 const callerKey = ({ actor, client }: Sharer): string =>
   client === undefined || actor.startsWith('token:') ? actor : `client ${client}`;
 
-/** `busyChanged` is told after each change of `busy`, and must not throw. */
+/** `busyChanged` is called after each change of `busy`, and must not throw. */
 function fresh(record: SessionRecord, busyChanged: (session: LiveSession) => void): LiveSession {
   let busy: LiveSession['busy'] = null;
   return {
@@ -103,8 +103,8 @@ export class Sessions {
   }
 
   /**
-   * Whose share a session takes: its token's, or its client's of the socket. Those of clients that
-   * have left count together: who connects anew for each session is one caller still.
+   * Whose share a session takes: its token's, or its client's on the socket. Clients that have left
+   * count together: a caller that reconnects for each session is still one caller.
    */
   shareHolderOf({ record: { owner = '', client } }: LiveSession): string {
     return this.clients.isConnected(client) ? callerKey({ actor: owner, client }) : owner;
@@ -171,7 +171,7 @@ export class Sessions {
     }
   }
 
-  /** Like {@link update}, and written when it returns: what was taken back must not come again. */
+  /** Like {@link update}, and written when it returns: what was revoked must not return. */
   updateAtOnce(session: LiveSession, change: Partial<SessionRecord>): void {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
