@@ -28,7 +28,7 @@ export interface LineSearchResult extends JournalRange {
 interface Line {
   readonly start: number;
   readonly pieces: OutputChunk[];
-  /** Bytes in `chunks`, which are the start of the line. */
+  /** Bytes in `pieces`, which are the start of the line. */
   kept: number;
   bytes: number;
   isFound: boolean;
