@@ -221,7 +221,7 @@ test('a batch of which the disk kept a part only is not there at all', async () 
   assert.equal((await store.read(contents[0] ?? ''))?.length, 20_000);
   assert.equal(store.has(contents[1] ?? ''), false);
   assert.ok(store.stats().tornBytes > 20_000);
-  assert.match(place.lines.join('\n'), /unfinished end of \d+ B is cut off/);
+  assert.match(place.lines.join('\n'), /torn write of \d+ B is cut off/);
   await store.close();
 });
 

@@ -32,14 +32,14 @@ for (const { steps, code, told } of failures) {
       const broken = new Set<Failing>();
       const segment = async (): ReturnType<Segments['active']> => {
         const active = await segments.active();
-        for (const step of broken) failOnce(active.handle, step, code);
+        for (const step of broken) failOnce(active.data.handle, step, code);
         broken.clear();
         return active;
       };
-      const writer = new SegmentWriter({ catalog, directory: dir, segment });
+      const writer = new SegmentWriter({ catalog, directory: dir, activeSegment: segment });
       const append = (id: string): void => {
         const at = { kind: 'changes', id, atMs: 1, pinned: false, contents: [], originals: 0 };
-        const record = { ...at, place: null, text: new RecordText({ id }) };
+        const record = { ...at, location: null, text: new RecordText({ id }) };
         catalog.addRecord(record, 1);
         writer.add({ type: 'record', record, payload: null });
       };
@@ -80,7 +80,7 @@ test('many contents go out in batches, in order, while others run', async () => 
     const segments = await Segments.open({ directory: dir, key, segmentBytes: 1e9, log }, log);
     const catalog = new Catalog();
     const segment = (): ReturnType<Segments['active']> => segments.active();
-    const writer = new SegmentWriter({ catalog, directory: dir, segment });
+    const writer = new SegmentWriter({ catalog, directory: dir, activeSegment: segment });
     const all = Array.from({ length: 40 }, (_, n) => {
       const content = createStoredContent(`${n}`, null, 1);
       content.plain = Buffer.alloc(200_000, n);
@@ -94,7 +94,7 @@ test('many contents go out in batches, in order, while others run', async () => 
     clearInterval(count);
     assert.ok(turns > 0, 'the event loop went on');
     assert.ok(writer.syncs > 1 && writer.syncs <= 10, `${writer.syncs}`);
-    const offsets = all.map(({ place }) => place?.offset ?? -1);
+    const offsets = all.map(({ location }) => location?.offset ?? -1);
     assert.deepEqual(
       offsets,
       offsets.toSorted((one, other) => one - other),
