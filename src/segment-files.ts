@@ -1,7 +1,7 @@
 /**
- * Append-only files: what the audit log, the snapshots and the raw logs have in common. A segment is
- * private to the user. Its first `end` bytes count; what a crash or a failed append leaves behind
- * them is cut off before the next append.
+ * Append-only files: what the audit log, the snapshots and the raw logs have in common. A segment
+ * is private to the user. Its first `end` bytes count; what a crash or a failed append leaves
+ * behind them is cut off before the next append.
  *
  * The rest differs on purpose and stays with its owner:
  *
@@ -10,13 +10,19 @@
  *   snapshot when one is full          cut off                  when little of it is needed
  *   sealing  once per execution        stays, and is reported   the oldest, above a limit
  */
-import { closeSync, constants, fsyncSync, openSync, readdirSync, statSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
-import { open, rm, type FileHandle } from 'node:fs/promises';
+import { close, closeSync, constants, fdatasync, fstatSync, fsyncSync, ftruncate } from 'node:fs';
+import { openSync, read, readdirSync, statSync, write, writeFileSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 
 const { O_CREAT, O_DIRECTORY, O_DSYNC, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants;
 const { O_TRUNC, O_WRONLY } = constants;
+const writeAt = promisify(write);
+const readAt = promisify(read);
+const truncate = promisify(ftruncate);
+const syncData = promisify(fdatasync);
+const closeFile = promisify(close);
 
 /**
  * When appended bytes are on disk: when the append resolves, as by `fdatasync` but in one call
@@ -26,37 +32,34 @@ export type SyncMode = 'append' | 'explicit';
 
 export class SegmentFile {
   readonly path: string;
-  readonly handle: FileHandle;
   /** Bytes that count. */
   end: number;
   readonly #inode: number;
+  #fd: number | null;
+  readonly #reads = new Set<Promise<Buffer>>();
 
-  private constructor(file: string, handle: FileHandle, stat: { ino: number; size: number }) {
+  private constructor(file: string, flags: number) {
     this.path = file;
-    this.handle = handle;
-    this.end = stat.size;
-    this.#inode = stat.ino;
+    this.#fd = openSync(file, flags, 0o600);
+    const { ino, size } = fstatSync(this.#fd);
+    this.#inode = ino;
+    this.end = size;
   }
 
   /** A new file; its name lasts after {@link syncDirectory}. */
-  static async create(file: string, mode: SyncMode = 'append'): Promise<SegmentFile> {
-    const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | (mode === 'append' ? O_DSYNC : 0);
-    return await SegmentFile.#of(file, flags);
+  static create(file: string, mode: SyncMode = 'append'): SegmentFile {
+    const sync = mode === 'append' ? O_DSYNC : 0;
+    return new SegmentFile(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | sync);
   }
 
   /** An existing file; all of it counts until the owner says otherwise. */
-  static async open(file: string): Promise<SegmentFile> {
-    return await SegmentFile.#of(file, O_RDWR | O_NOFOLLOW | O_DSYNC);
+  static open(file: string): SegmentFile {
+    return new SegmentFile(file, O_RDWR | O_NOFOLLOW | O_DSYNC);
   }
 
-  static async #of(file: string, flags: number): Promise<SegmentFile> {
-    const handle = await open(file, flags, 0o600);
-    try {
-      return new SegmentFile(file, handle, await handle.stat());
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
+  get fd(): number {
+    if (this.#fd === null) throw new Error(`"${this.path}" is closed`);
+    return this.#fd;
   }
 
   /**
@@ -68,7 +71,7 @@ export class SegmentFile {
     const size = this.end + bytes.length;
     for (let done = 0; done < bytes.length;) {
       const left = bytes.length - done;
-      const { bytesWritten } = await this.handle.write(bytes, done, left, this.end + done);
+      const { bytesWritten } = await writeAt(this.fd, bytes, done, left, this.end + done);
       done += bytesWritten;
     }
     await confirm?.(size);
@@ -77,13 +80,24 @@ export class SegmentFile {
 
   /** Cuts off everything behind the first `end` bytes, on disk. */
   async cut(end = this.end): Promise<void> {
-    await this.handle.truncate(end);
-    await this.handle.datasync();
+    await truncate(this.fd, end);
+    await this.sync();
     this.end = end;
   }
 
   async sync(): Promise<void> {
-    await this.handle.datasync();
+    await syncData(this.fd);
+  }
+
+  /** Bytes from `begin` up to `end`; fewer only where the file ends. */
+  async read(begin: number, end: number): Promise<Buffer> {
+    const read = readRange(this.fd, begin, end);
+    this.#reads.add(read);
+    try {
+      return await read;
+    } finally {
+      this.#reads.delete(read);
+    }
   }
 
   /**
@@ -97,28 +111,27 @@ export class SegmentFile {
     return found.ino === this.#inode && found.size === size;
   }
 
+  /** Waits for the reads that are running. */
   async close(): Promise<void> {
-    await this.handle.close();
+    const { fd } = this;
+    this.#fd = null;
+    await Promise.allSettled(this.#reads);
+    await closeFile(fd);
   }
 
-  /** Removes the file and waits for the reads that are running. */
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
     await syncDirectory(path.dirname(this.path));
-    await this.handle.close();
+    await this.close();
   }
 }
 
 /** Bytes from `begin` up to `end`; fewer only where the file ends. */
-export async function readHandleRange(
-  handle: FileHandle,
-  begin: number,
-  end: number,
-): Promise<Buffer> {
+export async function readRange(fd: number, begin: number, end: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(Math.max(0, end - begin));
   let done = 0;
   while (done < bytes.length) {
-    const { bytesRead } = await handle.read(bytes, done, bytes.length - done, begin + done);
+    const { bytesRead } = await readAt(fd, bytes, done, bytes.length - done, begin + done);
     if (bytesRead === 0) break;
     done += bytesRead;
   }

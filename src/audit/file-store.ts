@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { limits } from '../limits.ts';
-import { readHandleRange, SegmentFile, syncDirectoryNow, systemErrorCode } from '../segment-files.ts';
+import { SegmentFile, syncDirectoryNow, systemErrorCode } from '../segment-files.ts';
 import { firstPrevHash, serializeHeadLine } from './line-format.ts';
 import {
   listUnrecordedTornWrites,
@@ -73,7 +73,7 @@ export class FileStore implements AuditStore {
       }
       const { tail, tree, prev } = status;
       const { note: head, checkpoint } = tail;
-      const segment = await openSegment(status.segment.file, tail.end);
+      const segment = openSegment(status.segment.file, tail.end);
       const store = new FileStore(options, { nodes, segment, head });
       return { store, stored: { log: checkpoint.log, head, tree, prev, torn } };
     } catch (error) {
@@ -105,10 +105,10 @@ export class FileStore implements AuditStore {
       mkdirSync(this.location, { recursive: true, mode: 0o700 });
       return;
     }
-    const reopened = await this.#reopen(segment);
+    const reopened = this.#reopen(segment);
     try {
-      const { handle, end } = reopened;
-      if (!(await readHandleRange(handle, end - this.#head.length, end)).equals(this.#head)) {
+      const { end } = reopened;
+      if (!(await reopened.read(end - this.#head.length, end)).equals(this.#head)) {
         throw new LogLostError(`"${segment.path}" does not end as it was written`);
       }
       await reopened.cut();
@@ -142,7 +142,7 @@ export class FileStore implements AuditStore {
   async #beginSegment(first: number, bytes: Buffer): Promise<void> {
     const previous = this.#segment;
     const file = path.join(this.location, logSegmentName(first));
-    const segment = await SegmentFile.create(file);
+    const segment = SegmentFile.create(file);
     this.#unfinished = file;
     try {
       await segment.append(Buffer.concat([this.#head, bytes]));
@@ -163,9 +163,9 @@ export class FileStore implements AuditStore {
     await previous?.close().catch(() => null);
   }
 
-  async #reopen({ path: file, end }: SegmentFile): Promise<SegmentFile> {
+  #reopen({ path: file, end }: SegmentFile): SegmentFile {
     try {
-      return await openSegment(file, end, this.#head.length);
+      return openSegment(file, end, this.#head.length);
     } catch (error) {
       const isGone = systemErrorCode(error) === 'ENOENT';
       // Without the directory of all logs the disk may only be unmounted.
@@ -178,12 +178,12 @@ export class FileStore implements AuditStore {
 const headBytes = (note: string): Buffer => Buffer.from(`${serializeHeadLine(note)}\n`);
 
 /** @param end bytes that count, at least `endMin` */
-async function openSegment(file: string, end: number, endMin = 0): Promise<SegmentFile> {
-  const segment = await SegmentFile.open(file);
+function openSegment(file: string, end: number, endMin = 0): SegmentFile {
+  const segment = SegmentFile.open(file);
   const isLongEnough = segment.end >= end && end >= endMin;
   segment.end = end;
   if (isLongEnough) return segment;
-  await segment.close();
+  void segment.close().catch(() => null);
   throw new LogLostError(`"${file}" was cut short`);
 }
 

@@ -1,7 +1,7 @@
 /**
  * The Merkle tree over the events of a log. Source: RFC 6962, section 2.1; verification from RFC
- * 9162, section 2.1. Hashes of complete subtrees are stored in the order in which they are completed
- * (the layout of Go's sumdb/tlog), so that their file is append-only:
+ * 9162, section 2.1. Hashes of complete subtrees are stored in the order in which they are
+ * completed (the layout of Go's sumdb/tlog), so that their file is append-only:
  *
  *   leaf 0 | leaf 1 | node 1.0 | leaf 2 | leaf 3 | node 1.1 | node 2.0 | leaf 4 | …
  */

@@ -124,7 +124,8 @@ export class NodeHashFile {
       let lines = 0;
       for (const line of readLinesBackward(fd, end)) {
         const note = parseHeadLine(line.toString());
-        // Its signature does not matter: the root of the newest head, which was signed, must result.
+        // Its signature does not matter: the root of the newest head, which was signed, must
+        // result.
         const head = note === null ? null : parseNote(note);
         // The newest head itself did not match, so the lines before it are read in any case.
         const isOlder = head !== null && head.checkpoint.size < size;

@@ -169,8 +169,8 @@ function entryOf(log: string, { line, stored: { event, seq } }: EventLine): Audi
 }
 
 /**
- * Bytes in every line that matches the filter, as canonical JSON writes them: quotes in strings have
- * a backslash, so that no string looks like a member.
+ * Bytes in every line that matches the filter, as canonical JSON writes them: quotes in strings
+ * have a backslash, so that no string looks like a member.
  */
 function marksOf({ exec, session, actor, kinds, texts }: EventFilter): RequiredBytes {
   const marks: (readonly string[])[] = [];

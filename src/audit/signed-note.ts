@@ -51,7 +51,9 @@ export function signHeadNote(checkpoint: Checkpoint, key: KeyObject, keyHash: Bu
   return `${text}\n— ${noteOriginOf(checkpoint.log)} ${blob.toString('base64')}\n`;
 }
 
-/** Identifies the key that signed: the first 4 bytes of SHA-256(name || 0x0A || 0x01 || public key). */
+/**
+ * Identifies the key that signed: the first 4 bytes of SHA-256(name || 0x0A || 0x01 || public key).
+ */
 export function noteKeyHash(log: string, rawPublicKey: Buffer): Buffer {
   const name = Buffer.from(`${noteOriginOf(log)}\n`);
   return hash('sha256', Buffer.concat([name, ed25519, rawPublicKey]), 'buffer').subarray(0, 4);

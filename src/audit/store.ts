@@ -49,8 +49,8 @@ export interface AuditStore {
   /** For messages: what cannot be written. */
   readonly location: string;
   /**
-   * Resolves when the group is on disk. Rejects with the error of the operating system; then nothing
-   * of it counts, and `recover` must run before the next one.
+   * Resolves when the group is on disk. Rejects with the error of the operating system; then
+   * nothing of it counts, and `recover` must run before the next one.
    */
   append(group: EventGroup): Promise<void>;
   /**

@@ -1,6 +1,7 @@
 /**
- * Bech32, the notation of keys: a readable prefix, `1`, five bits per character, and a checksum that
- * detects any four wrong characters. Source: BIP 173; without its limit on the length, as in age.
+ * Bech32, the notation of keys: a readable prefix, `1`, five bits per character, and a checksum
+ * that detects any four wrong characters. Source: BIP 173; without its limit on the length, as in
+ * age.
  */
 const alphabet = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const generators = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];

@@ -8,9 +8,9 @@
  *     u32 LE   n bytes, 1 to 66,560    16 bytes
  *
  * Each is AES-256-GCM with the data key, the nonce `prefix (7) ‖ number from 0 (u32 BE) ‖ last (1:
- * nothing follows, else 0)` and the header's SHA-256 as associated data. So a chunk cannot be moved,
- * also not to another log, and a log without a last chunk was cut. The plaintext of a chunk is one
- * zstd frame of at most 64 KiB of records; those of all chunks are one zstd stream.
+ * nothing follows, else 0)` and the header's SHA-256 as associated data. So a chunk cannot be
+ * moved, also not to another log, and a log without a last chunk was cut. The plaintext of a chunk
+ * is one zstd frame of at most 64 KiB of records; those of all chunks are one zstd stream.
  *
  * A record is output of one stream. Records are in the order of the output, whole within a chunk:
  *
@@ -20,8 +20,8 @@
  *   +--------+--------+----------+----------+----------
  *     u8       u32 LE   u64 LE     u64 LE     length bytes
  *
- * `stream` is 1 for stdout, 2 for stderr; `offset` counts the bytes of that stream in the log before
- * this record; `at` is Unix milliseconds of when it came out of the redactor.
+ * `stream` is 1 for stdout, 2 for stderr; `offset` counts the bytes of that stream in the log
+ * before this record; `at` is Unix milliseconds of when it came out of the redactor.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';

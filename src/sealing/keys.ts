@@ -1,7 +1,7 @@
 /**
- * The keys that raw logs are sealed to: X25519 in the notation of age, so that auditors can use their
- * existing keys. A recipient (`age1…`) is public; an identity (`AGE-SECRET-KEY-1…`) is a secret of an
- * auditor, and no message repeats a character of one.
+ * The keys that raw logs are sealed to: X25519 in the notation of age, so that auditors can use
+ * their existing keys. A recipient (`age1…`) is public; an identity (`AGE-SECRET-KEY-1…`) is a
+ * secret of an auditor, and no message repeats a character of one.
  */
 import {
   createPrivateKey,

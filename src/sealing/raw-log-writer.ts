@@ -24,7 +24,9 @@ const flushAfterMs = 250;
 const behindBytesMax = 1024 * 1024;
 
 export interface RawLogWriterOptions {
-  /** Absolute path of both files without their extensions; its last part is the id of the execution. */
+  /**
+   * Absolute path of both files without their extensions; its last part is the id of the execution.
+   */
   readonly base: string;
   /** `age1…`, at least one. */
   readonly recipients: readonly string[];
@@ -222,11 +224,11 @@ export class RawLogWriter {
 /** A new private file; its directory is created if there is none. */
 async function createFile(path: string): Promise<SegmentFile> {
   try {
-    return await SegmentFile.create(path, 'explicit');
+    return SegmentFile.create(path, 'explicit');
   } catch (error) {
     if (systemErrorCode(error) !== 'ENOENT') throw error;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    return await SegmentFile.create(path, 'explicit');
+    return SegmentFile.create(path, 'explicit');
   }
 }
 

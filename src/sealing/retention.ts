@@ -8,8 +8,8 @@ import { rawLogKeyPath } from './header.ts';
 
 /**
  * Destroys the wrapped data key: overwrites it on disk, then removes it. The sealed bytes stay as
- * evidence for the audit log; nobody can read them. A file system that writes elsewhere (copy on write,
- * snapshots) or an earlier copy may still have the key.
+ * evidence for the audit log; nobody can read them. A file system that writes elsewhere (copy on
+ * write, snapshots) or an earlier copy may still have the key.
  *
  * @param base `DIRECTORY/EXEC`
  * @returns whether there was a key

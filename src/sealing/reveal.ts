@@ -2,22 +2,22 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { readHandleRange, systemErrorCode } from '../segment-files.ts';
+import { readRange, systemErrorCode } from '../segment-files.ts';
 import { chunkCipherBytesMax, chunkLengthBytes, chunkTagBytes, openChunk } from './chunk.ts';
 import { parseRawLogRecords, rawLogPath, type RawLogRecord } from './chunk.ts';
 import { decryptHeader, rawLogKeyPath } from './header.ts';
 import { SealingError, type AgeIdentity } from './keys.ts';
 
 /**
- * Yields the output in its order; if the log is incomplete or was altered, it yields everything before
- * that, and then throws. Bytes are as the command printed them, including control sequences, with known
- * values masked.
+ * Yields the output in its order; if the log is incomplete or was altered, it yields everything
+ * before that, and then throws. Bytes are as the command printed them, including control sequences,
+ * with known values masked.
  *
  * This does not prove who wrote it: compare {@link digestRawLog} with what the audit log records.
  *
  * @param base `DIRECTORY/EXEC`
- * @throws SealingError `absent`, `shredded`, `wrong-identity`, `malformed`: before the first record;
- *   `truncated`, `altered`: also later
+ * @throws SealingError `absent`, `shredded`, `wrong-identity`, `malformed`: before the first
+ *   record; `truncated`, `altered`: also later
  */
 export async function* revealRawLog(
   base: string,
@@ -76,12 +76,12 @@ async function openLog(base: string): Promise<FileHandle> {
 
 /** Ciphertext and tag of the chunk at byte `at`. */
 async function readChunk(log: FileHandle, at: number, number: number): Promise<Buffer> {
-  const length = await readHandleRange(log, at, at + chunkLengthBytes);
+  const length = await readRange(log.fd, at, at + chunkLengthBytes);
   if (length.length < chunkLengthBytes) return truncated(number);
   const bytes = length.readUInt32LE();
   if (bytes === 0 || bytes > chunkCipherBytesMax) return altered(number);
   const [begin, size] = [at + chunkLengthBytes, bytes + chunkTagBytes];
-  const chunk = await readHandleRange(log, begin, begin + size);
+  const chunk = await readRange(log.fd, begin, begin + size);
   return chunk.length < size ? truncated(number) : chunk;
 }
 

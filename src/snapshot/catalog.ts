@@ -1,6 +1,6 @@
 /**
- * The index of the store in memory: contents, records, and which refers to which. It is rebuilt from
- * the directories of the segments in the order in which they were written. No files, no clock.
+ * The index of the store in memory: contents, records, and which refers to which. It is rebuilt
+ * from the directories of the segments in the order in which they were written. No files, no clock.
  */
 import type { DropLine, DirectoryLine, ListLine, RecordLine } from './batch-directory.ts';
 import type { RecordText } from './record-text.ts';
@@ -190,7 +190,9 @@ interface WrittenLine<Of extends DirectoryLine> {
   readonly location: BodyLocation;
 }
 
-/** Collects the lines of all segments, oldest first; `fillCatalog` adds those that are still valid. */
+/**
+ * Collects the lines of all segments, oldest first; `fillCatalog` adds those that are still valid.
+ */
 export class CatalogBuilder {
   readonly #bodies = new Map<ContentId, BodyLocation>();
   readonly #lists = new Map<ContentId, WrittenLine<ListLine>>();

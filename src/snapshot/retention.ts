@@ -1,7 +1,7 @@
 /**
  * Drops what is too old or too much: records of changes, the oldest first, with the contents that
- * nothing else refers to. Originals stay for a day, so that writing many other contents cannot evict
- * them: if they leave no room, nothing new is stored. Everything dropped is reported.
+ * nothing else refers to. Originals stay for a day, so that writing many other contents cannot
+ * evict them: if they leave no room, nothing new is stored. Everything dropped is reported.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Catalog, StoredContent, StoredRecord, Tombstone } from './catalog.ts';
@@ -70,7 +70,8 @@ export class Retention {
       catalog.liveBytes + writer.pendingBytes + bytes <= this.#liveBytesMax;
     if (fits()) return true;
     catalog.collect(now(), true);
-    // Unreferenced contents stay in any case: no history is dropped if that cannot make enough room.
+    // Unreferenced contents stay in any case: no history is dropped if that cannot make enough
+    // room.
     let unavoidable = bytes + writer.pendingBytes;
     for (const { location } of catalog.unreferenced) unavoidable += location?.bytes ?? 0;
     if (unavoidable > this.#liveBytesMax) return false;

@@ -35,7 +35,8 @@ export function deriveKeys(key: Uint8Array): StoreKeys {
     idOf: (sha256) => {
       const found = known.get(sha256);
       if (found !== undefined) return found;
-      // 128 bits are enough: a collision cannot be searched without the key, and reads are verified.
+      // 128 bits are enough: a collision cannot be searched without the key, and reads are
+      // verified.
       const id = macOf(sha256).toString('base64url', 0, idBytes);
       if (known.size === knownMax) known.clear();
       known.set(sha256, id);
@@ -147,8 +148,8 @@ export function unpackPayload(payload: Buffer, bytesMax: number): Buffer | null 
 }
 
 /**
- * A size that is known beforehand keeps the compressor's tables small. The output buffer has room for
- * incompressible contents (`ZSTD_compressBound`), and no more.
+ * A size that is known beforehand keeps the compressor's tables small. The output buffer has room
+ * for incompressible contents (`ZSTD_compressBound`), and no more.
  */
 function optionsOf({ length }: Uint8Array): ZstdOptions {
   return { params, pledgedSrcSize: length, chunkSize: length + (length >> 8) + 64 };

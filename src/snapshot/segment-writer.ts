@@ -1,6 +1,7 @@
 /**
  * Writes queued contents and records to disk, in order, in batches: callers that need that while a
- * batch is being written share the next one. What could not be written stays at the head of the queue.
+ * batch is being written share the next one. What could not be written stays at the head of the
+ * queue.
  */
 import { setImmediate } from 'node:timers/promises';
 import { diskReason, TrlError } from '../errors.ts';

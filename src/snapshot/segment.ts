@@ -13,13 +13,7 @@ import { randomBytes, type KeyObject } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import {
-  paddedNumber,
-  readHandleRange,
-  SegmentFile,
-  syncDirectory,
-  systemErrorCode,
-} from '../segment-files.ts';
+import { paddedNumber, SegmentFile, syncDirectory, systemErrorCode } from '../segment-files.ts';
 import {
   bodyBytes,
   decodeDirectory,
@@ -89,11 +83,7 @@ export class SnapshotSegment {
     this.#header = header;
   }
 
-  static async create(
-    directory: string,
-    number: number,
-    keys: StoreKeys,
-  ): Promise<SnapshotSegment> {
+  static create(directory: string, number: number, keys: StoreKeys): SnapshotSegment {
     const start = Buffer.alloc(startBytes);
     magic.copy(start);
     start.writeUInt32LE(number, 8);
@@ -102,7 +92,7 @@ export class SnapshotSegment {
     const proof = sealPayload(key, associatedDataOf(sealRoles.header, number, start), nothing);
     const header = Buffer.concat([start, ...proof]);
     const name = `${paddedNumber(number, 8)}.segment`;
-    const data = await SegmentFile.create(path.join(directory, name));
+    const data = SegmentFile.create(path.join(directory, name));
     return new SnapshotSegment(number, data, { key, header });
   }
 
@@ -112,8 +102,8 @@ export class SnapshotSegment {
    */
   static async open(file: string, keys: StoreKeys): Promise<SnapshotSegment | 'torn' | 'foreign'> {
     const number = Number.parseInt(path.basename(file), 10);
-    const data = await SegmentFile.open(file);
-    const found = await readHandleRange(data.handle, 0, headerBytes);
+    const data = SegmentFile.open(file);
+    const found = await data.read(0, headerBytes);
     const header = Buffer.concat([found], headerBytes);
     const start = header.subarray(0, startBytes);
     const key = keys.keyOf(start.subarray(16));
@@ -192,14 +182,14 @@ export class SnapshotSegment {
 
   /** A packed body; `null`: it is damaged. */
   async read({ offset, bytes }: BodyLocation): Promise<Buffer | null> {
-    const sealed = await readHandleRange(this.data.handle, offset, offset + bytes);
+    const sealed = await this.data.read(offset, offset + bytes);
     return sealed.length === bytes ? this.#unseal(sealed, offset) : null;
   }
 
   /** Like {@link read}, for small bodies. */
   readNow({ offset, bytes }: BodyLocation): Buffer | null {
     const sealed = Buffer.allocUnsafe(bytes);
-    const read = readSync(this.data.handle.fd, sealed, 0, bytes, offset);
+    const read = readSync(this.data.fd, sealed, 0, bytes, offset);
     return read === bytes ? this.#unseal(sealed, offset) : null;
   }
 

@@ -1,7 +1,7 @@
 /** The segments of one directory: which exist, what is in them, and which is written. */
 import { chmod, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { TrlError } from '../errors.ts';
-import { listNumberedFiles, readHandleRange } from '../segment-files.ts';
+import { listNumberedFiles } from '../segment-files.ts';
 import { associatedDataOf, sealRoles, sealOverheadBytes, unsealPayload } from './seal.ts';
 import { deriveKeys, type StoreKeys } from './seal.ts';
 import { batchHeadBytes, batchMagic, bodyLocationsOf, headerBytes } from './segment.ts';
@@ -112,7 +112,7 @@ export class Segments {
     await this.roll();
     this.#numberMax += 1;
     const { directory } = this.#options;
-    const segment = await SnapshotSegment.create(directory, this.#numberMax, this.keys);
+    const segment = SnapshotSegment.create(directory, this.#numberMax, this.keys);
     this.#all.set(segment.number, segment);
     this.#active = segment;
     return segment;
@@ -240,7 +240,7 @@ class BatchReader {
   async bytes(at: number, bytes: number): Promise<Buffer> {
     if (at < this.#start || at + bytes > this.#start + this.#window.length) {
       const wanted = Math.min(Math.max(bytes, windowBytes), this.#size - at);
-      this.#window = await readHandleRange(this.#segment.data.handle, at, at + wanted);
+      this.#window = await this.#segment.data.read(at, at + wanted);
       this.#start = at;
     }
     return this.#window.subarray(at - this.#start, at - this.#start + bytes);

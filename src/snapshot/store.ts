@@ -121,7 +121,9 @@ export class SnapshotStore implements ContentStore {
     return sha256;
   }
 
-  /** What is stored always has the hash that is returned, even if the file was written meanwhile. */
+  /**
+   * What is stored always has the hash that is returned, even if the file was written meanwhile.
+   */
   async putFile(fd: number): Promise<StoredFileInfo> {
     const stamp = fileStampOf(fd);
     const small = readSmallFile(fd);

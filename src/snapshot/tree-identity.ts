@@ -1,7 +1,7 @@
 /**
  * The id of a tree, updated with each change and without reading the tree. The contents of the tree
- * when watching began have a random name, the base; the id is a hash of that name and of what differs
- * from it now.
+ * when watching began have a random name, the base; the id is a hash of that name and of what
+ * differs from it now.
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { BytePath, Entry, TreeId } from '../change.ts';
@@ -41,9 +41,9 @@ export class TreeIdentity {
   }
 
   /**
-   * Records what happened to one path. Every path must be recorded, also those below a directory that
-   * was created or removed. If `before` is not what was last recorded, the tree gets a new base:
-   * other changes may be unknown.
+   * Records what happened to one path. Every path must be recorded, also those below a directory
+   * that was created or removed. If `before` is not what was last recorded, the tree gets a new
+   * base: other changes may be unknown.
    */
   change(path: BytePath, before: Entry | null, after: Entry | null): void {
     const [was, is] = [stateOf(before), stateOf(after)];
@@ -135,8 +135,8 @@ function describeEntry(entry: Entry): string {
   }
 }
 
-// A Merkle trie: one hash for a set of keys and values, in whatever order they were added. Its shape
-// follows from the keys alone. Nodes are immutable, so a variant shares all but its path.
+// A Merkle trie: one hash for a set of keys and values, in whatever order they were added. Its
+// shape follows from the keys alone. Nodes are immutable, so a variant shares all but its path.
 
 interface Leaf {
   readonly type: 'leaf';
