@@ -122,8 +122,9 @@ export function findLastHead(fd: number, length: number, verifyHead: VerifyHead)
       }
     }
     if (begin === 0) return null;
-    if (search >= tornBytesMax)
+    if (search >= tornBytesMax) {
       throw new LogLostError(`its last ${tornBytesMax} bytes have no head`);
+    }
     searchedFrom = begin + 1;
   }
 }

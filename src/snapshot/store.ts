@@ -85,8 +85,9 @@ export class SnapshotStore implements ContentStore {
     const segments = await Segments.open(
       { directory, key, segmentBytes, log },
       (segment, batch) => {
-        for (const { line, location } of bodyLocationsOf(segment, batch))
+        for (const { line, location } of bodyLocationsOf(segment, batch)) {
           builder.add(line, location);
+        }
       },
     );
     const catalog = new Catalog();
