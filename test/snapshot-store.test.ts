@@ -20,7 +20,8 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
-import { SnapshotStore, type SnapshotStoreOptions } from '../src/snapshot/store.ts';
+import type { SnapshotStoreOptions } from '../src/snapshot/options.ts';
+import { SnapshotStore } from '../src/snapshot/store.ts';
 
 const key = Buffer.alloc(32, 9);
 const MiB = 2 ** 20;

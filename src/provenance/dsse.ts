@@ -7,7 +7,7 @@
  * The signed bytes are `DSSEv1 <bytes of type> <type> <bytes of payload> <payload>`, so type and
  * payload cannot be confused. Source: secure-systems-lab/dsse, `protocol.md` and `envelope.md`.
  */
-import { createHash, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
+import { createPublicKey, hash, sign, verify, type KeyObject } from 'node:crypto';
 
 export const inTotoPayload = 'application/vnd.in-toto+json';
 
@@ -44,9 +44,7 @@ export function ed25519Signer(key: KeyObject): DsseSigner {
 
 /** SHA-256 (hex) of the public key in DER (SPKI). */
 export const dsseKeyId = (key: KeyObject): string =>
-  createHash('sha256')
-    .update(key.export({ type: 'spki', format: 'der' }))
-    .digest('hex');
+  hash('sha256', key.export({ type: 'spki', format: 'der' }));
 
 /** An envelope signed by all of `signers`. */
 export function signEnvelope(

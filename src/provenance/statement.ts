@@ -2,7 +2,7 @@
  * An in-toto Statement v1 about one command. Pure: the caller provides everything, and `redact`
  * hides known secrets in what the command or its caller wrote.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { canonicalJson } from '../canonical.ts';
 import type { RecordedChanges } from '../change.ts';
@@ -286,5 +286,4 @@ function readsAbout({ basis, recorded }: CommandRecord, isComplete: boolean): st
   return `${bound}; the sandbox or the record is not complete, so more may have been read.`;
 }
 
-const digestOf = (value: unknown): string =>
-  createHash('sha256').update(canonicalJson(value)).digest('hex');
+const digestOf = (value: unknown): string => hash('sha256', canonicalJson(value));

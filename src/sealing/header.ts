@@ -12,7 +12,7 @@
  *
  * An ephemeral key is used once, so a wrapping key encrypts once.
  */
-import { createCipheriv, createDecipheriv, createHash, diffieHellman } from 'node:crypto';
+import { createCipheriv, createDecipheriv, diffieHellman, hash } from 'node:crypto';
 import { generateKeyPairSync, hkdfSync, type KeyObject } from 'node:crypto';
 import { canonicalJson } from '../canonical.ts';
 import { rawX25519Key, SealingError, x25519PublicKey } from './keys.ts';
@@ -65,8 +65,7 @@ export function sealHeader(
   return Buffer.from(`${canonicalJson(header)}\n`);
 }
 
-export const headerDigest = (bytes: Uint8Array): Buffer =>
-  createHash('sha256').update(bytes).digest();
+export const headerDigest = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer');
 
 /**
  * Opens a header with the first identity that it was sealed to.

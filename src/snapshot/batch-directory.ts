@@ -5,7 +5,7 @@
  *   ["c", id, bytes]                                    a content with a body of `bytes`
  *   ["l", id, [id, ...]]                                a large content, made of others; no body
  *   ["r", kind, id, bytes, atMs, pinned, [id, ...], n]  a record and the contents it refers to, of
- *                                                       which the first n are given up last
+ *                                                       which the first n are dropped last
  *   ["d", kind, id, segment]                            a record is dropped; it is in segments up
  *                                                       to this one; no body
  */

@@ -27,13 +27,6 @@ import { bodyLocationsOf } from './segment.ts';
 import { Segments } from './segments.ts';
 import { SegmentWriter } from './segment-writer.ts';
 
-export type {
-  RecordAppendOptions,
-  StoredFileInfo,
-  SnapshotStats,
-  SnapshotStoreOptions,
-} from './options.ts';
-
 const keyBytesMin = 32;
 const MiB = 1024 * 1024;
 /** Limit of what is queued while writing fails. */
