@@ -111,12 +111,12 @@ export class SegmentFile {
     return found.ino === this.#inode && found.size === size;
   }
 
-  /** Waits for the reads that are running. */
+  /** Waits for the reads that are running; does nothing if it is closed already. */
   async close(): Promise<void> {
-    const { fd } = this;
+    const fd = this.#fd;
     this.#fd = null;
     await Promise.allSettled(this.#reads);
-    await closeFile(fd);
+    if (fd !== null) await closeFile(fd);
   }
 
   async remove(): Promise<void> {

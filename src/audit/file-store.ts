@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { limits } from '../limits.ts';
-import { SegmentFile, syncDirectoryNow, systemErrorCode } from '../segment-files.ts';
+import { SegmentFile, syncDirectory, systemErrorCode } from '../segment-files.ts';
 import { firstPrevHash, serializeHeadLine } from './line-format.ts';
 import {
   listUnrecordedTornWrites,
@@ -147,11 +147,11 @@ export class FileStore implements AuditStore {
     try {
       await segment.append(Buffer.concat([this.#head, bytes]));
       await segment.sync();
-      syncDirectoryNow(this.location);
+      await syncDirectory(this.location);
       if (previous === null) {
         // The names above it must last, too, before the caller is notified of the first event.
-        syncDirectoryNow(path.dirname(this.location));
-        syncDirectoryNow(path.dirname(path.dirname(this.location)));
+        await syncDirectory(path.dirname(this.location));
+        await syncDirectory(path.dirname(path.dirname(this.location)));
       }
       mustBeInPlace(segment, segment.end);
     } catch (error) {

@@ -13,21 +13,19 @@
  *   lost                     says why no process writes here any more; may be absent
  */
 import { hash, randomBytes } from 'node:crypto';
-import { closeSync, constants, existsSync, fdatasyncSync, ftruncateSync, mkdirSync } from 'node:fs';
-import { openSync, renameSync, rmSync, unlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
 import { limits } from '../limits.ts';
 import {
   listNamesIn,
   listNumberedFiles,
   paddedNumber,
-  syncDirectoryNow,
+  SegmentFile,
+  syncDirectory,
   writeDurableFile,
 } from '../segment-files.ts';
-import { readByteRange, withOpenFile } from './line-reader.ts';
+import { withOpenFile } from './line-reader.ts';
 import type { TornWrite } from './store.ts';
-
-const { O_NOFOLLOW, O_RDWR } = constants;
 
 export interface LogSegment {
   readonly file: string;
@@ -83,34 +81,23 @@ export function saveReserve(directory: string): void {
  * Copies the bytes of a segment from `begin` on to `torn/`, and then cuts them off: no caller was
  * notified that they were written, so the log continues before them.
  */
-export function preserveTornWrite(
+export async function preserveTornWrite(
   directory: string,
-  segment: string,
-  begin: number,
-  seq: number,
-): void {
-  const bytes = withOpenFile(segment, (fd, length) => readByteRange(fd, begin, length));
-  const folder = path.join(directory, logFileNames.torn);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const name = `${paddedNumber(seq, 16)}-${hash('sha256', bytes, 'hex')}.new`;
-  writeDurableFile(path.join(folder, name), bytes, { isNew: false });
-  syncDirectoryNow(folder);
-  syncDirectoryNow(directory);
-  if (begin === 0) {
-    rmSync(segment);
-    syncDirectoryNow(directory);
-  } else {
-    truncateDurably(segment, begin);
-  }
-}
-
-function truncateDurably(file: string, length: number): void {
-  const fd = openSync(file, O_RDWR | O_NOFOLLOW);
+  { file, begin, seq }: { readonly file: string; readonly begin: number; readonly seq: number },
+): Promise<void> {
+  const segment = SegmentFile.open(file);
   try {
-    ftruncateSync(fd, length);
-    fdatasyncSync(fd);
+    const bytes = await segment.read(begin, segment.end);
+    const folder = path.join(directory, logFileNames.torn);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const name = `${paddedNumber(seq, 16)}-${hash('sha256', bytes, 'hex')}.new`;
+    writeDurableFile(path.join(folder, name), bytes, { isNew: false });
+    await syncDirectory(folder);
+    await syncDirectory(directory);
+    if (begin === 0) await segment.remove();
+    else await segment.cut(begin);
   } finally {
-    closeSync(fd);
+    await segment.close();
   }
 }
 

@@ -46,7 +46,7 @@ export async function readLogStatus(
   verifyHead: VerifyHead,
 ): Promise<LogStatus | null> {
   const segments = listSegments(directory);
-  const tail = repairedTail(directory, segments, verifyHead);
+  const tail = await repairedTail(directory, segments, verifyHead);
   const segment = segments.at(-1);
   if (tail === null || segment === undefined) return null;
   const { checkpoint, end } = tail;
@@ -61,23 +61,26 @@ export async function readLogStatus(
 }
 
 /** Removes a segment that has nothing but a torn write from `segments`. */
-function repairedTail(
+async function repairedTail(
   directory: string,
   segments: LogSegment[],
   verifyHead: VerifyHead,
-): LogTail | null {
+): Promise<LogTail | null> {
   const segment = segments.at(-1);
   if (segment === undefined) return null;
   const { tail, length } = tailOf(segment, verifyHead);
   if (tail === null) {
-    preserveTornWrite(directory, segment.file, 0, segment.first);
+    await preserveTornWrite(directory, { file: segment.file, begin: 0, seq: segment.first });
     segments.pop();
     return completeTail(segments.at(-1), verifyHead);
   }
   if (length - tail.end > tornBytesMax) {
     throw new LogLostError(`behind its last head are ${length - tail.end} bytes`);
   }
-  if (length > tail.end) preserveTornWrite(directory, segment.file, tail.end, tail.checkpoint.size);
+  if (length > tail.end) {
+    const torn = { file: segment.file, begin: tail.end, seq: tail.checkpoint.size };
+    await preserveTornWrite(directory, torn);
+  }
   return tail;
 }
 
