@@ -102,7 +102,7 @@ test('an end that is cut off whole is found by a head that was seen, or a receip
   truncateSync(file, before);
   const cut = home.run('verify');
   assert.equal(cut.status, 1, 'against what the check before saw');
-  assert.match(cut.stdout, /FOUND {2}A head over \d+ events was kept elsewhere/);
+  assert.match(cut.stdout, /FOUND {2}A head over \d+ events was saved elsewhere/);
   assert.equal(home.run('verify').status, 1, 'a bad check does not replace what was seen');
 
   rmSync(home.seenHeads);

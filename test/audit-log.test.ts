@@ -15,7 +15,7 @@ import { listLogDirectories, openAuditLog } from '../src/audit/open-log.ts';
 import type { LogState } from '../src/audit/log.ts';
 import { verifyHeadNote } from '../src/audit/signed-note.ts';
 import { readLogEvents } from '../src/audit/read-events.ts';
-import { listSegments } from '../src/audit/segments.ts';
+import { listSegments } from '../src/audit/log-files.ts';
 import { isTrlError } from '../src/errors.ts';
 
 function event(n: number, extra = ''): AuditEvent {
@@ -238,7 +238,7 @@ test('a directory that is away refuses, and work resumes when it is back', async
       await assert.rejects(log.append([event(1), event(2)]), {
         message:
           `Cannot write the audit log "${logs}/0": ` +
-          'its directory is not there; put it back, or start the runtime anew',
+          'its directory is not there; restore it, or restart the runtime',
       });
     }
     assert.equal(log.state().kind, 'failing');

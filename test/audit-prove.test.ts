@@ -13,7 +13,7 @@ import {
   readEvents,
   type EventFilter,
 } from '../src/audit/read-events.ts';
-import type { EventOrder } from '../src/audit/line-search.ts';
+import type { EventOrder } from '../src/audit/line-reader.ts';
 import { auditEvent, logAt, sameKey, segmentFiles } from './support/audit-log.ts';
 import { withAudit, writeLog } from './support/audit-log.ts';
 

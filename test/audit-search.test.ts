@@ -10,7 +10,7 @@ import './support/seed.ts';
 import { exportLogLines } from '../src/audit/export.ts';
 import { openAuditKey } from '../src/audit/audit-key.ts';
 import { readEvents } from '../src/audit/read-events.ts';
-import { findLinesWith } from '../src/audit/line-search.ts';
+import { findLinesWith } from '../src/audit/line-reader.ts';
 import { logAt, segmentFiles, withAudit, writeLog } from './support/audit-log.ts';
 
 const [red, blue, digit] = [Buffer.from('"red"'), Buffer.from('"blue"'), Buffer.from('"1"')];

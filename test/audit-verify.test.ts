@@ -9,7 +9,8 @@ import { setImmediate, setTimeout as wait } from 'node:timers/promises';
 import { openAuditKey } from '../src/audit/audit-key.ts';
 import { serializeHeadLine } from '../src/audit/line-format.ts';
 import { openAuditLog } from '../src/audit/open-log.ts';
-import { verifyLog, verifyLogs, type LogReport } from '../src/audit/verify.ts';
+import type { LogReport } from '../src/audit/log-check.ts';
+import { verifyLog, verifyLogs } from '../src/audit/verify.ts';
 import {
   auditEvent,
   logAt,

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { toDot } from '../src/provenance/dot.ts';
 import { inTotoPayload, signEnvelope } from '../src/provenance/dsse.ts';
 import {
   CommandGraphBuilder,
+  toDot,
   type CommandProvenanceGraph,
   type GraphNode,
 } from '../src/provenance/graph.ts';

@@ -9,7 +9,7 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { fromJSONSchema } from 'zod';
 import { limits } from '../src/limits.ts';
-import { encodePathName, decodePathName } from '../src/provenance/path-names.ts';
+import { encodePathName, decodePathName } from '../src/provenance/logged-events.ts';
 import { statementJsonSchema, statementSchema } from '../src/provenance/predicate.ts';
 import { ProgramDigests } from '../src/provenance/programs.ts';
 import {

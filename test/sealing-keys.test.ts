@@ -145,7 +145,7 @@ describe('a recipient', () => {
       for (const words of said) assert.ok(!words.includes(text.slice(16, 32)), words);
     }
     assert.throws(() => parseIdentities(`# x\n${broken}\n`), /Line 2 .* wrong checksum/);
-    assert.throws(() => parseIdentities('# only a comment\n'), /holds no identity/);
+    assert.throws(() => parseIdentities('# only a comment\n'), /has no identity/);
     assert.throws(() => parseIdentities(generateIdentity().recipient), /is a public key/);
   });
 });

@@ -11,8 +11,13 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { RawLog } from '../src/command.ts';
 import { encodeBech32 } from '../src/sealing/bech32.ts';
-import { SealingError, type SealingReason } from '../src/sealing/sealing-error.ts';
-import { generateIdentity, parseIdentities, type AgeIdentity } from '../src/sealing/keys.ts';
+import {
+  generateIdentity,
+  parseIdentities,
+  SealingError,
+  type AgeIdentity,
+  type SealingReason,
+} from '../src/sealing/keys.ts';
 import { revealRawLog, digestRawLog } from '../src/sealing/reveal.ts';
 import { listRawLogs, applyRawLogRetention, shredRawLog } from '../src/sealing/retention.ts';
 import { RawLogWriter, type SealFailure } from '../src/sealing/raw-log-writer.ts';
@@ -276,7 +281,7 @@ describe('what cannot be written', () => {
     mkdirSync(path.dirname(base), { recursive: true });
     writeFileSync(`${base}.key`, 'mine');
     const { log, failures } = await seal(base, [['stdout', Buffer.from('x')]]);
-    assert.deepEqual(failures, ['there is one of this id already']);
+    assert.deepEqual(failures, ['one with this id exists already']);
     assert.deepEqual([log?.complete, log?.bytes, log?.plain_bytes], [false, 0, 0]);
     assert.equal(readFileSync(`${base}.key`, 'utf8'), 'mine');
   });

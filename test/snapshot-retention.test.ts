@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { DroppedRecord } from '../src/snapshot/retention.ts';
-import { SnapshotStore, type SnapshotStoreOptions } from '../src/snapshot/store.ts';
+import type { SnapshotStoreOptions } from '../src/snapshot/options.ts';
+import { SnapshotStore } from '../src/snapshot/store.ts';
 
 const MiB = 2 ** 20;
 const day = 86_400_000;

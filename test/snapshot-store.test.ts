@@ -20,7 +20,8 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
-import { SnapshotStore, type SnapshotStoreOptions } from '../src/snapshot/store.ts';
+import type { SnapshotStoreOptions } from '../src/snapshot/options.ts';
+import { SnapshotStore } from '../src/snapshot/store.ts';
 
 const key = Buffer.alloc(32, 9);
 const MiB = 2 ** 20;
@@ -221,7 +222,7 @@ test('a batch of which the disk kept a part only is not there at all', async () 
   assert.equal((await store.read(contents[0] ?? ''))?.length, 20_000);
   assert.equal(store.has(contents[1] ?? ''), false);
   assert.ok(store.stats().tornBytes > 20_000);
-  assert.match(place.lines.join('\n'), /unfinished end of \d+ B is cut off/);
+  assert.match(place.lines.join('\n'), /torn write of \d+ B is cut off/);
   await store.close();
 });
 

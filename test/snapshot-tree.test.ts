@@ -3,8 +3,13 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Entry, TreeId } from '../src/change.ts';
-import { TreeIdentity } from '../src/snapshot/tree-identity.ts';
-import { rootHash, withLeaf, withoutLeaf, type MerkleTrie } from '../src/snapshot/merkle-trie.ts';
+import {
+  rootHash,
+  TreeIdentity,
+  withLeaf,
+  withoutLeaf,
+  type MerkleTrie,
+} from '../src/snapshot/tree-identity.ts';
 import { hash } from 'node:crypto';
 
 const sha = (text: string): string => hash('sha256', text, 'hex');

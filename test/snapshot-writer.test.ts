@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
+import type { SegmentFile } from '../src/segment-files.ts';
 import { Catalog, createStoredContent } from '../src/snapshot/catalog.ts';
 import { RecordText } from '../src/snapshot/record-text.ts';
 import { Segments } from '../src/snapshot/segments.ts';
@@ -15,12 +15,12 @@ const key = Buffer.alloc(32, 4);
 const log = (): void => undefined;
 
 /** The file fails once at this step, as a failing disk does. */
-type Failing = 'write' | 'truncate';
+type Failing = 'append' | 'cut';
 
 const failures = [
-  { steps: ['write'], code: 'EIO', told: 'BACKEND_UNAVAILABLE' },
-  { steps: ['write'], code: 'ENOSPC', told: 'BACKEND_UNAVAILABLE' },
-  { steps: ['write', 'truncate'], code: 'ENOSPC', told: 'BACKEND_UNAVAILABLE' },
+  { steps: ['append'], code: 'EIO', told: 'BACKEND_UNAVAILABLE' },
+  { steps: ['append'], code: 'ENOSPC', told: 'BACKEND_UNAVAILABLE' },
+  { steps: ['append', 'cut'], code: 'ENOSPC', told: 'BACKEND_UNAVAILABLE' },
 ] as const satisfies { steps: readonly Failing[]; code: string; told: string }[];
 
 for (const { steps, code, told } of failures) {
@@ -32,14 +32,14 @@ for (const { steps, code, told } of failures) {
       const broken = new Set<Failing>();
       const segment = async (): ReturnType<Segments['active']> => {
         const active = await segments.active();
-        for (const step of broken) failOnce(active.handle, step, code);
+        for (const step of broken) failOnce(active.data, step, code);
         broken.clear();
         return active;
       };
-      const writer = new SegmentWriter({ catalog, directory: dir, segment });
+      const writer = new SegmentWriter({ catalog, directory: dir, activeSegment: segment });
       const append = (id: string): void => {
         const at = { kind: 'changes', id, atMs: 1, pinned: false, contents: [], originals: 0 };
-        const record = { ...at, place: null, text: new RecordText({ id }) };
+        const record = { ...at, location: null, text: new RecordText({ id }) };
         catalog.addRecord(record, 1);
         writer.add({ type: 'record', record, payload: null });
       };
@@ -80,7 +80,7 @@ test('many contents go out in batches, in order, while others run', async () => 
     const segments = await Segments.open({ directory: dir, key, segmentBytes: 1e9, log }, log);
     const catalog = new Catalog();
     const segment = (): ReturnType<Segments['active']> => segments.active();
-    const writer = new SegmentWriter({ catalog, directory: dir, segment });
+    const writer = new SegmentWriter({ catalog, directory: dir, activeSegment: segment });
     const all = Array.from({ length: 40 }, (_, n) => {
       const content = createStoredContent(`${n}`, null, 1);
       content.plain = Buffer.alloc(200_000, n);
@@ -94,7 +94,7 @@ test('many contents go out in batches, in order, while others run', async () => 
     clearInterval(count);
     assert.ok(turns > 0, 'the event loop went on');
     assert.ok(writer.syncs > 1 && writer.syncs <= 10, `${writer.syncs}`);
-    const offsets = all.map(({ place }) => place?.offset ?? -1);
+    const offsets = all.map(({ location }) => location?.offset ?? -1);
     assert.deepEqual(
       offsets,
       offsets.toSorted((one, other) => one - other),
@@ -106,11 +106,11 @@ test('many contents go out in batches, in order, while others run', async () => 
   }
 });
 
-function failOnce(handle: FileHandle, step: Failing, code: string): void {
-  Object.defineProperty(handle, step, {
+function failOnce(file: SegmentFile, step: Failing, code: string): void {
+  Object.defineProperty(file, step, {
     configurable: true,
     value: () => {
-      Reflect.deleteProperty(handle, step);
+      Reflect.deleteProperty(file, step);
       return Promise.reject(Object.assign(new Error('the disk fails'), { code }));
     },
   });

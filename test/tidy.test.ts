@@ -59,6 +59,11 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // Files of the user alone are read and written in one way, by one at a time.
   ['private-file.ts', place([])],
   ['file-lock.ts', place([])],
+  // Append-only files are opened, appended to and repaired in one way.
+  ['segment-files.ts', place([])],
+  ['audit', place(['segment-files.ts'])],
+  ['snapshot', place(['segment-files.ts'])],
+  ['sealing', place(['segment-files.ts'])],
   ['identity', place(['private-file.ts', 'file-lock.ts'])],
   ['approval', place(['private-file.ts', 'file-lock.ts'])],
   // What people write in files is read in one way.

@@ -67,7 +67,16 @@ const retiredNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Where comments, texts and documents are in the new words already. */
-const finished: readonly string[] = ['README.md', 'SECURITY.md'];
+const finished: readonly string[] = [
+  'README.md',
+  'SECURITY.md',
+  'src/audit',
+  'src/output',
+  'src/provenance',
+  'src/sealing',
+  'src/segment-files.ts',
+  'src/snapshot',
+];
 
 const only = process.env['TRL_VOCABULARY']?.split(' ');
 const isChecked = (file: string): boolean =>

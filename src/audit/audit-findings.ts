@@ -1,56 +1,56 @@
-/** What a check of a log found, in plain words. */
+/** What a check of a log found. */
 
 export const auditFindingKinds = [
   /** An event is not what it was when the next one was written. */
   'event.changed',
-  /** Events lack, or are where they do not belong. */
+  /** Events are missing, or are where they do not belong. */
   'event.order',
   /** A line that is neither event nor head, to the byte. */
   'line.unknown',
   /** Not signed by the key, or for another log. */
   'head.signature',
-  /** It covers other events than those that are there. */
+  /** It covers other events than those in the log. */
   'head.mismatch',
-  /** Heads lack, or are where they do not belong. */
+  /** Heads are missing, or are where they do not belong. */
   'head.order',
   /** Lines that no head covers, at the end. */
   'end.unfinished',
-  /** A segment lacks or begins with another event than it is named by. */
+  /** A segment is missing, or begins with another event than its name says. */
   'segment.order',
-  /** A head that was kept elsewhere covers more events than there are. */
+  /** A head that was saved elsewhere covers more events than there are. */
   'log.truncated',
-  /** A head that was kept elsewhere covers other events, or there is a second log of this id. */
+  /** A head that was saved elsewhere covers other events, or there is a second log of this id. */
   'log.forked',
-  /** A head of it was kept elsewhere, and it is not there. */
+  /** A head of it was saved elsewhere, and the log is missing. */
   'log.missing',
   'log.empty',
   'log.unreadable',
-  /** A file that no log has. */
+  /** A file that does not belong to a log. */
   'file.foreign',
-  /** An end that was set aside is not what was set aside, or not there. */
+  /** A torn write that was preserved was changed, or is missing. */
   'torn.changed',
   'torn.missing',
-  /** A head that was kept elsewhere was signed by another key. */
+  /** A head that was saved elsewhere was signed by another key. */
   'key.changed',
 ] as const;
 export type AuditFindingKind = (typeof auditFindingKinds)[number];
 
 export interface AuditFinding {
   readonly kind: AuditFindingKind;
-  /** File name of the segment; `null`: it is about no place. */
+  /** File name of the segment; `null`: it is about no position. */
   readonly segment: string | null;
   /** Byte in the segment. */
   readonly offset: number | null;
-  /** Of the event that it is about, or before which it lies. */
+  /** Of the event that it is about, or that follows it. */
   readonly seq: number | null;
   /** One sentence. */
   readonly text: string;
 }
 
-/** Kept of one log; what is more is counted. */
+/** Of one log; further ones are only counted. */
 export const auditFindingsMax = 100;
 
-/** Gathers the first findings, in order of place at the end. */
+/** Collects the first findings; sorts them by position. */
 export class AuditFindings {
   #all: AuditFinding[] = [];
   #count = 0;
@@ -73,7 +73,7 @@ export class AuditFindings {
   }
 }
 
-/** What has no place comes last. */
+/** Findings without a position come last. */
 function order(a: string | null, b: string | null): number {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? 1 : -1;

@@ -2,29 +2,18 @@
  * The key that signs the heads of every log of this user and the statements of commands: ed25519.
  *
  *   audit/key       PKCS #8, PEM, 0600
- *   audit/key.pub   SPKI, PEM: who checks a log takes this one along
+ *   audit/key.pub   SPKI, PEM: the key to check a log with
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, type KeyObject } from 'node:crypto';
+import { closeSync, constants, fstatSync, linkSync, mkdirSync, openSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
+import { syncDirectoryNow, systemErrorCode, writeDurableFile } from '../segment-files.ts';
 import { rawEd25519Key } from './signed-note.ts';
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const pemBytesMax = 4096;
 
 export interface AuditKey {
@@ -37,16 +26,16 @@ export interface AuditKey {
 }
 
 /**
- * The key of `directory`, made at first use with the directory itself (0700).
+ * The key of `directory`, created at first use with the directory itself (0700).
  *
- * @throws TrlError `AUDIT_UNAVAILABLE` when key or directory are not the user's own or are open to
+ * @throws TrlError `AUDIT_UNAVAILABLE` if key or directory belong to another user or are open to
  *   others, or it is not an ed25519 key
  */
 export function openAuditKey(directory: string): AuditKey {
   const file = path.join(directory, 'key');
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    mustBeOwn(directory);
+    mustBePrivate(directory);
     const text = readPrivate(file) ?? makePrivate(file);
     const key = toAuditKey(createPrivateKey(text));
     publish(path.join(directory, 'key.pub'), key);
@@ -58,9 +47,9 @@ export function openAuditKey(directory: string): AuditKey {
 }
 
 /**
- * A public key out of its PEM file: what a log is checked with.
+ * A public key from its PEM file, to check a log with.
  *
- * @throws TrlError `AUDIT_UNAVAILABLE` when it cannot be read or is not an ed25519 key
+ * @throws TrlError `AUDIT_UNAVAILABLE` if it cannot be read or is not an ed25519 key
  */
 export function readPublicKey(file: string): KeyObject {
   try {
@@ -80,7 +69,7 @@ export const publicKeyPem = (key: KeyObject): string =>
 export const auditKeyIdOf = (publicKey: KeyObject): string =>
   hash('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex');
 
-/** An opened key as the log takes it. */
+/** Adds what is derived from a private key. */
 export function toAuditKey(privateKey: KeyObject): AuditKey {
   if (privateKey.asymmetricKeyType !== 'ed25519') throw new Error('it is not an ed25519 key');
   const publicKey = createPublicKey(privateKey);
@@ -92,8 +81,8 @@ export function toAuditKey(privateKey: KeyObject): AuditKey {
   };
 }
 
-/** Who can write there can put other logs, and another key, in the place of these. */
-function mustBeOwn(directory: string): void {
+/** Anyone who can write there can replace the logs and the key. */
+function mustBePrivate(directory: string): void {
   const { uid, mode } = statSync(directory);
   if (uid === process.getuid?.() && (mode & 0o022) === 0) return;
   throw unusable(directory, 'it belongs to another user or others can write there (chmod 700)');
@@ -101,7 +90,7 @@ function mustBeOwn(directory: string): void {
 
 /** `null`: there is none. */
 function readPrivate(file: string): Buffer | null {
-  const fd = openIfThere(file);
+  const fd = openIfExists(file);
   if (fd === null) return null;
   try {
     const found = fstatSync(fd);
@@ -115,36 +104,36 @@ function readPrivate(file: string): Buffer | null {
   }
 }
 
-function openIfThere(file: string): number | null {
+function openIfExists(file: string): number | null {
   try {
     return openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (systemErrorCode(error) === 'ENOENT') return null;
     throw error;
   }
 }
 
 function makePrivate(file: string): Buffer {
   const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
-  return placeOnce(file, Buffer.from(pem), 0o600) ? Buffer.from(pem) : theOther(file);
+  return createOnce(file, Buffer.from(pem), 0o600) ? Buffer.from(pem) : readConcurrent(file);
 }
 
-function theOther(file: string): Buffer {
+function readConcurrent(file: string): Buffer {
   const text = readPrivate(file);
-  if (text === null) throw unusable(file, 'it comes and goes');
+  if (text === null) throw unusable(file, 'it was created and removed again meanwhile');
   return text;
 }
 
-/** What lies beside it must be the same key, else somebody checks with a wrong one. */
+/** An existing public key must be this one, or logs would be checked with a wrong key. */
 function publish(file: string, key: AuditKey): void {
   const pem = publicKeyPem(key.publicKey);
-  if (openedText(file) === pem || placeOnce(file, Buffer.from(pem), 0o644)) return;
-  if (openedText(file) === pem) return;
-  throw unusable(file, 'it is not the public half of the key beside it; move it away');
+  if (publicTextOf(file) === pem || createOnce(file, Buffer.from(pem), 0o644)) return;
+  if (publicTextOf(file) === pem) return;
+  throw unusable(file, 'it is not the public half of the key next to it; move it away');
 }
 
-function openedText(file: string): string | null {
-  const fd = openIfThere(file);
+function publicTextOf(file: string): string | null {
+  const fd = openIfExists(file);
   if (fd === null) return null;
   try {
     return fstatSync(fd).isFile() ? readFileSync(fd, 'utf8') : '';
@@ -153,34 +142,19 @@ function openedText(file: string): string | null {
   }
 }
 
-/** Whole and on disk, or not at all; `false`: there is one already. */
-function placeOnce(file: string, bytes: Buffer, mode: number): boolean {
+/** Creates the file on disk, whole or not at all; `false`: it exists already. */
+function createOnce(file: string, bytes: Buffer, mode: number): boolean {
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
   try {
-    const fd = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-    try {
-      writeFileSync(fd, bytes);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    writeDurableFile(draft, bytes, { mode });
     linkSync(draft, file);
-    syncDirectory(path.dirname(file));
+    syncDirectoryNow(path.dirname(file));
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    if (systemErrorCode(error) === 'EEXIST') return false;
     throw error;
   } finally {
     rmSync(draft, { force: true });
-  }
-}
-
-function syncDirectory(directory: string): void {
-  const fd = openSync(directory, O_RDONLY);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 

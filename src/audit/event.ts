@@ -1,10 +1,10 @@
 /**
- * What the audit log says. No value of a variable or secret is in an event, and every text that a
- * caller or a command made was masked before (`RedactedText`).
+ * The events of the audit log. None has the value of a variable or secret, and every text of a
+ * caller or a command is masked before (`RedactedText`).
  */
 import type { ExecId, SessionId } from '../command.ts';
 
-/** What canonical JSON can hold. */
+/** What canonical JSON can represent. */
 export type Json =
   | null
   | boolean
@@ -13,9 +13,9 @@ export type Json =
   | readonly Json[]
   | { readonly [name: string]: Json | undefined };
 
-/** Kinds of events by what they are about; a log may hold kinds that a reader does not know. */
+/** Kinds of events by subject; a log may have kinds that a reader does not know. */
 const eventKinds = [
-  // The log itself. `opened` is its first event and that of each process that goes on with it.
+  // The log itself. `opened` is the first event of each process that writes it.
   'log.opened',
   'log.repaired',
   'log.interrupted',
@@ -30,18 +30,18 @@ const eventKinds = [
   'exec.decided',
   'exec.planned',
   'exec.started',
-  /** How much a caller wrote to it, each second in which there was some. */
+  /** How much a caller wrote to it, once a second while there is input. */
   'exec.input',
-  /** Running digests of a stream of redacted output, each second in which there was some. */
+  /** Running digests of a stream of redacted output, once a second while there is output. */
   'exec.output',
   // Durable before the receipt.
   'exec.ended',
   'exec.changed',
   /** The in-toto statement of the command in its DSSE envelope. */
   'exec.statement',
-  /** Policy or a person said no; nothing ran. */
+  /** Policy blocked it or a person denied it; nothing ran. */
   'exec.refused',
-  /** The infrastructure failed: nothing is known of the end, or nothing ran. */
+  /** The infrastructure failed: the end is unknown, or nothing ran. */
   'exec.failed',
   'approval.requested',
   'approval.decided',
@@ -51,7 +51,7 @@ const eventKinds = [
   'workspace.trusted',
   'workspace.forgotten',
   'workspace.opened',
-  /** What waited or was undone reached the real tree. */
+  /** Held or undone changes were applied to the real tree. */
   'workspace.committed',
   'secret.set',
   'secret.deleted',
@@ -59,13 +59,13 @@ const eventKinds = [
   'secret.granted',
   /** A caller typed a known value. */
   'secret.typed',
-  /** A caller asks for something that changes more than a command's own state. */
+  /** A caller requests something that changes more than a command's own state. */
   'call.requested',
   'call.done',
-  /** Not permitted to that caller, or not right. */
+  /** The caller lacks permission, or the request is invalid. */
   'call.refused',
   'call.failed',
-  // Who may speak to the runtime: by id, name and roles, never the token.
+  // Who may use the runtime: by id, name and roles, never the token.
   'token.created',
   'token.revoked',
   /** A person opened the console by the link of `trl console`. */
@@ -80,19 +80,19 @@ export type EventKind = (typeof eventKinds)[number];
 
 export interface AuditEvent {
   readonly kind: EventKind;
-  /** Unix milliseconds, by the clock of who wrote it. */
+  /** Unix milliseconds, by the clock of the writer. */
   readonly at: number;
-  /** Who did it: `agent:…`, `user:…`; `null`: the runtime itself. */
+  /** `agent:…`, `user:…`; `null`: the runtime itself. */
   readonly actor: string | null;
   readonly session?: SessionId | undefined;
   readonly exec?: ExecId | undefined;
-  /** What there is to say of it, by kind; field names are `snake_case`, digests hex. */
+  /** Details by kind; field names are `snake_case`, digests hex. */
   readonly data: { readonly [name: string]: Json | undefined };
 }
 
-/** Where an event lies for good: it is on disk, and a signed head covers it. */
+/** The final position of an event: it is on disk, and a signed head covers it. */
 export interface AuditPosition {
-  /** 32 lower-case hex digits: which log of this machine. */
+  /** 32 lower-case hex digits: the log on this machine. */
   readonly log: string;
   /** From 0. */
   readonly seq: number;
@@ -101,17 +101,17 @@ export interface AuditPosition {
 }
 
 export interface AuditAppendOptions {
-  /** The end of what runs already: it may use the room that is put by. Default: `false`. */
+  /** The end of a running command: it may use the reserve. Default: `false`. */
   readonly urgent?: boolean | undefined;
 }
 
-/** What writes events down. */
+/** Writes events. */
 export interface AuditSink {
   /**
-   * Answers when all of them are on disk under a signed head. They lie in this order, one after
-   * another.
+   * Resolves when all of them are on disk under a signed head, in this order and without others in
+   * between.
    *
-   * @throws TrlError `AUDIT_UNAVAILABLE` when they cannot be written: then none of them counts, and
+   * @throws TrlError `AUDIT_UNAVAILABLE` if they cannot be written: then none of them counts, and
    *   what they permit must not happen
    */
   append(

@@ -1,6 +1,6 @@
 /**
- * A log as one file that can be checked without the directory. Lines are as they lie in the log;
- * the head that a segment repeats is there once:
+ * A log as one file that can be checked without the directory. Lines are as they are in the log; a
+ * head that begins a segment is not repeated:
  *
  *   {"export":{"log":"<32 hex digits>","public_key":"<SPKI, PEM>","version":1}}
  *   {"head":"…"}
@@ -10,21 +10,17 @@
  * Several logs may follow each other.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { closeSync } from 'node:fs';
+import { closeSync, fstatSync } from 'node:fs';
 import path from 'node:path';
 import { canonicalJson } from '../canonical.ts';
-import { limits } from '../limits.ts';
 import { publicKeyPem } from './audit-key.ts';
 import { LogCheck, findMissingLogs, type LogCheckOptions, type LogReport } from './log-check.ts';
-import { readLogLines, type LogLine } from './line-reader.ts';
+import { openForReading, readLogLines, type LogLine } from './line-reader.ts';
 import { readCoveredLines, readLogId } from './read-events.ts';
-import { openForReading, listSegments } from './segments.ts';
-import { withOpenFile } from './log-tail.ts';
+import { listSegments } from './log-files.ts';
 import type { LogsReport } from './verify.ts';
 
-const lineBytesMax = limits.auditEventBytes.max + 1024;
-
-/** Lines with their newlines, of the log in `directory`; none where there is no log. */
+/** Lines with their newlines of the log in `directory`; none if there is no log. */
 export function* exportLogLines(directory: string, publicKey: KeyObject): Generator<string> {
   const log = readLogId(directory);
   if (log === null) return;
@@ -41,13 +37,13 @@ export function* exportLogLines(directory: string, publicKey: KeyObject): Genera
 
 export interface VerifyExportOptions {
   readonly file: string;
-  /** Without it the export is checked with the key that it brings along. */
+  /** Default: the key that the export includes. */
   readonly publicKey?: KeyObject | undefined;
-  /** Signed notes that were kept elsewhere. */
+  /** Signed notes that were saved elsewhere. */
   readonly heads?: readonly string[] | undefined;
 }
 
-/** @throws what the operating system says of a file that cannot be read */
+/** @throws the error of the operating system if the file cannot be read */
 export async function verifyExport(options: VerifyExportOptions): Promise<LogsReport> {
   const { file, heads } = options;
   const logs: LogReport[] = [];
@@ -55,8 +51,8 @@ export async function verifyExport(options: VerifyExportOptions): Promise<LogsRe
   let key = options.publicKey ?? null;
   try {
     let section: Section | null = null;
-    const length = withOpenFile(file, (_, size) => size);
-    for (const line of readLogLines(fd, 0, length, lineBytesMax)) {
+    const length = fstatSync(fd).size;
+    for (const line of readLogLines(fd, 0, length)) {
       const header = headerOf(line);
       if (header !== null) {
         if (section !== null) logs.push(await section.end(line.offset));
@@ -72,7 +68,7 @@ export async function verifyExport(options: VerifyExportOptions): Promise<LogsRe
     closeSync(fd);
   }
   if (key === null) {
-    const text = 'It is no export of a log.';
+    const text = 'It is not the export of a log.';
     const finding = { kind: 'log.empty', segment: null, offset: null, seq: null, text } as const;
     return { isGood: false, logs, findings: [finding] };
   }
@@ -81,29 +77,29 @@ export async function verifyExport(options: VerifyExportOptions): Promise<LogsRe
   return { isGood, logs, findings };
 }
 
-interface SectionPlace {
+interface SectionOrigin {
   readonly file: string;
   /** Byte of its first line. */
   readonly begin: number;
-  /** As its first line says. */
+  /** According to its first line. */
   readonly log: string;
   readonly key: KeyObject;
 }
 
-/** Of one log. */
+/** The lines of one log. */
 class Section {
   readonly #file: string;
   readonly #begin: number;
   readonly #log: string;
   readonly #check: LogCheck;
 
-  constructor({ file, begin, log, key }: SectionPlace, options: LogCheckOptions) {
+  constructor({ file, begin, log, key }: SectionOrigin, options: LogCheckOptions) {
     this.#file = file;
     this.#begin = begin;
     this.#log = log;
     this.#check = new LogCheck(options);
     if (!key.equals(options.publicKey)) {
-      this.#check.findings.add('key.changed', { offset: begin }, 'It brings another key along.');
+      this.#check.findings.add('key.changed', { offset: begin }, 'It includes another key.');
     }
     this.#check.pass.beginSegment(path.basename(file), { file, first: 0 });
   }
@@ -113,7 +109,7 @@ class Section {
     pass.verifyLine(line);
     if (!line.isWhole) {
       const at = { segment: path.basename(this.#file), offset: line.offset, seq: pass.size };
-      findings.add('end.unfinished', at, 'The last line has no end.');
+      findings.add('end.unfinished', at, 'The last line is incomplete.');
     }
     await this.#check.waitForRoom();
   }
@@ -133,7 +129,7 @@ class Section {
   }
 }
 
-/** `null`: the line is not the first of an export, to the byte. */
+/** `null`: the line is not exactly the first one of an export. */
 function headerOf({
   buffer,
   start,

@@ -1,93 +1,81 @@
-/** A log in files (`segments.ts` draws them): one write and one wait for the disk a group. */
-import { close, closeSync, constants, existsSync, fdatasync, fdatasyncSync } from 'node:fs';
-import { fstatSync, ftruncateSync, mkdirSync, openSync, rmSync, statSync, write } from 'node:fs';
+/** A log in files (`log-files.ts` draws them): one write and one wait for the disk per group. */
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { limits } from '../limits.ts';
+import { SegmentFile, syncDirectory, systemErrorCode } from '../segment-files.ts';
 import { firstPrevHash, serializeHeadLine } from './line-format.ts';
-import { readByteRange } from './line-reader.ts';
-import { storedHashIndex, MerkleTree } from './merkle.ts';
+import {
+  listUnrecordedTornWrites,
+  logSegmentName,
+  markTornWriteRecorded,
+  saveReserve,
+  spendReserve,
+} from './log-files.ts';
+import { readLogStatus } from './log-tail.ts';
+import { MerkleTree, storedHashIndex } from './merkle.ts';
 import { NodeHashFile } from './node-hash-file.ts';
-import { saveReserve, spendReserve } from './reserve.ts';
-import { hasCode, logSegmentName, syncDirectory } from './segments.ts';
-import { readLogStatus } from './log-status.ts';
 import { LogLostError, type AuditStore, type EventGroup, type StoredLog } from './store.ts';
 import type { TornWrite, VerifyHead } from './store.ts';
-import { markTornWriteRecorded, listUnrecordedTornWrites } from './torn-writes.ts';
-
-const { O_CREAT, O_DSYNC, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
-/** A write answers when fdatasync would: one way to the threads instead of two. */
-const durable = O_RDWR | O_NOFOLLOW | O_DSYNC;
-const writeAt = promisify(write);
-const syncData = promisify(fdatasync);
-const closeFile = promisify(close);
 
 export interface FileStoreOptions {
   /** Of one log, private to the user; the caller holds its lock. */
   readonly directory: string;
   readonly verifyHead: VerifyHead;
-  /** `limits.auditSegmentBytes` unless given. */
+  /** Default: `limits.auditSegmentBytes`. */
   readonly segmentBytes?: number | undefined;
 }
 
-/** Where the next group goes. */
-interface Place {
-  readonly file: string;
-  readonly fd: number;
-  readonly inode: number;
-  /** That are part of the log; what lies behind them was not answered for. */
-  readonly bytes: number;
-}
-
-interface Begin {
+interface OpenedFiles {
   readonly nodes: NodeHashFile;
-  readonly at: Place | null;
+  readonly segment: SegmentFile | null;
   /** The newest head. */
-  readonly note: string;
+  readonly head: string;
 }
 
 export class FileStore implements AuditStore {
   readonly location: string;
   readonly #segmentBytes: number;
   readonly #nodes: NodeHashFile;
-  #at: Place | null;
+  /** The segment that the next group goes to, if it fits. */
+  #segment: SegmentFile | null;
   /** The newest head line, with its newline. */
   #head: Buffer;
-  /** A segment that was begun and does not count yet. */
-  #begun: string | null = null;
+  /** Path of a segment whose first write has not succeeded. */
+  #unfinished: string | null = null;
 
-  private constructor(options: FileStoreOptions, { nodes, at, note }: Begin) {
+  private constructor(options: FileStoreOptions, { nodes, segment, head }: OpenedFiles) {
     this.location = options.directory;
     this.#segmentBytes = options.segmentBytes ?? limits.auditSegmentBytes.default;
     this.#nodes = nodes;
-    this.#at = at;
-    this.#head = headBytes(note);
+    this.#segment = segment;
+    this.#head = headBytes(head);
   }
 
   /**
-   * Goes on with what is there. `fresh` makes the first head of a log that has nothing.
+   * Continues the log in the directory. `fresh` makes the first head of an empty one.
    *
-   * @throws LogLost when its end is no log with at most one unfinished write behind it
+   * @throws LogLost when its end is not that of a log with at most one torn write behind it
    */
   static async open(
     options: FileStoreOptions,
     fresh: () => { readonly log: string; readonly head: string },
   ): Promise<{ readonly store: FileStore; readonly stored: StoredLog }> {
-    const { directory, verifyHead: trusts } = options;
+    const { directory, verifyHead } = options;
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const nodes = new NodeHashFile(directory);
     try {
-      const standing = await readLogStatus(directory, nodes, trusts);
+      const status = await readLogStatus(directory, nodes, verifyHead);
       const torn = listUnrecordedTornWrites(directory);
-      if (standing === null) {
+      if (status === null) {
         const { log, head } = fresh();
-        const store = new FileStore(options, { nodes, at: null, note: head });
+        const store = new FileStore(options, { nodes, segment: null, head });
         return { store, stored: { log, head, tree: new MerkleTree(), prev: firstPrevHash, torn } };
       }
-      const { tail, tree, prev, segment } = standing;
-      const at = placeOf(segment.file, tail.end, 0);
-      const store = new FileStore(options, { nodes, at, note: tail.note });
-      return { store, stored: { log: tail.checkpoint.log, head: tail.note, tree, prev, torn } };
+      const { tail, tree, prev } = status;
+      const { note: head, checkpoint } = tail;
+      const segment = openSegment(status.segment.file, tail.end);
+      const store = new FileStore(options, { nodes, segment, head });
+      return { store, stored: { log: checkpoint.log, head, tree, prev, torn } };
     } catch (error) {
       await nodes.close();
       throw error;
@@ -97,43 +85,39 @@ export class FileStore implements AuditStore {
   async append(group: EventGroup): Promise<void> {
     const head = headBytes(group.head);
     const bytes = Buffer.concat([Buffer.from(group.lines), head]);
-    const at = this.#at;
-    if (at === null || at.bytes + bytes.length > this.#segmentBytes) {
-      await this.#begin(group.first, bytes);
+    const segment = this.#segment;
+    if (segment === null || segment.end + bytes.length > this.#segmentBytes) {
+      await this.#beginSegment(group.first, bytes);
     } else {
-      // Behind the end of a file that was cut short, a write leaves a hole of the right length.
-      mustBeThere(at);
-      await writeWhole(at.fd, bytes, at.bytes);
-      const grown = { ...at, bytes: at.bytes + bytes.length };
-      mustBeThere(grown);
-      this.#at = grown;
+      // Behind the end of a file that was truncated, a write leaves a hole of the right length.
+      mustBeInPlace(segment, segment.end);
+      await segment.append(bytes, (size) => mustBeInPlace(segment, size));
     }
     this.#head = head;
     this.#nodes.append(storedHashIndex(0, group.first), group.hashes);
   }
 
   async recover(): Promise<void> {
-    if (this.#begun !== null) rmSync(this.#begun, { force: true });
-    this.#begun = null;
-    const at = this.#at;
-    if (at === null) {
+    if (this.#unfinished !== null) rmSync(this.#unfinished, { force: true });
+    this.#unfinished = null;
+    const segment = this.#segment;
+    if (segment === null) {
       mkdirSync(this.location, { recursive: true, mode: 0o700 });
       return;
     }
-    const reopened = this.#reopen(at);
+    const reopened = this.#reopen(segment);
     try {
-      const { fd, bytes, file } = reopened;
-      if (!readByteRange(fd, bytes - this.#head.length, bytes).equals(this.#head)) {
-        throw new LogLostError(`"${file}" does not end as it was written`);
+      const { end } = reopened;
+      if (!(await reopened.read(end - this.#head.length, end)).equals(this.#head)) {
+        throw new LogLostError(`"${segment.path}" does not end as it was written`);
       }
-      ftruncateSync(fd, bytes);
-      fdatasyncSync(fd);
+      await reopened.cut();
     } catch (error) {
-      closeSync(reopened.fd);
+      await reopened.close();
       throw error;
     }
-    this.#at = reopened;
-    await closeFile(at.fd).catch(() => null);
+    this.#segment = reopened;
+    await segment.close().catch(() => null);
   }
 
   markRecorded(torn: TornWrite): void {
@@ -150,43 +134,42 @@ export class FileStore implements AuditStore {
 
   async close(): Promise<void> {
     await this.#nodes.close();
-    if (this.#at !== null) await closeFile(this.#at.fd).catch(() => null);
-    this.#at = null;
+    await this.#segment?.close().catch(() => null);
+    this.#segment = null;
   }
 
-  /** A segment opens with the head over what is before it. */
-  async #begin(first: number, bytes: Buffer): Promise<void> {
-    const before = this.#at;
+  /** A segment begins with the head over everything before it. */
+  async #beginSegment(first: number, bytes: Buffer): Promise<void> {
+    const previous = this.#segment;
     const file = path.join(this.location, logSegmentName(first));
-    const fd = openSync(file, durable | O_CREAT | O_EXCL, 0o600);
-    this.#begun = file;
+    const segment = SegmentFile.create(file);
+    this.#unfinished = file;
     try {
-      const all = Buffer.concat([this.#head, bytes]);
-      await writeWhole(fd, all, 0);
-      await syncData(fd);
-      syncDirectory(this.location);
-      if (before === null) {
-        // The names above it last, too, before anybody is told of the first event.
-        syncDirectory(path.dirname(this.location));
-        syncDirectory(path.dirname(path.dirname(this.location)));
+      await segment.append(Buffer.concat([this.#head, bytes]));
+      await segment.sync();
+      await syncDirectory(this.location);
+      if (previous === null) {
+        // The names above it must last, too, before the caller is notified of the first event.
+        await syncDirectory(path.dirname(this.location));
+        await syncDirectory(path.dirname(path.dirname(this.location)));
       }
-      const at = { file, fd, bytes: all.length, inode: fstatSync(fd).ino };
-      mustBeThere(at);
-      this.#at = at;
-      this.#begun = null;
+      mustBeInPlace(segment, segment.end);
     } catch (error) {
-      closeSync(fd);
+      await segment.close();
       throw error;
     }
-    if (before !== null) await closeFile(before.fd).catch(() => null);
+    this.#segment = segment;
+    this.#unfinished = null;
+    await previous?.close().catch(() => null);
   }
 
-  #reopen({ file, bytes }: Place): Place {
+  #reopen({ path: file, end }: SegmentFile): SegmentFile {
     try {
-      return placeOf(file, bytes, this.#head.length);
+      return openSegment(file, end, this.#head.length);
     } catch (error) {
-      // Without the directory of all logs it may only be away: a disk that is not mounted.
-      if (!hasCode(error, 'ENOENT') || !existsSync(path.dirname(this.location))) throw error;
+      const isGone = systemErrorCode(error) === 'ENOENT';
+      // Without the directory of all logs the disk may only be unmounted.
+      if (!isGone || !existsSync(path.dirname(this.location))) throw error;
       throw new LogLostError(`"${file}" is gone`, { cause: error });
     }
   }
@@ -194,25 +177,17 @@ export class FileStore implements AuditStore {
 
 const headBytes = (note: string): Buffer => Buffer.from(`${serializeHeadLine(note)}\n`);
 
-function placeOf(file: string, bytes: number, needed: number): Place {
-  const fd = openSync(file, durable);
-  const { ino, size } = fstatSync(fd);
-  if (size >= bytes && bytes >= needed) return { file, fd, bytes, inode: ino };
-  closeSync(fd);
+/** @param end bytes that count, at least `endMin` */
+function openSegment(file: string, end: number, endMin = 0): SegmentFile {
+  const segment = SegmentFile.open(file);
+  const isLongEnough = segment.end >= end && end >= endMin;
+  segment.end = end;
+  if (isLongEnough) return segment;
+  void segment.close().catch(() => null);
   throw new LogLostError(`"${file}" was cut short`);
 }
 
-async function writeWhole(fd: number, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await writeAt(fd, bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
-  }
-}
-
-/** Writing to a file that was deleted, replaced or cut short succeeds, and keeps nothing. */
-function mustBeThere({ file, inode, bytes }: Place): void {
-  const { ino, size } = statSync(file);
-  if (ino !== inode || size !== bytes) {
-    throw new LogLostError(`"${file}" is not the file that was written any more`);
-  }
+function mustBeInPlace(segment: SegmentFile, size: number): void {
+  if (segment.isInPlace(size)) return;
+  throw new LogLostError(`"${segment.path}" is not the file that was written any more`);
 }

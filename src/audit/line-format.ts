@@ -1,10 +1,10 @@
 /**
- * The lines of a log, canonical JSON (RFC 8785), each with its newline:
+ * The lines of a log: canonical JSON (RFC 8785), each with a newline:
  *
  *   {"event":{…},"prev":"<leaf hash of the event before, hex>","seq":N}
  *   {"head":"<signed note>"}
  *
- * The first event has a `prev` of zeros. Each byte of a line counts: a leaf is the hash of it.
+ * The first event has a `prev` of zeros. A leaf is the hash of its line, so each byte counts.
  */
 import { canonicalJson } from '../canonical.ts';
 import type { AuditEvent } from './event.ts';
@@ -19,10 +19,10 @@ export const serializeEventLine = (event: string, prev: string, seq: number): st
 
 export const serializeHeadLine = (note: string): string => canonicalJson({ head: note });
 
-/** The note of a head line; `null` where the line is not exactly one. */
+/** The note of a head line; `null`: the line is not exactly one. */
 export function parseHeadLine(line: string): string | null {
   if (!line.startsWith(headLinePrefix)) return null;
-  const value = parsed(line);
+  const value = parseJson(line);
   const note: unknown = isObject(value) ? Reflect.get(value, 'head') : null;
   return typeof note === 'string' && serializeHeadLine(note) === line ? note : null;
 }
@@ -33,13 +33,13 @@ export interface StoredEvent {
   readonly seq: number;
 }
 
-/** What an event line holds; `null` where it is not one. Its place in the chain is not checked. */
+/** The event of a line; `null`: the line has none. Its position in the chain is not checked. */
 export function parseEventLine(line: string): StoredEvent | null {
-  const value = line.startsWith(eventLinePrefix) ? parsed(line) : null;
-  return isStored(value) ? value : null;
+  const value = line.startsWith(eventLinePrefix) ? parseJson(line) : null;
+  return isStoredEvent(value) ? value : null;
 }
 
-function isStored(value: unknown): value is StoredEvent {
+function isStoredEvent(value: unknown): value is StoredEvent {
   if (!isObject(value)) return false;
   const event: unknown = Reflect.get(value, 'event');
   return (
@@ -52,7 +52,7 @@ function isStored(value: unknown): value is StoredEvent {
   );
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

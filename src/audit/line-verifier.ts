@@ -1,5 +1,8 @@
-/** One pass over the lines of a log: chain, tree and heads. */
-import { hash } from 'node:crypto';
+/**
+ * Checks the lines of a log in one pass: chain, tree and heads; signatures on the threads of the
+ * runtime meanwhile.
+ */
+import { hash, verify, type KeyObject } from 'node:crypto';
 import type { AuditFindings, AuditFindingKind } from './audit-findings.ts';
 import {
   eventLinePrefix,
@@ -10,9 +13,14 @@ import {
 } from './line-format.ts';
 import type { LogLine } from './line-reader.ts';
 import { MerkleTree } from './merkle.ts';
-import { parseNote, type Checkpoint } from './signed-note.ts';
-import type { LogSegment } from './segments.ts';
-import type { HeadSignatures } from './head-signatures.ts';
+import {
+  findOwnSignature,
+  parseNote,
+  rawEd25519Key,
+  type Checkpoint,
+  type ParsedNote,
+} from './signed-note.ts';
+import type { LogSegment } from './log-files.ts';
 import type { TornWrite } from './store.ts';
 
 export class LineVerifier {
@@ -21,20 +29,20 @@ export class LineVerifier {
   readonly #signatures: HeadSignatures;
   readonly #onSize: (size: number, tree: MerkleTree) => void;
   readonly #tree = new MerkleTree();
-  /** After a finding about events, roots say nothing any more. */
+  /** After a finding about events, roots prove nothing any more. */
   #isTreeKnown = true;
   #log: string | null = null;
   #seq = 0;
-  /** `null`: any will do, after a finding. */
+  /** `null`: any is accepted, after a finding. */
   #prev: string | null = firstPrevHash;
-  /** Of the head before; `null`: any will do. */
+  /** Size of the head before; `null`: any is accepted. */
   #covered: number | null = null;
   #note: string | null = null;
   #heads = 0;
   #segment: { readonly name: string; readonly first: number } = { name: '', first: 0 };
   #isAtBegin = true;
 
-  /** @param onSize told after each event, as long as the tree is known */
+  /** @param onSize runs after each event while the tree is known */
   constructor(
     signatures: HeadSignatures,
     findings: AuditFindings,
@@ -58,7 +66,7 @@ export class LineVerifier {
     return this.#heads;
   }
 
-  /** Events that no head covers yet. */
+  /** Events that no head covers so far. */
   get uncovered(): number {
     return this.#covered === null ? 0 : this.#seq - this.#covered;
   }
@@ -94,13 +102,13 @@ export class LineVerifier {
   }
 
   #event({ buffer, start, end, offset }: LogLine): void {
-    // What follows the event itself, and before it the kind of those that the log made.
+    // What follows the event itself and, in events of the log itself, their kind.
     const last = buffer.toString('latin1', Math.max(start, end - lastBytes), end);
-    const placed = `},"prev":"${this.#prev ?? ''}","seq":${this.#seq}}`;
-    if (!last.endsWith(placed) && !this.#isExplained(buffer.toString('utf8', start, end), offset)) {
+    const position = `},"prev":"${this.#prev ?? ''}","seq":${this.#seq}}`;
+    if (!last.endsWith(position) && !this.#isEvent(buffer.toString('utf8', start, end), offset)) {
       return;
     }
-    // A leaf is the hash of a zero and the line; the byte before the line is read and done with.
+    // A leaf is the hash of a zero and the line; the byte before the line is not needed any more.
     buffer[start - 1] = 0;
     const leaf = hash('sha256', buffer.subarray(start - 1, end), 'buffer');
     this.#prev = leaf.toString('hex');
@@ -112,24 +120,24 @@ export class LineVerifier {
     if (last.includes(repairedKind)) this.#repair(buffer.toString('utf8', start, end));
   }
 
-  /** `false`: the line is no event at all. */
-  #isExplained(text: string, offset: number): boolean {
-    const stored = parseEventLine(text);
+  /** Reports what is wrong with the line; `false`: it is no event at all. */
+  #isEvent(line: string, offset: number): boolean {
+    const stored = parseEventLine(line);
     const isExact =
-      stored !== null && text.endsWith(`},"prev":"${stored.prev}","seq":${stored.seq}}`);
+      stored !== null && line.endsWith(`},"prev":"${stored.prev}","seq":${stored.seq}}`);
     if (!isExact || !/^[0-9a-f]{64}$/.test(stored.prev)) {
       this.#unknown(offset);
       return false;
     }
     const isAny = this.#prev === null;
     if (stored.seq !== this.#seq) {
-      const told = `Here belongs event ${this.#seq}; it is event ${stored.seq}.`;
-      if (!isAny) this.#find('event.order', offset, told);
+      const text = `Event ${this.#seq} belongs here; it is event ${stored.seq}.`;
+      if (!isAny) this.#find('event.order', offset, text);
       this.#resume(stored.seq);
     } else if (!isAny) {
-      const about = this.#seq === 0 ? 'It' : `Event ${this.#seq - 1}`;
-      const told = `${about} is not what it was when event ${this.#seq} was written after it.`;
-      this.#find('event.changed', offset, told);
+      const subject = this.#seq === 0 ? 'It' : `Event ${this.#seq - 1}`;
+      const text = `${subject} is not what it was when event ${this.#seq} was written after it.`;
+      this.#find('event.changed', offset, text);
       this.#isTreeKnown = false;
     }
     return true;
@@ -137,20 +145,20 @@ export class LineVerifier {
 
   #headLine(text: string, offset: number): void {
     const note = parseHeadLine(text);
-    const read = note === null ? null : parseNote(note);
+    const parsed = note === null ? null : parseNote(note);
     const isFirst = this.#isAtBegin;
     this.#isAtBegin = false;
-    if (note === null || read === null) {
-      this.#find('line.unknown', offset, 'This head is not as heads are written.');
+    if (note === null || parsed === null) {
+      this.#find('line.unknown', offset, 'This head is not in the format of heads.');
       this.#covered = null;
       this.#note = null;
       return;
     }
-    const { checkpoint } = read;
+    const { checkpoint } = parsed;
     this.#log ??= checkpoint.log;
     this.#heads += 1;
     const { size } = checkpoint;
-    this.#signatures.add(read, { note, segment: this.#segment.name, offset, size });
+    this.#signatures.add(parsed, { note, segment: this.#segment.name, offset, size });
     if (checkpoint.log !== this.#log) {
       this.#find('head.order', offset, `This head is of another log, ${checkpoint.log}.`);
     } else if (isFirst) {
@@ -162,7 +170,7 @@ export class LineVerifier {
     this.#note = note;
   }
 
-  /** A segment opens with the last head of the one before. */
+  /** A segment begins with the last head of the one before. */
   #firstHead(checkpoint: Checkpoint, note: string, offset: number): void {
     const { size } = checkpoint;
     const isSame = this.#note === null || note === this.#note;
@@ -177,8 +185,8 @@ export class LineVerifier {
   #nextHead(checkpoint: Checkpoint, offset: number): void {
     const { size, previous } = checkpoint;
     if (this.#covered !== null && previous !== this.#covered) {
-      const told = `The head before this one covers ${previous} events, and is not there.`;
-      this.#find('head.order', offset, told);
+      const text = `The head before this one covers ${previous} events, and is missing.`;
+      this.#find('head.order', offset, text);
     }
     if (this.#covered !== null && size <= this.#covered) {
       this.#find('head.order', offset, `A head over ${this.#covered} events comes before it.`);
@@ -191,7 +199,7 @@ export class LineVerifier {
   #compare({ size, root }: Checkpoint, offset: number): void {
     if (!this.#isTreeKnown || size !== this.#seq || this.#tree.root().equals(root)) return;
     this.#find('head.mismatch', offset, `It does not cover the ${size} events that are here.`);
-    // Each that follows would say so, too.
+    // Otherwise each head that follows would report it, too.
     this.#isTreeKnown = false;
   }
 
@@ -201,7 +209,7 @@ export class LineVerifier {
     this.#prev = null;
   }
 
-  /** Whatever follows, after a finding. */
+  /** Accepts any event and head that follows. */
   #resume(seq: number): void {
     this.#isTreeKnown = false;
     this.#seq = seq;
@@ -223,5 +231,83 @@ export class LineVerifier {
 }
 
 const repairedKind = '"kind":"log.repaired"';
-/** More than kind and place take. */
+/** More than kind and position take. */
 const lastBytes = 200;
+
+/** Signatures that are checked at the same time. */
+const inFlightMax = 64;
+/** So many are checked here: that is faster than to start other threads. */
+const checkedHereMax = 16;
+
+export interface SignedHeadLocation {
+  readonly note: string;
+  readonly segment: string;
+  readonly offset: number;
+  readonly size: number;
+}
+
+export class HeadSignatures {
+  readonly #publicKey: KeyObject;
+  readonly #raw: Buffer;
+  readonly #inFlight = new Set<Promise<void>>();
+  readonly #bad: SignedHeadLocation[] = [];
+  #newest: SignedHeadLocation | null = null;
+  #count = 0;
+
+  constructor(publicKey: KeyObject) {
+    this.#publicKey = publicKey;
+    this.#raw = rawEd25519Key(publicKey);
+  }
+
+  /** Invalid ones so far, all after {@link waitForAll}. */
+  get bad(): readonly SignedHeadLocation[] {
+    return this.#bad;
+  }
+
+  /** The valid one over the most events. */
+  get newest(): SignedHeadLocation | null {
+    return this.#newest;
+  }
+
+  get isFull(): boolean {
+    return this.#inFlight.size >= inFlightMax;
+  }
+
+  add(parsed: ParsedNote, head: SignedHeadLocation): void {
+    const signature = findOwnSignature(parsed, this.#raw);
+    this.#count += 1;
+    if (signature === null || parsed.signatures.length !== 1) {
+      this.#bad.push(head);
+    } else if (this.#count <= checkedHereMax) {
+      this.#record(head, verify(null, parsed.signed, this.#publicKey, signature));
+    } else {
+      const check = this.#check(parsed.signed, signature).then((isGood) => {
+        this.#inFlight.delete(check);
+        return this.#record(head, isGood);
+      });
+      this.#inFlight.add(check);
+    }
+  }
+
+  /** Resolves when there is room for more. */
+  async waitForRoom(): Promise<void> {
+    await Promise.race(this.#inFlight);
+  }
+
+  async waitForAll(): Promise<void> {
+    await Promise.all(this.#inFlight);
+  }
+
+  #record(head: SignedHeadLocation, isGood: boolean): void {
+    if (!isGood) this.#bad.push(head);
+    else if (head.size >= (this.#newest?.size ?? 0)) this.#newest = head;
+  }
+
+  #check(signed: Buffer, signature: Buffer): Promise<boolean> {
+    return new Promise((resolve) => {
+      verify(null, signed, this.#publicKey, signature, (error, isGood) => {
+        resolve(error === null && isGood);
+      });
+    });
+  }
+}

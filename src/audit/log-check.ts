@@ -1,10 +1,9 @@
-/** One log on its way through a check, and what is said of it at the end. */
+/** The check of one log, and its report. */
 import type { KeyObject } from 'node:crypto';
 import { AuditFindings, type AuditFinding } from './audit-findings.ts';
 import type { MerkleTree } from './merkle.ts';
 import { verifyHeadNote } from './signed-note.ts';
-import { LineVerifier } from './line-verifier.ts';
-import { HeadSignatures } from './head-signatures.ts';
+import { HeadSignatures, LineVerifier } from './line-verifier.ts';
 import type { TornWrite } from './store.ts';
 
 export interface LogReport {
@@ -14,20 +13,20 @@ export interface LogReport {
   readonly events: number;
   readonly heads: number;
   readonly bytes: number;
-  /** The newest good one: worth keeping elsewhere. */
+  /** The newest valid one: worth saving elsewhere. */
   readonly head: string | null;
-  /** Whether nothing was found. */
+  /** There are no findings. */
   readonly isGood: boolean;
   /** The first of them; `findingCount` is all. */
   readonly findings: readonly AuditFinding[];
   readonly findingCount: number;
-  /** Ends that a crash left unfinished, set aside as the log tells. */
+  /** Torn writes that were preserved, according to the log. */
   readonly repaired: readonly TornWrite[];
 }
 
 export interface LogCheckOptions {
   readonly publicKey: KeyObject;
-  /** Signed notes that were kept elsewhere, of this log or of others. */
+  /** Signed notes that were saved elsewhere, of this log or of others. */
   readonly heads?: readonly string[] | undefined;
 }
 
@@ -35,16 +34,16 @@ export class LogCheck {
   readonly findings = new AuditFindings();
   readonly pass: LineVerifier;
   readonly #signatures: HeadSignatures;
-  readonly #kept: KeptHeads;
+  readonly #saved: SavedHeads;
 
   constructor(options: LogCheckOptions) {
     this.#signatures = new HeadSignatures(options.publicKey);
-    this.#kept = new KeptHeads(options, this.findings);
-    const meet = (size: number, tree: MerkleTree): void => this.#kept.meet(size, tree);
-    this.pass = new LineVerifier(this.#signatures, this.findings, meet);
+    this.#saved = new SavedHeads(options, this.findings);
+    const onSize = (size: number, tree: MerkleTree): void => this.#saved.visit(size, tree);
+    this.pass = new LineVerifier(this.#signatures, this.findings, onSize);
   }
 
-  /** After each line: waits where too many signatures are on their way. */
+  /** To be called after each line: waits while too many signatures are being checked. */
   async waitForRoom(): Promise<void> {
     if (this.#signatures.isFull) await this.#signatures.waitForRoom();
   }
@@ -55,7 +54,7 @@ export class LogCheck {
       const text = `The head over ${size} events was not signed by this key.`;
       this.findings.add('head.signature', { segment, offset, seq: size }, text);
     }
-    this.#kept.end(this.pass);
+    this.#saved.end(this.pass);
     const { log, size, heads, repaired } = this.pass;
     return {
       directory,
@@ -72,7 +71,7 @@ export class LogCheck {
   }
 }
 
-/** Of logs that are not among these, or there twice, and of heads that another key signed. */
+/** Findings about missing or duplicate logs, and about heads that another key signed. */
 export function findMissingLogs(
   options: LogCheckOptions,
   logs: readonly LogReport[],
@@ -80,25 +79,25 @@ export function findMissingLogs(
   const missing = new AuditFindings();
   const known = new Set(logs.map(({ log }) => log));
   for (const note of options.heads ?? []) {
-    const kept = verifyHeadNote(note, options.publicKey);
-    if (kept === null) {
-      missing.add('key.changed', {}, 'A head that was kept elsewhere was not signed by this key.');
-    } else if (!known.has(kept.log)) {
-      const text = `Log ${kept.log} is not here; a head of it over ${kept.size} events was kept.`;
+    const saved = verifyHeadNote(note, options.publicKey);
+    if (saved === null) {
+      missing.add('key.changed', {}, 'A head that was saved elsewhere was not signed by this key.');
+    } else if (!known.has(saved.log)) {
+      const text = `Log ${saved.log} is missing; a head of it over ${saved.size} events was saved.`;
       missing.add('log.missing', {}, text);
     }
   }
   for (const [at, { log, directory }] of logs.entries()) {
     const first = logs.slice(0, at).find((one) => log !== null && one.log === log);
     if (first === undefined) continue;
-    const text = `Log ${log} is there twice, in "${first.directory}" and "${directory}".`;
+    const text = `Log ${log} exists twice, in "${first.directory}" and "${directory}".`;
     missing.add('log.forked', {}, text);
   }
   return missing.sorted();
 }
 
-/** Heads that were kept elsewhere, against what is there. */
-class KeptHeads {
+/** Compares heads that were saved elsewhere with the log. */
+class SavedHeads {
   readonly #all: { readonly log: string; readonly size: number; readonly root: Buffer }[];
   readonly #sizes: ReadonlySet<number>;
   readonly #roots = new Map<number, Buffer>();
@@ -110,7 +109,7 @@ class KeptHeads {
     this.#findings = findings;
   }
 
-  meet(size: number, tree: MerkleTree): void {
+  visit(size: number, tree: MerkleTree): void {
     if (this.#sizes.has(size)) this.#roots.set(size, tree.root());
   }
 
@@ -118,10 +117,10 @@ class KeptHeads {
     for (const { size, root } of this.#all.filter((one) => one.log === log)) {
       const found = this.#roots.get(size);
       if (size > there) {
-        const text = `A head over ${size} events was kept elsewhere; ${there} are here.`;
+        const text = `A head over ${size} events was saved elsewhere; ${there} are here.`;
         this.#findings.add('log.truncated', { seq: there }, text);
       } else if (found !== undefined && !found.equals(root)) {
-        const text = `A head over ${size} events that was kept elsewhere covers other events.`;
+        const text = `A head over ${size} events that was saved elsewhere covers other events.`;
         this.#findings.add('log.forked', { seq: size }, text);
       }
     }

@@ -1,53 +1,134 @@
 /**
- * Where a log stands, by its end alone: the last head that our key signed, and what follows it.
+ * The status of a log that is opened, from its end: the last head that our key signed, and what
+ * follows it.
  */
-import { closeSync, fstatSync } from 'node:fs';
 import { limits } from '../limits.ts';
-import { readByteRange } from './line-reader.ts';
-import { headLinePrefix, parseHeadLine } from './line-format.ts';
+import { firstPrevHash, headLinePrefix, parseHeadLine } from './line-format.ts';
+import { readByteRange, withOpenFile } from './line-reader.ts';
+import { listSegments, preserveTornWrite, type LogSegment } from './log-files.ts';
+import { leafHash, type MerkleTree } from './merkle.ts';
+import type { NodeHashFile } from './node-hash-file.ts';
 import type { Checkpoint } from './signed-note.ts';
-import { openForReading, type LogSegment } from './segments.ts';
 import { LogLostError, type VerifyHead } from './store.ts';
 
-/** All that one write that never ended can have left. */
-export const tornBytesMax = limits.auditGroupBytes.max + 64 * 1024;
-/** A signature takes 0.15 ms: an end that is full of false heads is no torn write. */
+/** The most that one unfinished write can have left. */
+const tornBytesMax = limits.auditGroupBytes.max + 64 * 1024;
+/** To check a signature takes 0.15 ms; an end full of invalid heads is no torn write. */
 const falseHeadsMax = 1000;
-const firstLook = 64 * 1024;
+/** Bytes of the first search from the end; each further one reads four times as many. */
+const firstSearchBytes = 64 * 1024;
 
+/** The last trusted head. */
 export interface LogTail {
   readonly note: string;
   readonly checkpoint: Checkpoint;
-  /** Bytes of the head line in its segment. */
+  /** Bytes of its line in the segment, from `begin` up to `end`. */
   readonly begin: number;
   readonly end: number;
 }
 
+export interface LogStatus {
+  /** The segment that is written. */
+  readonly segment: LogSegment;
+  readonly tail: LogTail;
+  readonly tree: MerkleTree;
+  readonly prev: string;
+}
+
 /**
- * The last trusted head in the first `length` bytes; `null`: there is none, and they are few enough
- * for one write.
+ * `null`: the log is empty. A torn write is preserved, and cut off.
  *
- * @throws LogLost when none is as near to the end as it must be
+ * @throws LogLost when the end is not that of a log with at most one torn write behind it
  */
-export function findLastHead(fd: number, length: number, trusts: VerifyHead): LogTail | null {
+export async function readLogStatus(
+  directory: string,
+  nodes: NodeHashFile,
+  verifyHead: VerifyHead,
+): Promise<LogStatus | null> {
+  const segments = listSegments(directory);
+  const tail = await repairedTail(directory, segments, verifyHead);
+  const segment = segments.at(-1);
+  if (tail === null || segment === undefined) return null;
+  const { checkpoint, end } = tail;
+  const line = findLastEventLine(segments, tail.begin);
+  if ((line === null) !== (checkpoint.size === 0)) {
+    throw new LogLostError('its last head does not follow an event');
+  }
+  const prev = line === null ? firstPrevHash : leafHash(line).toString('hex');
+  const stored = await nodes.tree(checkpoint, prev);
+  const tree = stored ?? (await nodes.rebuild({ segments, end, checkpoint, verifyHead }));
+  return { segment, tail, tree, prev };
+}
+
+/** Removes a segment that has nothing but a torn write from `segments`. */
+async function repairedTail(
+  directory: string,
+  segments: LogSegment[],
+  verifyHead: VerifyHead,
+): Promise<LogTail | null> {
+  const segment = segments.at(-1);
+  if (segment === undefined) return null;
+  const { tail, length } = tailOf(segment, verifyHead);
+  if (tail === null) {
+    await preserveTornWrite(directory, { file: segment.file, begin: 0, seq: segment.first });
+    segments.pop();
+    return completeTail(segments.at(-1), verifyHead);
+  }
+  if (length - tail.end > tornBytesMax) {
+    throw new LogLostError(`behind its last head are ${length - tail.end} bytes`);
+  }
+  if (length > tail.end) {
+    const torn = { file: segment.file, begin: tail.end, seq: tail.checkpoint.size };
+    await preserveTornWrite(directory, torn);
+  }
+  return tail;
+}
+
+/** A segment that another one follows ends with a head. */
+function completeTail(segment: LogSegment | undefined, verifyHead: VerifyHead): LogTail | null {
+  if (segment === undefined) return null;
+  const { tail, length } = tailOf(segment, verifyHead);
+  if (tail === null || tail.end !== length) {
+    throw new LogLostError(`"${segment.file}" does not end with a head`);
+  }
+  return tail;
+}
+
+const tailOf = (
+  segment: LogSegment,
+  verifyHead: VerifyHead,
+): { readonly tail: LogTail | null; readonly length: number } =>
+  withOpenFile(segment.file, (fd, length) => ({
+    tail: findLastHead(fd, length, verifyHead),
+    length,
+  }));
+
+/**
+ * The last trusted head in the first `length` bytes; `null`: there is none, and one write can have
+ * left that many bytes.
+ *
+ * @throws LogLost when there is none where one must be
+ */
+export function findLastHead(fd: number, length: number, verifyHead: VerifyHead): LogTail | null {
   let tries = falseHeadsMax;
-  let unseen = length;
-  for (let look = firstLook; ; look *= 4) {
-    const begin = Math.max(0, length - Math.min(look, tornBytesMax));
+  let searchedFrom = length;
+  for (let search = firstSearchBytes; ; search *= 4) {
+    const begin = Math.max(0, length - Math.min(search, tornBytesMax));
     const bytes = readByteRange(fd, begin, length);
-    for (const line of headLines(bytes, begin, unseen)) {
+    for (const line of headLines(bytes, begin, searchedFrom)) {
       tries -= 1;
       if (tries < 0) throw new LogLostError('its end is full of heads that were not signed here');
       const note = parseHeadLine(line.text);
-      const checkpoint = note === null ? null : trusts(note);
+      const checkpoint = note === null ? null : verifyHead(note);
       if (note !== null && checkpoint !== null) {
         return { note, checkpoint, begin: line.begin, end: line.end };
       }
     }
     if (begin === 0) return null;
-    if (look >= tornBytesMax) throw new LogLostError(`its last ${tornBytesMax} bytes have no head`);
-    // Lines that begin behind this were looked at.
-    unseen = begin + 1;
+    if (search >= tornBytesMax) {
+      throw new LogLostError(`its last ${tornBytesMax} bytes have no head`);
+    }
+    searchedFrom = begin + 1;
   }
 }
 
@@ -57,15 +138,15 @@ interface HeadText {
   readonly end: number;
 }
 
-/** From last to first, those that begin before byte `unseen` of the file. */
-function* headLines(bytes: Buffer, begin: number, unseen: number): Generator<HeadText> {
+/** From last to first, those that begin before byte `before` of the file. */
+function* headLines(bytes: Buffer, begin: number, before: number): Generator<HeadText> {
   const mark = Buffer.from(headLinePrefix);
-  let from = Math.min(bytes.length, unseen - begin - 1);
+  let from = Math.min(bytes.length, before - begin - 1);
   while (from >= 0) {
     const at = bytes.lastIndexOf(mark, from);
     if (at < 0) return;
     from = at - 1;
-    // At the very start of the look it is not known what is before.
+    // What precedes the bytes is unknown.
     const startsLine = at === 0 ? begin === 0 : bytes[at - 1] === 10;
     const end = startsLine ? bytes.indexOf(10, at) : -1;
     if (end >= 0) {
@@ -77,44 +158,28 @@ function* headLines(bytes: Buffer, begin: number, unseen: number): Generator<Hea
 }
 
 /** The last event line before byte `end` of the last of `segments`; `null`: there is none. */
-export function findLastEventLine(segments: readonly LogSegment[], end: number): string | null {
-  const segment = segments.at(-1);
+function findLastEventLine(segments: readonly LogSegment[], end: number): string | null {
+  const [previous, segment] = [segments.at(-2), segments.at(-1)];
   if (segment === undefined) return null;
-  const fd = openForReading(segment.file);
-  try {
-    const line = lineBefore(fd, end);
-    // Heads follow each other only where a segment begins.
-    if (line !== null && !line.startsWith(headLinePrefix)) return line;
-  } finally {
-    closeSync(fd);
-  }
-  const before = segments.slice(0, -1);
-  const last = before.at(-1);
-  if (last === undefined) return null;
-  return withOpenFile(last.file, (one, length) => {
-    const head = lineBefore(one, length);
-    return head === null ? null : lineBefore(one, length - Buffer.byteLength(head) - 1);
+  const line = withOpenFile(segment.file, (fd) => lineBefore(fd, end));
+  // Two heads follow each other only where a segment begins.
+  if (line !== null && !line.startsWith(headLinePrefix)) return line;
+  if (previous === undefined) return null;
+  return withOpenFile(previous.file, (fd, length) => {
+    const head = lineBefore(fd, length);
+    return head === null ? null : lineBefore(fd, length - Buffer.byteLength(head) - 1);
   });
 }
 
-/** The whole line that ends right before byte `end`; `null` where the file begins there. */
+/** The whole line that ends right before byte `end`; `null`: the file begins there. */
 function lineBefore(fd: number, end: number): string | null {
   if (end === 0) return null;
-  for (let look = firstLook; ; look *= 4) {
-    const begin = Math.max(0, end - look);
+  for (let search = firstSearchBytes; ; search *= 4) {
+    const begin = Math.max(0, end - search);
     // Without its newline.
     const bytes = readByteRange(fd, begin, end - 1);
     const at = bytes.lastIndexOf(10);
     if (at >= 0 || begin === 0) return bytes.toString('utf8', at + 1);
-    if (look > tornBytesMax) throw new LogLostError('its last line is longer than any is');
-  }
-}
-
-export function withOpenFile<T>(file: string, use: (fd: number, length: number) => T): T {
-  const fd = openForReading(file);
-  try {
-    return use(fd, fstatSync(fd).size);
-  } finally {
-    closeSync(fd);
+    if (search > tornBytesMax) throw new LogLostError('its last line is longer than any is');
   }
 }

@@ -1,18 +1,24 @@
 /**
- * The log that is written: chain, tree and signed heads above a store. While one group is on its
- * way to the disk the next one gathers, so that many wait for the disk once.
+ * The log that is written: chain, tree and signed heads on top of a store. While one group is being
+ * written the next one collects, so that many callers wait for the disk once.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { canonicalJson } from '../canonical.ts';
 import type { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { AuditAppendOptions, AuditEvent, AuditPosition, AuditSink, Json } from './event.ts';
-import { isDiskFull, describeWriteFailure, auditUnavailable } from './write-failure.ts';
 import type { AuditKey } from './audit-key.ts';
 import { serializeEventLine } from './line-format.ts';
 import { emptyRoot, leafHash, type MerkleTree } from './merkle.ts';
 import { noteKeyHash, signHeadNote } from './signed-note.ts';
-import { LogLostError, type AuditStore, type StoredLog } from './store.ts';
+import {
+  auditUnavailable,
+  describeWriteFailure,
+  isDiskFull,
+  LogLostError,
+  type AuditStore,
+  type StoredLog,
+} from './store.ts';
 
 export interface OpenedStore {
   readonly store: AuditStore;
@@ -26,31 +32,31 @@ export type LogState =
 
 export interface AuditLogOptions {
   readonly key: AuditKey;
-  /** Unix milliseconds; `Date.now` unless given. */
+  /** Unix milliseconds. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined;
-  /** Said in `log.opened`: version, process. */
+  /** Data of `log.opened`: version, process. */
   readonly about?: { readonly [name: string]: Json | undefined } | undefined;
-  /** Whenever it begins to fail, and when it is well again. Must not throw. */
+  /** Runs when writing begins to fail, fails for another reason, or works again. Must not throw. */
   readonly onState?: ((state: LogState) => void) | undefined;
-  /** Another log, when this one cannot be gone on with; without it every append is refused. */
+  /** Opens another log when this one cannot be continued; without it every append is refused. */
   readonly openNextLog?: ((reason: string) => Promise<OpenedStore>) | undefined;
-  /** Where the log before this one could not be gone on with. */
+  /** The log before this one, if it could not be continued. */
   readonly previousLog?: PreviousLog | undefined;
-  /** After it is closed. Must not throw. */
+  /** Runs after it is closed. Must not throw. */
   readonly onClosed?: (() => void) | undefined;
 }
 
-/** The log before, in `log.opened`. */
+/** `follows` in the data of `log.opened`. */
 export interface PreviousLog {
-  /** `null`: it is not known. */
+  /** `null`: unknown. */
   readonly log: string | null;
-  /** The newest head that is known of it. */
+  /** The newest head that is known. */
   readonly head: string | null;
   readonly reason: string;
 }
 
-interface Waiting {
-  /** Canonical. */
+interface PendingAppend {
+  /** Canonical JSON of each event. */
   readonly texts: readonly string[];
   readonly bytes: number;
   readonly isUrgent: boolean;
@@ -58,8 +64,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Of one group, before it counts. */
-interface Draft {
+/** One group before it is on disk. */
+interface GroupDraft {
   readonly texts: readonly string[];
   readonly positions: readonly AuditPosition[];
   readonly tree: MerkleTree;
@@ -69,7 +75,7 @@ interface Draft {
   readonly hashes: readonly Buffer[];
 }
 
-/** The first head of a log that has nothing. */
+/** The first head of an empty log. */
 export function createFirstHead(key: AuditKey): { readonly log: string; readonly head: string } {
   const log = randomBytes(16).toString('hex');
   const checkpoint = { log, size: 0, root: emptyRoot(), previous: 0 };
@@ -80,8 +86,8 @@ export function createFirstHead(key: AuditKey): { readonly log: string; readonly
 }
 
 /**
- * An event that cannot be told as it is must not keep others from being told: half characters are
- * replaced, and of what is larger than `auditEventBytes` only the digest is kept.
+ * An event that cannot be recorded as it is must not prevent others from being recorded: lone
+ * surrogates are replaced, and of data larger than `auditEventBytes` only the digest is recorded.
  */
 function textOf(event: AuditEvent): string {
   const text = canonicalOf(event);
@@ -106,17 +112,17 @@ export class AuditLog implements AuditSink {
   #store: AuditStore;
   #stored: StoredLog;
   #keyHash: Buffer;
-  /** Events of its own that come before the next group. */
+  /** Events of the log itself, written before the next group. */
   #own: AuditEvent[] = [];
-  #waiting: Waiting[] = [];
-  #waitingBytes = 0;
+  #pending: PendingAppend[] = [];
+  #pendingBytes = 0;
   #writing: Promise<void> | null = null;
   #state: LogState = { kind: 'ok' };
-  /** Events that were refused since a group was last written. */
+  /** Events that were refused since the last group that was written. */
   #refused = 0;
-  /** Whether the log says that it fails: written with the room that was put by. */
-  #isTold = false;
-  /** The store has to be recovered before it is written again. */
+  /** Whether the log has an event about the failure, written with the reserve. */
+  #isFailureRecorded = false;
+  /** The store must be recovered before the next write. */
   #isBroken = false;
   #isReserved = false;
   #isClosed = false;
@@ -128,7 +134,7 @@ export class AuditLog implements AuditSink {
     this.#store = store;
     this.#stored = stored;
     this.#keyHash = noteKeyHash(stored.log, options.key.rawPublicKey);
-    this.#opening(options.previousLog);
+    this.#recordOpening(options.previousLog);
   }
 
   /** 32 lower-case hex digits. */
@@ -150,8 +156,8 @@ export class AuditLog implements AuditSink {
   }
 
   /**
-   * @throws TrlError `AUDIT_UNAVAILABLE` when they cannot be written, are together larger than
-   *   `auditGroupBytes`, or too much waits for the disk
+   * @throws TrlError `AUDIT_UNAVAILABLE` if they cannot be written, are together larger than
+   *   `auditGroupBytes`, or too many bytes wait for the disk
    */
   async append(
     events: readonly AuditEvent[],
@@ -160,22 +166,22 @@ export class AuditLog implements AuditSink {
     if (this.#isClosed) throw this.#unavailable('it is closed');
     if (events.length === 0) return [];
     const texts = events.map(textOf);
-    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + placeBytes, 0);
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + positionBytes, 0);
     if (bytes > limits.auditGroupBytes.max - ownBytes) {
-      throw this.#unavailable(`${bytes} bytes are more than are written at once`);
+      throw this.#unavailable(`${bytes} bytes are more than one write takes`);
     }
-    if (this.#waitingBytes + bytes > limits.auditPendingBytes.max) {
-      throw this.#unavailable(`${this.#waitingBytes} bytes wait for the disk`);
+    if (this.#pendingBytes + bytes > limits.auditPendingBytes.max) {
+      throw this.#unavailable(`${this.#pendingBytes} bytes wait for the disk`);
     }
     return await new Promise((resolve, reject) => {
-      this.#waiting.push({ texts, bytes, isUrgent: urgent, resolve, reject });
-      this.#waitingBytes += bytes;
-      // What is appended in the same turn goes together.
+      this.#pending.push({ texts, bytes, isUrgent: urgent, resolve, reject });
+      this.#pendingBytes += bytes;
+      // Appends of the same turn of the event loop are written together.
       this.#writing ??= Promise.resolve().then(() => this.#writeAll());
     });
   }
 
-  /** Waits for what was appended. */
+  /** Waits until what was appended is written. */
   close(): Promise<void> {
     this.#isClosed = true;
     return (this.#closing ??= this.#close());
@@ -187,7 +193,7 @@ export class AuditLog implements AuditSink {
     this.#options.onClosed?.();
   }
 
-  #opening(follows: PreviousLog | undefined): void {
+  #recordOpening(follows: PreviousLog | undefined): void {
     const { key, about } = this.#options;
     const at = this.#clock();
     const data = { ...about, log: this.id, key: key.id, follows: follows && { ...follows } };
@@ -198,30 +204,30 @@ export class AuditLog implements AuditSink {
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#write(this.#take());
+    while (this.#pending.length > 0) await this.#write(this.#take());
     this.#writing = null;
   }
 
-  /** As many as go into one group. */
-  #take(): Waiting[] {
+  /** As many as fit into one group. */
+  #take(): PendingAppend[] {
     let bytes = ownBytes;
-    const end = this.#waiting.findIndex((one) => {
+    const end = this.#pending.findIndex((one) => {
       bytes += one.bytes;
       return bytes > limits.auditGroupBytes.max;
     });
-    const taken = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
-    for (const one of taken) this.#waitingBytes -= one.bytes;
+    const taken = this.#pending.splice(0, end < 0 ? this.#pending.length : end);
+    for (const one of taken) this.#pendingBytes -= one.bytes;
     return taken;
   }
 
-  async #write(group: readonly Waiting[]): Promise<void> {
+  async #write(group: readonly PendingAppend[]): Promise<void> {
     try {
-      await this.#ready();
-      // Room for ends comes before more beginnings.
+      await this.#recoverStore();
+      // No command may start before there is room to record its end.
       if (!this.#isReserved) this.#store.saveReserve();
       this.#isReserved = true;
       await this.#commit(group);
-      this.#turn({ kind: 'ok' });
+      this.#setState({ kind: 'ok' });
     } catch (error) {
       const urgent = isDiskFull(error) ? group.filter(({ isUrgent }) => isUrgent) : [];
       this.#fail(error, urgent.length === 0 ? group : group.filter(({ isUrgent }) => !isUrgent));
@@ -229,9 +235,9 @@ export class AuditLog implements AuditSink {
     }
   }
 
-  async #writeUrgent(group: readonly Waiting[]): Promise<void> {
+  async #writeUrgent(group: readonly PendingAppend[]): Promise<void> {
     try {
-      await this.#ready();
+      await this.#recoverStore();
       this.#store.spendReserve();
       this.#isReserved = false;
       await this.#commit(group);
@@ -240,32 +246,32 @@ export class AuditLog implements AuditSink {
     }
   }
 
-  async #ready(): Promise<void> {
+  async #recoverStore(): Promise<void> {
     if (!this.#isBroken) return;
     try {
       await this.#store.recover();
     } catch (error) {
       if (!(error instanceof LogLostError)) throw error;
-      await this.#goOnElsewhere(error);
+      await this.#continueInNextLog(error);
     }
     this.#isBroken = false;
   }
 
-  async #goOnElsewhere(lost: LogLostError): Promise<void> {
-    const { openNextLog: next, key } = this.#options;
-    if (next === undefined) throw lost;
+  async #continueInNextLog(lost: LogLostError): Promise<void> {
+    const { openNextLog, key } = this.#options;
+    if (openNextLog === undefined) throw lost;
     const follows = { log: this.id, head: this.head(), reason: lost.message };
-    const opened = await next(lost.message);
+    const opened = await openNextLog(lost.message);
     await this.#store.close().catch(() => null);
     this.#store = opened.store;
     this.#stored = opened.stored;
     this.#keyHash = noteKeyHash(opened.stored.log, key.rawPublicKey);
     this.#isReserved = false;
     this.#own = [];
-    this.#opening(follows);
+    this.#recordOpening(follows);
   }
 
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  async #commit(group: readonly PendingAppend[]): Promise<void> {
     const own = this.#ownTexts();
     const first = this.size;
     const draft = this.#draft([...own, ...group.flatMap(({ texts }) => texts)]);
@@ -280,7 +286,7 @@ export class AuditLog implements AuditSink {
     this.#stored = { log: this.id, head, tree, prev, torn: [] };
     this.#own = [];
     this.#refused = 0;
-    this.#isTold = true;
+    this.#isFailureRecorded = true;
     let at = own.length;
     for (const { texts, resolve } of group) {
       resolve(draft.positions.slice(at, at + texts.length));
@@ -291,14 +297,14 @@ export class AuditLog implements AuditSink {
   #ownTexts(): string[] {
     const own = this.#own.map((event) => canonicalJson(event));
     if (this.#state.kind === 'ok') return own;
-    if (this.#isTold && this.#refused === 0) return own;
+    if (this.#isFailureRecorded && this.#refused === 0) return own;
     const { since, reason } = this.#state;
     const data = { since, reason, refused: this.#refused };
     const interrupted = { kind: 'log.interrupted', at: this.#clock(), actor: null, data } as const;
     return [...own, canonicalJson(interrupted)];
   }
 
-  #draft(texts: readonly string[]): Draft {
+  #draft(texts: readonly string[]): GroupDraft {
     const { log } = this.#stored;
     const tree = this.#stored.tree.clone();
     let { prev } = this.#stored;
@@ -319,25 +325,25 @@ export class AuditLog implements AuditSink {
     return { texts, positions, tree, prev, head, lines, hashes };
   }
 
-  #fail(error: unknown, group: readonly Waiting[]): void {
+  #fail(error: unknown, group: readonly PendingAppend[]): void {
     const reason = describeWriteFailure(error);
-    if (this.#state.kind === 'ok') this.#isTold = false;
+    if (this.#state.kind === 'ok') this.#isFailureRecorded = false;
     const since = this.#state.kind === 'ok' ? this.#clock() : this.#state.since;
     this.#refused += group.reduce((sum, { texts }) => sum + texts.length, 0);
     if (isDiskFull(error)) this.#isReserved = false;
-    this.#turn({ kind: 'failing', since, reason });
+    this.#setState({ kind: 'failing', since, reason });
     const failure = this.#unavailable(reason, error);
     for (const { reject } of group) reject(failure);
   }
 
-  #turn(state: LogState): void {
-    const isNews =
+  #setState(state: LogState): void {
+    const isChange =
       state.kind !== this.#state.kind ||
       (state.kind === 'failing' &&
         this.#state.kind === 'failing' &&
         state.reason !== this.#state.reason);
     this.#state = state;
-    if (isNews) this.#options.onState?.(state);
+    if (isChange) this.#options.onState?.(state);
   }
 
   #unavailable(reason: string, cause?: unknown): TrlError {
@@ -345,7 +351,7 @@ export class AuditLog implements AuditSink {
   }
 }
 
-/** What a line has besides its event, at most. */
-const placeBytes = 128;
-/** Left in each group for what the log says of itself, and its head. */
+/** Bytes of a line besides its event, at most. */
+const positionBytes = 128;
+/** Reserved in each group for events of the log itself, and its head. */
 const ownBytes = 64 * 1024;

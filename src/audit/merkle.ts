@@ -1,7 +1,7 @@
 /**
- * The Merkle tree over the events of a log. Source: RFC 6962, section 2.1; algorithms of
- * verification from RFC 9162, section 2.1. Hashes of whole subtrees are stored in the order in
- * which they get known (the layout of Go's sumdb/tlog), so that a file of them is only appended to:
+ * The Merkle tree over the events of a log. Source: RFC 6962, section 2.1; verification from RFC
+ * 9162, section 2.1. Hashes of complete subtrees are stored in the order in which they are
+ * completed (the layout of Go's sumdb/tlog), so that their file is append-only:
  *
  *   leaf 0 | leaf 1 | node 1.0 | leaf 2 | leaf 3 | node 1.1 | node 2.0 | leaf 4 | …
  */
@@ -9,7 +9,7 @@ import { hash } from 'node:crypto';
 
 export const merkleHashBytes = 32;
 
-/** Asks for a stored hash by its index. */
+/** Reads a stored hash by its index. */
 export type ReadHash = (index: number) => Buffer | Promise<Buffer>;
 
 /** SHA-256(0x00 || line). `line` is without its newline. */
@@ -27,12 +27,12 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
 /** The root of a tree without leaves. */
 export const emptyRoot = (): Buffer => hash('sha256', '', 'buffer');
 
-/** A tree to which leaves are appended; holds only the roots of its whole subtrees. */
+/** A tree to which leaves are appended; stores only the roots of its complete subtrees. */
 export class MerkleTree {
   #size: number;
   readonly #peaks: Buffer[];
 
-  /** @param peaks roots of the whole subtrees of `size` leaves, the largest first */
+  /** @param peaks roots of the complete subtrees of `size` leaves, the largest first */
   constructor(size = 0, peaks: readonly Buffer[] = []) {
     this.#size = size;
     this.#peaks = [...peaks];
@@ -42,13 +42,13 @@ export class MerkleTree {
     return this.#size;
   }
 
-  /** Stored hashes that are known with this leaf, in their order. */
+  /** Returns the stored hashes that this leaf completes, in their order. */
   append(leaf: Buffer): Buffer[] {
     const stored = [leaf];
     let top = leaf;
     for (let n = this.#size; n % 2 === 1; n = (n - 1) / 2) {
       const left = this.#peaks.pop();
-      if (left === undefined) throw new RangeError('A tree lacks the root of a subtree');
+      if (left === undefined) throw new RangeError('The root of a subtree is missing');
       top = nodeHash(left, top);
       stored.push(top);
     }
@@ -71,7 +71,7 @@ export class MerkleTree {
   }
 }
 
-/** Where the root of the `n`-th whole subtree of 2^`level` leaves is stored. */
+/** Where the root of the `n`-th complete subtree of 2^`level` leaves is stored. */
 export function storedHashIndex(level: number, n: number): number {
   // The last leaf below it, and all that was stored before that leaf.
   let index = 0;
@@ -83,7 +83,7 @@ export function storedHashIndex(level: number, n: number): number {
 export const storedHashCount = (size: number): number =>
   size === 0 ? 0 : storedHashIndex(0, size);
 
-/** The tree of the first `size` leaves, out of stored hashes. */
+/** The tree of the first `size` leaves, from stored hashes. */
 export async function readMerkleTreeAt(size: number, read: ReadHash): Promise<MerkleTree> {
   const peaks: Buffer[] = [];
   let begin = 0;
@@ -95,7 +95,7 @@ export async function readMerkleTreeAt(size: number, read: ReadHash): Promise<Me
   return new MerkleTree(size, peaks);
 }
 
-/** Hashes from the leaf `seq` up to the root of `size` leaves (RFC 6962, 2.1.1). */
+/** The hashes from the leaf `seq` up to the root of `size` leaves (RFC 6962, 2.1.1). */
 export async function buildInclusionProof(
   seq: number,
   size: number,
@@ -114,7 +114,7 @@ export async function buildInclusionProof(
   return proof;
 }
 
-/** That the tree of `older` leaves is the beginning of the one of `size` (RFC 6962, 2.1.2). */
+/** Proves that the tree of `older` leaves is the start of the one of `size` (RFC 6962, 2.1.2). */
 export async function buildConsistencyProof(
   older: number,
   size: number,
@@ -170,7 +170,7 @@ export interface ConsistencyClaim {
   readonly proof: readonly Buffer[];
 }
 
-/** Whether the older tree is the beginning of the newer one (RFC 9162, 2.1.4.2). */
+/** Whether the older tree is the start of the newer one (RFC 9162, 2.1.4.2). */
 export function isConsistent({ older, newer, proof }: ConsistencyClaim): boolean {
   if (older.size > newer.size) return false;
   if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);

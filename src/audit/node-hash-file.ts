@@ -1,22 +1,19 @@
 /**
- * The side file of stored hashes. It is written behind the log and never waited for: what it lacks
- * after a crash, or has wrong, is made again out of the lines.
+ * The side file of stored hashes. It is written after the log and nothing waits for it: what is
+ * missing after a crash, or wrong, is rebuilt from the lines.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  write,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs';
+import { write, writeSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { limits } from '../limits.ts';
-import { readLinesBackward } from './lines-backward.ts';
 import { eventLinePrefix, headLinePrefix, parseHeadLine } from './line-format.ts';
-import { readByteRange, readLogLines } from './line-reader.ts';
+import {
+  openForReading,
+  readByteRange,
+  readLinesBackward,
+  readLogLines,
+  withOpenFile,
+} from './line-reader.ts';
 import {
   merkleHashBytes,
   leafHash,
@@ -26,34 +23,33 @@ import {
   MerkleTree,
 } from './merkle.ts';
 import { parseNote, type Checkpoint } from './signed-note.ts';
-import { logFileNames, openForReading, type LogSegment } from './segments.ts';
+import { logFileNames, type LogSegment } from './log-files.ts';
 import { LogLostError, type VerifyHead } from './store.ts';
-import { withOpenFile } from './log-tail.ts';
 
 const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 const writeAt = promisify(write);
 
-/** Of a log. */
-interface Lines {
+interface LogContents {
   readonly segments: readonly LogSegment[];
   /** Bytes of the last segment that count. */
   readonly end: number;
   /** Over all of them. */
   readonly checkpoint: Checkpoint;
-  readonly trusts: VerifyHead;
+  readonly verifyHead: VerifyHead;
 }
 
-/** From where the lines have to be read. */
-interface Known {
-  /** Which segment. */
+/** Where to start reading lines. */
+interface ReplayStart {
+  /** Index of the segment. */
   readonly from: number;
   /** Byte in it. */
   readonly begin: number;
+  /** Over the lines before. */
   readonly tree: MerkleTree;
 }
 
-/** Some of the last groups. */
-const linesNearEnd = 1000;
+/** The last few groups. */
+const linesNearEndMax = 1000;
 
 export class NodeHashFile {
   readonly #fd: number;
@@ -67,7 +63,7 @@ export class NodeHashFile {
     );
   }
 
-  /** The tree at `checkpoint`; `null` where the file does not have it, or not with `lastLeaf`. */
+  /** The tree at `checkpoint`; `null`: the file does not have it, or not with `lastLeaf`. */
   async tree(
     { size, root }: Checkpoint,
     lastLeaf: string | null = null,
@@ -81,7 +77,7 @@ export class NodeHashFile {
     return tree.root().equals(root) ? tree : null;
   }
 
-  /** Behind the others; an error leaves a file that is made again. */
+  /** Writes in the background; an error leaves a file that will be rebuilt. */
   append(index: number, hashes: readonly Buffer[]): void {
     const bytes = Buffer.concat(hashes);
     this.#writing = this.#writing
@@ -89,11 +85,11 @@ export class NodeHashFile {
       .catch(() => null);
   }
 
-  /** Out of the lines. @throws LogLost when they are not what the last head covers */
-  async rebuild({ segments, end, checkpoint, trusts }: Lines): Promise<MerkleTree> {
+  /** From the lines. @throws LogLost when they are not what the last head covers */
+  async rebuild({ segments, end, checkpoint, verifyHead }: LogContents): Promise<MerkleTree> {
     const { from, begin, tree } =
       (await this.#nearEnd(segments, end, checkpoint.size)) ??
-      (await this.#atSegment(segments, trusts));
+      (await this.#atSegment(segments, verifyHead));
     for (const segment of segments.slice(from)) {
       const isFirst = segment === segments[from];
       const isLast = segment === segments.at(-1);
@@ -114,29 +110,30 @@ export class NodeHashFile {
     closeSync(this.#fd);
   }
 
-  /** After a crash only what was written last lacks: the newest heads are asked first. */
+  /** After a crash only the last writes are missing, so the newest heads are tried first. */
   async #nearEnd(
     segments: readonly LogSegment[],
     end: number,
     size: number,
-  ): Promise<Known | null> {
+  ): Promise<ReplayStart | null> {
     const segment = segments.at(-1);
     if (segment === undefined) return null;
     const fd = openForReading(segment.file);
     try {
       let begin = end;
-      let looked = 0;
+      let lines = 0;
       for (const line of readLinesBackward(fd, end)) {
         const note = parseHeadLine(line.toString());
-        // Whether it was signed does not matter: the newest one was, and must come out.
+        // Its signature does not matter: the root of the newest head, which was signed, must
+        // result.
         const head = note === null ? null : parseNote(note);
-        // What lies before the newest one is read in any case: something there did not fit.
+        // The newest head itself did not match, so the lines before it are read in any case.
         const isOlder = head !== null && head.checkpoint.size < size;
         const tree = isOlder ? await this.tree(head.checkpoint) : null;
         if (tree !== null) return { from: segments.length - 1, begin, tree };
         begin -= line.length + 1;
-        looked += 1;
-        if (looked > linesNearEnd) return null;
+        lines += 1;
+        if (lines > linesNearEndMax) return null;
       }
     } finally {
       closeSync(fd);
@@ -144,11 +141,11 @@ export class NodeHashFile {
     return null;
   }
 
-  /** The newest segment at whose beginning the file can be believed. */
-  async #atSegment(segments: readonly LogSegment[], trusts: VerifyHead): Promise<Known> {
+  /** The newest segment at whose beginning the file matches the log. */
+  async #atSegment(segments: readonly LogSegment[], verifyHead: VerifyHead): Promise<ReplayStart> {
     for (let from = segments.length - 1; from > 0; from -= 1) {
       const segment = segments[from];
-      const head = segment === undefined ? null : readFirstHead(segment, trusts);
+      const head = segment === undefined ? null : readFirstHead(segment, verifyHead);
       const tree = head === null ? null : await this.tree(head);
       if (tree !== null && tree.size === segment?.first) return { from, begin: 0, tree };
     }
@@ -161,31 +158,21 @@ export class NodeHashFile {
     tree: MerkleTree,
   ): void {
     let index = storedHashCount(tree.size);
-    let waiting: Buffer[] = [];
+    let pending: Buffer[] = [];
     const flush = (): void => {
-      writeSync(
-        this.#fd,
-        Buffer.concat(waiting),
-        0,
-        waiting.length * merkleHashBytes,
-        index * merkleHashBytes,
-      );
-      index += waiting.length;
-      waiting = [];
+      const bytes = Buffer.concat(pending);
+      writeSync(this.#fd, bytes, 0, bytes.length, index * merkleHashBytes);
+      index += pending.length;
+      pending = [];
     };
-    for (const { buffer, start, end: stop, isWhole } of readLogLines(
-      fd,
-      begin,
-      end,
-      lineBytesMax,
-    )) {
+    for (const { buffer, start, end: stop, isWhole } of readLogLines(fd, begin, end)) {
       const line = buffer.toString('utf8', start, stop);
       if (line.startsWith(headLinePrefix)) continue;
       if (!isWhole || !line.startsWith(eventLinePrefix)) {
-        throw new LogLostError('it has lines of no kind');
+        throw new LogLostError('it has lines that are neither events nor heads');
       }
-      waiting.push(...tree.append(leafHash(line)));
-      if (waiting.length > 10_000) flush();
+      pending.push(...tree.append(leafHash(line)));
+      if (pending.length > 10_000) flush();
     }
     flush();
   }
@@ -195,15 +182,12 @@ export class NodeHashFile {
   }
 }
 
-/** An event of the largest size with its place in the chain. */
-const lineBytesMax = limits.auditEventBytes.max + 1024;
-
 /** The head that a segment begins with. */
-export function readFirstHead(segment: LogSegment, trusts: VerifyHead): Checkpoint | null {
+export function readFirstHead(segment: LogSegment, verifyHead: VerifyHead): Checkpoint | null {
   return withOpenFile(segment.file, (fd) => {
     const bytes = readByteRange(fd, 0, 1024);
     const end = bytes.indexOf(10);
     const note = end < 0 ? null : parseHeadLine(bytes.toString('utf8', 0, end));
-    return note === null ? null : trusts(note);
+    return note === null ? null : verifyHead(note);
   });
 }

@@ -1,16 +1,16 @@
 /**
- * The logs of a user. A log belongs to one process; a runtime that finds the first one taken takes
- * the next. One that cannot be gone on with stays as it is, and the next one tells of it.
+ * The logs of a user. One process writes a log; a runtime that finds the first one locked takes the
+ * next. A log that cannot be continued stays as it is, and the next one records why.
  *
  *   audit/key, audit/key.pub
  *   audit/logs/0/lock          held by the process that writes there
- *   audit/logs/0/lost          why nobody writes there any more; it may not be there
- *   audit/logs/0/…             `segments.ts` draws it
+ *   audit/logs/0/lost          why no process writes there any more; may be absent
+ *   audit/logs/0/…             see `log-files.ts`
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { auditUnavailable, describeWriteFailure } from './write-failure.ts';
+import { listNamesIn } from '../segment-files.ts';
 import { FileStore } from './file-store.ts';
 import { openAuditKey, type AuditKey } from './audit-key.ts';
 import {
@@ -22,16 +22,16 @@ import {
 } from './log.ts';
 import { readFirstHead } from './node-hash-file.ts';
 import { verifyHeadNote } from './signed-note.ts';
-import { logFileNames, listNamesIn, listSegments } from './segments.ts';
-import { LogLostError, type VerifyHead } from './store.ts';
+import { listSegments, logFileNames } from './log-files.ts';
+import { auditUnavailable, describeWriteFailure, LogLostError, type VerifyHead } from './store.ts';
 
-/** Logs that are looked at before a runtime gives up. */
+/** Logs that a runtime tries before it gives up. */
 const logsMax = 4096;
 
 export interface OpenLogOptions extends Pick<AuditLogOptions, 'clock' | 'about' | 'onState'> {
-  /** `$XDG_STATE_HOME/trl/audit`; made where it is not there. */
+  /** `$XDG_STATE_HOME/trl/audit`; created if absent. */
   readonly directory: string;
-  /** The one of `directory` unless given. */
+  /** Default: the one of `directory`. */
   readonly key?: AuditKey | undefined;
   readonly segmentBytes?: number | undefined;
 }
@@ -47,35 +47,28 @@ export function listLogDirectories(directory: string): string[] {
 }
 
 /**
- * Opens the first log that no other process has.
+ * Opens the first log that no other process writes.
  *
- * @throws TrlError `AUDIT_UNAVAILABLE` when there is no log that can be written, or no key
+ * @throws TrlError `AUDIT_UNAVAILABLE` if there is no log that can be written, or no key
  */
 export async function openAuditLog(options: OpenLogOptions): Promise<AuditLog> {
   const { clock, about, onState } = options;
   const key = options.key ?? openAuditKey(options.directory);
-  const taker = new Taker(options, key);
-  const { opened, follows } = await taker.take(null);
-  const next = async (reason: string): Promise<OpenedStore> => (await taker.take(reason)).opened;
-  const onClosed = (): void => taker.release();
-  return new AuditLog(opened, {
-    key,
-    clock,
-    about,
-    onState,
-    previousLog: follows,
-    openNextLog: next,
-    onClosed,
-  });
+  const owner = new LogOwner(options, key);
+  const { opened, previousLog } = await owner.lockNext(null);
+  const openNextLog = async (reason: string): Promise<OpenedStore> =>
+    (await owner.lockNext(reason)).opened;
+  const onClosed = (): void => owner.release();
+  return new AuditLog(opened, { key, clock, about, onState, previousLog, openNextLog, onClosed });
 }
 
-interface Taken {
+interface LockedLog {
   readonly opened: OpenedStore;
-  readonly follows: PreviousLog | undefined;
+  readonly previousLog: PreviousLog | undefined;
 }
 
 /** Holds the lock of one log at a time. */
-class Taker {
+class LogOwner {
   readonly #options: OpenLogOptions;
   readonly #key: AuditKey;
   #held: { readonly directory: string; readonly lock: DatabaseSync } | null = null;
@@ -85,18 +78,18 @@ class Taker {
     this.#key = key;
   }
 
-  /** @param lost why the one that is held cannot be gone on with; `null`: none is held */
-  async take(lost: string | null): Promise<Taken> {
+  /** @param lost why the current log cannot be continued; `null`: there is none */
+  async lockNext(lost: string | null): Promise<LockedLog> {
     const { directory } = this.#options;
     if (this.#held !== null && lost !== null) markLost(this.#held.directory, lost);
-    let follows: PreviousLog | undefined;
+    let previousLog: PreviousLog | undefined;
     for (let number = 0; number < logsMax; number += 1) {
-      const found = await this.#tryOne(path.join(logsDirectory(directory), String(number)));
+      const found = await this.#tryLog(path.join(logsDirectory(directory), String(number)));
       if (found === null) continue;
-      if ('opened' in found) return { opened: found.opened, follows };
-      follows = found;
+      if ('opened' in found) return { opened: found.opened, previousLog };
+      previousLog = found;
     }
-    throw auditUnavailable(directory, `${logsMax} logs are taken or lost`);
+    throw auditUnavailable(directory, `${logsMax} logs are locked or lost`);
   }
 
   release(): void {
@@ -104,16 +97,16 @@ class Taker {
     this.#held = null;
   }
 
-  /** `null`: another process has it, or nobody writes there any more. */
-  async #tryOne(directory: string): Promise<{ readonly opened: OpenedStore } | PreviousLog | null> {
-    const lock = this.#lockOf(directory);
+  /** `null`: another process has it, or no process writes there any more. */
+  async #tryLog(directory: string): Promise<{ readonly opened: OpenedStore } | PreviousLog | null> {
+    const lock = this.#lock(directory);
     if (lock === null) return null;
     const { segmentBytes } = this.#options;
     const { publicKey } = this.#key;
-    const trusts: VerifyHead = (note) => verifyHeadNote(note, publicKey);
+    const verifyHead: VerifyHead = (note) => verifyHeadNote(note, publicKey);
     try {
-      const store = { directory, verifyHead: trusts, segmentBytes };
-      const opened = await FileStore.open(store, () => createFirstHead(this.#key));
+      const files = { directory, verifyHead, segmentBytes };
+      const opened = await FileStore.open(files, () => createFirstHead(this.#key));
       this.release();
       this.#held = { directory, lock };
       return { opened };
@@ -123,17 +116,17 @@ class Taker {
         throw auditUnavailable(directory, describeWriteFailure(error), error);
       }
       markLost(directory, error.message);
-      const reason = `"${directory}" cannot be gone on with: ${error.message}`;
-      return { log: idOf(directory, trusts), head: null, reason };
+      const reason = `"${directory}" cannot be continued: ${error.message}`;
+      return { log: idOf(directory, verifyHead), head: null, reason };
     }
   }
 
-  #lockOf(directory: string): DatabaseSync | null {
+  #lock(directory: string): DatabaseSync | null {
     if (directory === this.#held?.directory) return null;
     try {
       if (existsSync(path.join(directory, logFileNames.lost))) return null;
       mkdirSync(directory, { recursive: true, mode: 0o700 });
-      return lockAt(path.join(directory, logFileNames.lock));
+      return lockFile(path.join(directory, logFileNames.lock));
     } catch (error) {
       throw auditUnavailable(directory, describeWriteFailure(error), error);
     }
@@ -141,7 +134,7 @@ class Taker {
 }
 
 /** Held until it is closed or this process ends, however it ends. */
-function lockAt(file: string): DatabaseSync | null {
+function lockFile(file: string): DatabaseSync | null {
   const lock = new DatabaseSync(file, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');
@@ -154,7 +147,7 @@ function lockAt(file: string): DatabaseSync | null {
   }
 }
 
-/** So that it is not looked at again. Must not throw: then it is. */
+/** Prevents that it is tried again. Must not throw: then it is tried again. */
 function markLost(directory: string, reason: string): void {
   try {
     const text = `${JSON.stringify({ reason })}\n`;
@@ -164,7 +157,7 @@ function markLost(directory: string, reason: string): void {
   }
 }
 
-function idOf(directory: string, trusts: VerifyHead): string | null {
+function idOf(directory: string, verifyHead: VerifyHead): string | null {
   const [first] = listSegments(directory);
-  return first === undefined ? null : (readFirstHead(first, trusts)?.log ?? null);
+  return first === undefined ? null : (readFirstHead(first, verifyHead)?.log ?? null);
 }

@@ -1,6 +1,4 @@
-/**
- * Proofs that need no log: that an event is in it, and that one head goes on from another.
- */
+/** Proofs that need no log: that an event is in it, and that one head continues another. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { closeSync, existsSync } from 'node:fs';
 import path from 'node:path';
@@ -8,28 +6,23 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { AuditEvent } from './event.ts';
 import { auditKeyIdOf, publicKeyPem } from './audit-key.ts';
 import { parseEventLine } from './line-format.ts';
-import { readByteRange } from './line-reader.ts';
-import {
-  buildConsistencyProof,
-  merkleHashBytes,
-  buildInclusionProof,
-  isConsistent,
-  isIncluded,
-} from './merkle.ts';
-import { leafHash, MerkleTree, readMerkleTreeAt, type ReadHash } from './merkle.ts';
+import { openForReading, readByteRange, withOpenFile } from './line-reader.ts';
+import { buildConsistencyProof, buildInclusionProof, isConsistent, isIncluded } from './merkle.ts';
+import { leafHash, merkleHashBytes, MerkleTree, readMerkleTreeAt } from './merkle.ts';
+import type { ReadHash } from './merkle.ts';
 import { verifyHeadNote, type Checkpoint } from './signed-note.ts';
 import { readEventAt, readLogEvents } from './read-events.ts';
-import { logFileNames, openForReading, listSegments } from './segments.ts';
-import { findLastHead, withOpenFile } from './log-tail.ts';
+import { listSegments, logFileNames } from './log-files.ts';
+import { findLastHead } from './log-tail.ts';
 
 /** A JSON file. */
 export interface EventProof {
   readonly version: 1;
   readonly log: string;
-  /** SPKI, PEM. Who checks a proof should know the key from elsewhere. */
+  /** SPKI, PEM. The verifier should know the key from elsewhere. */
   readonly public_key: string;
   readonly seq: number;
-  /** The line as it lies in the log, without its newline. */
+  /** The line as it is in the log, without its newline. */
   readonly event: string;
   /** Hashes up to the root, base64, the lowest first (RFC 6962, 2.1.1). */
   readonly proof: readonly string[];
@@ -53,7 +46,7 @@ export interface ProveOptions {
   readonly publicKey: KeyObject;
 }
 
-/** `null`: there is no such event below a head that this key signed, or the log is damaged. */
+/** `null`: no head that this key signed covers such an event, or the log is damaged. */
 export async function proveEvent(options: ProveOptions, seq: number): Promise<EventProof | null> {
   const newest = newestHead(options);
   const found = readEventAt(options.directory, seq);
@@ -75,7 +68,7 @@ export async function proveEvent(options: ProveOptions, seq: number): Promise<Ev
   return checkEventProof(made).isGood ? made : null;
 }
 
-/** That the newest head goes on from `older`, a signed note; `null` where it does not. */
+/** Proves that the newest head continues `older`, a signed note; `null`: it does not. */
 export async function proveHeads(options: ProveOptions, older: string): Promise<HeadsProof | null> {
   const newest = newestHead(options);
   const old = verifyHeadNote(older, options.publicKey);
@@ -98,7 +91,7 @@ export async function proveHeads(options: ProveOptions, older: string): Promise<
 
 export interface ProofReport {
   readonly isGood: boolean;
-  /** Why it is none; `null` where it is good. */
+  /** Why it is not valid; `null`: it is. */
   readonly reason: string | null;
   /** Id of the key that it was checked with. */
   readonly key: string | null;
@@ -107,8 +100,8 @@ export interface ProofReport {
 }
 
 /**
- * Checks a proof without its log. Without `publicKey` it is checked with the key that it brings
- * along: then it says only that whoever has that key wrote the event.
+ * Checks a proof without its log. Without `publicKey` it is checked with the key that it includes:
+ * then it only proves that the owner of that key wrote the event.
  */
 export function checkEventProof(proof: unknown, publicKey?: KeyObject): ProofReport {
   const hashes = base64List(field(proof, 'proof'));
@@ -122,7 +115,7 @@ export function checkEventProof(proof: unknown, publicKey?: KeyObject): ProofRep
   if (head === null) return bad('its head was not signed by the key');
   const stored = parseEventLine(line);
   if (stored === null || stored.seq !== seq || !Number.isSafeInteger(seq) || seq < 0) {
-    return bad('its event is not as events are written');
+    return bad('its event is not in the format of events');
   }
   if (head.log !== field(proof, 'log')) return bad('its head is of another log');
   const { size, root } = head;
@@ -132,7 +125,7 @@ export function checkEventProof(proof: unknown, publicKey?: KeyObject): ProofRep
   return { isGood: true, reason: null, key: auditKeyIdOf(key), head, event: stored.event };
 }
 
-/** Checks that the newer head of a proof goes on from the older one. */
+/** Checks that the newer head of a proof continues the older one. */
 export function checkHeadsProof(proof: unknown, publicKey?: KeyObject): ProofReport {
   const hashes = base64List(field(proof, 'proof'));
   const [olderNote, newerNote] = ['older', 'newer'].map((name) => field(proof, name));
@@ -145,12 +138,12 @@ export function checkHeadsProof(proof: unknown, publicKey?: KeyObject): ProofRep
     return bad('the heads are of different logs');
   }
   if (!isConsistent({ older, newer, proof: hashes })) {
-    return bad('the newer head does not go on from the older one');
+    return bad('the newer head does not continue the older one');
   }
   return { isGood: true, reason: null, key: auditKeyIdOf(key), head: newer, event: null };
 }
 
-const noProof = 'it is no proof of this version';
+const noProof = 'it is not a proof of this version';
 
 const bad = (reason: string): ProofReport => ({
   isGood: false,
@@ -174,8 +167,8 @@ function newestHead({
 }
 
 /**
- * Asks for hashes out of the side file, or where that has others, made out of the lines; `null`:
- * neither fits.
+ * Reads hashes from the side file or, if they do not match, from hashes computed from the lines;
+ * `null`: neither match.
  */
 async function withHashes<T>(
   directory: string,
@@ -183,13 +176,13 @@ async function withHashes<T>(
   use: (read: ReadHash) => Promise<T>,
 ): Promise<T | null> {
   const file = path.join(directory, logFileNames.nodes);
-  // A runtime writes it right behind the log.
-  for (let look = 0; look < 3 && existsSync(file); look += 1) {
+  // A runtime writes it right after the log.
+  for (let tries = 0; tries < 3 && existsSync(file); tries += 1) {
     const fd = openForReading(file);
     try {
       const read: ReadHash = (index) =>
         readByteRange(fd, index * merkleHashBytes, (index + 1) * merkleHashBytes);
-      if (await fits(read, checkpoint)) return await use(read);
+      if (await matches(read, checkpoint)) return await use(read);
     } finally {
       closeSync(fd);
     }
@@ -197,10 +190,10 @@ async function withHashes<T>(
   }
   const hashes = storedHashesOf(directory, checkpoint.size);
   const read: ReadHash = (index) => hashes[index] ?? Buffer.alloc(merkleHashBytes);
-  return (await fits(read, checkpoint)) ? await use(read) : null;
+  return (await matches(read, checkpoint)) ? await use(read) : null;
 }
 
-async function fits(read: ReadHash, { size, root }: Checkpoint): Promise<boolean> {
+async function matches(read: ReadHash, { size, root }: Checkpoint): Promise<boolean> {
   return (await readMerkleTreeAt(size, read)).root().equals(root);
 }
 
@@ -226,7 +219,7 @@ function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** `null`: it is no list of hashes. */
+/** `null`: it is not a list of hashes. */
 function base64List(value: unknown): Buffer[] | null {
   if (!Array.isArray(value) || value.length > 64) return null;
   const hashes = value.map((one: unknown) =>

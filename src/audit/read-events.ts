@@ -1,9 +1,8 @@
 /**
- * Reads events out of the files of logs, while a runtime may be writing them. What no head covers
- * was not answered for, and is not given. Nothing is checked here: `verify.ts` does that.
+ * Reads events from the files of logs while a runtime may be writing them. What no head covers was
+ * not acknowledged and is skipped. Nothing is checked here: `verify.ts` does that.
  */
 import { closeSync, fstatSync } from 'node:fs';
-import { limits } from '../limits.ts';
 import type { AuditEvent } from './event.ts';
 import {
   eventLinePrefix,
@@ -12,13 +11,19 @@ import {
   parseHeadLine,
   type StoredEvent,
 } from './line-format.ts';
-import { readByteRange, readLogLines } from './line-reader.ts';
+import {
+  findLinesWith,
+  openForReading,
+  readByteRange,
+  readLogLines,
+  withOpenFile,
+  type EventOrder,
+  type RequiredBytes,
+} from './line-reader.ts';
+import { listSegments, type LogSegment } from './log-files.ts';
 import { listLogDirectories } from './open-log.ts';
 import { leafHash } from './merkle.ts';
 import { parseNote } from './signed-note.ts';
-import { findLinesWith, type RequiredBytes, type EventOrder } from './line-search.ts';
-import { openForReading, listSegments, type LogSegment } from './segments.ts';
-import { withOpenFile } from './log-tail.ts';
 
 export interface AuditLogEntry {
   /** 32 lower-case hex digits. */
@@ -26,14 +31,14 @@ export interface AuditLogEntry {
   readonly seq: number;
   /** Of its leaf, hex. */
   readonly leaf: string;
-  /** As it lies in the log, without its newline. */
+  /** As it is in the log, without its newline. */
   readonly line: string;
   readonly event: AuditEvent;
 }
 
-/** What is asked for; what is absent is not asked about. */
+/** An absent field accepts everything. */
 export interface EventFilter {
-  /** `exec.*` stands for all that begin so. */
+  /** `exec.*` matches all kinds that begin so. */
   readonly kinds?: readonly string[] | undefined;
   readonly exec?: string | undefined;
   readonly session?: string | undefined;
@@ -41,18 +46,14 @@ export interface EventFilter {
   /** Unix milliseconds, both inclusive. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** One of them is somewhere in the line as it is written: parts of JSON texts. */
+  /** One of them must be somewhere in the line as it is written: parts of JSON strings. */
   readonly texts?: readonly string[] | undefined;
 }
 
-const lineBytesMax = limits.auditEventBytes.max + 1024;
 /** From the end of a segment, in the search for its last head. */
-const firstLook = 64 * 1024;
+const firstSearchBytes = 64 * 1024;
 
-/**
- * Events of every log of an `audit` directory, merged by their time, one by one as they are asked
- * for.
- */
+/** Events of every log of an `audit` directory, merged by time, read as they are needed. */
 export function* readEvents(
   directory: string,
   filter: EventFilter = {},
@@ -79,7 +80,7 @@ export function* readLogEvents(
   const inOrder = order === 'newest' ? segments.toReversed() : segments;
   for (const { file } of inOrder) {
     for (const found of eventsIn(file, marks, order)) {
-      if (passes(found.stored.event, filter)) yield foundOf(log, found);
+      if (matchesFilter(found.stored.event, filter)) yield entryOf(log, found);
     }
   }
 }
@@ -92,12 +93,12 @@ export function readEventAt(directory: string, seq: number): AuditLogEntry | nul
   if (log === null || segment === undefined) return null;
   const end = Buffer.from(`","seq":${seq}}`);
   for (const found of eventsIn(segment.file, [[end]], 'oldest')) {
-    if (found.stored.seq === seq) return foundOf(log, found);
+    if (found.stored.seq === seq) return entryOf(log, found);
   }
   return null;
 }
 
-/** The directory of a log; `null`: it is not here. */
+/** The directory of a log; `null`: there is none. */
 export function findLogDirectory(directory: string, log: string): string | null {
   return listLogDirectories(directory).find((one) => logOf(listSegments(one)) === log) ?? null;
 }
@@ -116,13 +117,13 @@ const head = Buffer.from(headLinePrefix);
 const headMark = Buffer.from(`\n${headLinePrefix}`);
 const isHead = (bytes: Buffer): boolean => bytes.subarray(0, head.length).equals(head);
 
-interface Read {
+interface EventLine {
   readonly line: string;
   readonly stored: StoredEvent;
 }
 
-/** Events of a segment whose lines hold the marks, up to its last head. */
-function* eventsIn(file: string, marks: RequiredBytes, order: EventOrder): Generator<Read> {
+/** Events of a segment whose lines contain the marks, up to its last head. */
+function* eventsIn(file: string, marks: RequiredBytes, order: EventOrder): Generator<EventLine> {
   const fd = openForReading(file);
   try {
     const length = coveredBytes(fd, fstatSync(fd).size);
@@ -136,12 +137,12 @@ function* eventsIn(file: string, marks: RequiredBytes, order: EventOrder): Gener
   }
 }
 
-/** Lines up to the last head, heads among them; each is only good until the next is asked for. */
+/** Lines up to the last head, heads among them; each is valid until the next one is read. */
 export function* readCoveredLines(file: string): Generator<Buffer> {
   const fd = openForReading(file);
   try {
     const end = coveredBytes(fd, fstatSync(fd).size);
-    for (const { buffer, start, end: stop } of readLogLines(fd, 0, end, lineBytesMax)) {
+    for (const { buffer, start, end: stop } of readLogLines(fd, 0, end)) {
       yield buffer.subarray(start, stop);
     }
   } finally {
@@ -149,10 +150,10 @@ export function* readCoveredLines(file: string): Generator<Buffer> {
   }
 }
 
-/** Up to the end of its last head; what comes behind, a line without an end too, is not covered. */
+/** Up to the end of its last head; later lines, whole or not, are not covered. */
 function coveredBytes(fd: number, length: number): number {
-  for (let look = firstLook; ; look *= 4) {
-    const begin = Math.max(0, length - look);
+  for (let search = firstSearchBytes; ; search *= 4) {
+    const begin = Math.max(0, length - search);
     const bytes = readByteRange(fd, begin, length);
     const lines = bytes.subarray(0, bytes.lastIndexOf(10) + 1);
     // The first line has no newline before it.
@@ -163,13 +164,13 @@ function coveredBytes(fd: number, length: number): number {
   }
 }
 
-function foundOf(log: string, { line, stored: { event, seq } }: Read): AuditLogEntry {
+function entryOf(log: string, { line, stored: { event, seq } }: EventLine): AuditLogEntry {
   return { log, seq, leaf: leafHash(line).toString('hex'), line, event };
 }
 
 /**
- * What is in a line that passes, as canonical JSON has it: quotes in texts are behind a backslash,
- * so that no text looks like a member.
+ * Bytes in every line that matches the filter, as canonical JSON writes them: quotes in strings
+ * have a backslash, so that no string looks like a member.
  */
 function marksOf({ exec, session, actor, kinds, texts }: EventFilter): RequiredBytes {
   const marks: (readonly string[])[] = [];
@@ -179,7 +180,7 @@ function marksOf({ exec, session, actor, kinds, texts }: EventFilter): RequiredB
   if (kinds !== undefined) marks.push(kinds.map(kindMark));
   if (actor !== undefined) marks.push([member('actor', actor)]);
   marks.push([eventLinePrefix]);
-  // Each of a list is looked for by itself: the shortest is looked for first.
+  // Each entry of the first list is a search of its own, so the shortest list comes first.
   return marks
     .toSorted((one, other) => one.length - other.length)
     .map((any) => any.map((one) => Buffer.from(one)));
@@ -190,7 +191,7 @@ const member = (name: string, value: string): string => `"${name}":${JSON.string
 const kindMark = (wanted: string): string =>
   wanted.endsWith('.*') ? member('kind', wanted.slice(0, -1)).slice(0, -1) : member('kind', wanted);
 
-function passes(event: AuditEvent, filter: EventFilter): boolean {
+function matchesFilter(event: AuditEvent, filter: EventFilter): boolean {
   const { kinds, exec, session, actor, since = -Infinity, until = Infinity } = filter;
   return (
     (exec === undefined || event.exec === exec) &&
@@ -205,7 +206,7 @@ function passes(event: AuditEvent, filter: EventFilter): boolean {
 const isOfKind = (kind: string, wanted: string): boolean =>
   wanted.endsWith('.*') ? kind.startsWith(wanted.slice(0, -1)) : kind === wanted;
 
-/** Each source keeps its own order, whatever its clock did. */
+/** Each source keeps its own order, even if its clock was set back. */
 function* merged(
   sources: readonly Generator<AuditLogEntry>[],
   order: EventOrder,

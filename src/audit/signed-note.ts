@@ -1,10 +1,10 @@
 /**
  * Signed heads of a log: C2SP `tlog-checkpoint` in a C2SP `signed-note`.
  *
- *   trl.dev/audit/0123…cdef          origin: which log
+ *   trl.dev/audit/0123…cdef          origin: the log
  *   42                               events that it covers
  *   NRn7F…=                          RFC 6962 root over them, base64
- *   previous 40                      events that the head before covers: none is taken out unseen
+ *   previous 40                      events that the head before covers: removing one shows
  *                                    (empty line)
  *   — trl.dev/audit/0123…cdef 3q2…   4 bytes of key hash and the ed25519 signature, base64
  *
@@ -22,7 +22,7 @@ export interface Checkpoint {
   readonly previous: number;
 }
 
-/** One whose signature is still to be checked. */
+/** A head whose signature is not checked. */
 export interface ParsedNote {
   readonly checkpoint: Checkpoint;
   readonly signed: Buffer;
@@ -51,7 +51,9 @@ export function signHeadNote(checkpoint: Checkpoint, key: KeyObject, keyHash: Bu
   return `${text}\n— ${noteOriginOf(checkpoint.log)} ${blob.toString('base64')}\n`;
 }
 
-/** Tells which key signed: the first 4 bytes of SHA-256(name || 0x0A || 0x01 || public key). */
+/**
+ * Identifies the key that signed: the first 4 bytes of SHA-256(name || 0x0A || 0x01 || public key).
+ */
 export function noteKeyHash(log: string, rawPublicKey: Buffer): Buffer {
   const name = Buffer.from(`${noteOriginOf(log)}\n`);
   return hash('sha256', Buffer.concat([name, ed25519, rawPublicKey]), 'buffer').subarray(0, 4);
@@ -63,7 +65,7 @@ export function rawEd25519Key(publicKey: KeyObject): Buffer {
   return Buffer.from(x ?? '', 'base64url');
 }
 
-/** `null`: it is no head as this format has it, to the byte. Signatures are not checked. */
+/** `null`: it is not exactly a head of this format. Signatures are not checked. */
 export function parseNote(note: string): ParsedNote | null {
   if (note.length > noteBytesMax) return null;
   const [text, rest, ...more] = note.split('\n\n');
@@ -82,11 +84,11 @@ export function parseNote(note: string): ParsedNote | null {
   return { checkpoint, signed: Buffer.from(`${text}\n`), signatures };
 }
 
-/** The signature that `publicKey` made by its name and hash, checked or not. */
-export function findOwnSignature(read: ParsedNote, rawPublicKey: Buffer): Buffer | null {
-  const { log } = read.checkpoint;
+/** The signature with the name and the hash of this key. It is not checked. */
+export function findOwnSignature(parsed: ParsedNote, rawPublicKey: Buffer): Buffer | null {
+  const { log } = parsed.checkpoint;
   const wanted = noteKeyHash(log, rawPublicKey);
-  const own = read.signatures.find(
+  const own = parsed.signatures.find(
     ({ name, keyHash }) => name === noteOriginOf(log) && keyHash.equals(wanted),
   );
   return own?.signature ?? null;
@@ -94,11 +96,11 @@ export function findOwnSignature(read: ParsedNote, rawPublicKey: Buffer): Buffer
 
 /** The head, if this key signed it. */
 export function verifyHeadNote(note: string, publicKey: KeyObject): Checkpoint | null {
-  const read = parseNote(note);
-  if (read === null) return null;
-  const signature = findOwnSignature(read, rawEd25519Key(publicKey));
-  if (signature === null || !verify(null, read.signed, publicKey, signature)) return null;
-  return read.checkpoint;
+  const parsed = parseNote(note);
+  if (parsed === null) return null;
+  const signature = findOwnSignature(parsed, rawEd25519Key(publicKey));
+  if (signature === null || !verify(null, parsed.signed, publicKey, signature)) return null;
+  return parsed.checkpoint;
 }
 
 function textOf({ log, size, root, previous }: Checkpoint): string {
@@ -108,12 +110,12 @@ function textOf({ log, size, root, previous }: Checkpoint): string {
 function signatureOf(line: string): NoteSignature | null {
   const found = /^— ([^\s+]+) (\S+)$/u.exec(line);
   const blob = exactBase64(found?.[2] ?? '');
-  // Other kinds of signature are other lengths: a witness's has a time.
+  // Other kinds of signature have other lengths: that of a witness has a time.
   if (found === null || blob === null || blob.length < 4 + signatureBytes) return null;
   return { name: found[1] ?? '', keyHash: blob.subarray(0, 4), signature: blob.subarray(4) };
 }
 
-/** `null` where another text would give the same bytes. */
+/** `null`: another text is the encoding of these bytes. */
 function exactBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;

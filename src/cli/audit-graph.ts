@@ -1,6 +1,5 @@
 /** `trl audit graph`: what hangs together with a command, in DOT. */
-import { toDot } from '../provenance/dot.ts';
-import { CommandGraphBuilder } from '../provenance/graph.ts';
+import { CommandGraphBuilder, toDot } from '../provenance/graph.ts';
 import type { CliArguments } from './args.ts';
 import { writeAuditOutput } from './audit-output.ts';
 import { readAllEvents, findNamedEvents } from './audit-read.ts';

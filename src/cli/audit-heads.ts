@@ -10,7 +10,6 @@ import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { parseNote } from '../audit/signed-note.ts';
-import { hasCode } from '../audit/segments.ts';
 import { TrlError } from '../errors.ts';
 import { jsonField } from '../provenance/logged-events.ts';
 
@@ -27,7 +26,9 @@ export function readSeenHeads(file: string): SeenHeads {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return { key: null, heads: new Map() };
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+      return { key: null, heads: new Map() };
+    }
     throw unusable(file, error instanceof Error ? error.message : String(error));
   }
   try {

@@ -8,10 +8,14 @@ import path from 'node:path';
 import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { jsonText } from '../provenance/logged-events.ts';
-import { SealingError } from '../sealing/sealing-error.ts';
-import { rawLogKeyPath } from '../sealing/raw-log-files.ts';
-import type { RawLogRecord } from '../sealing/raw-log-records.ts';
-import { generateIdentity, parseIdentities, type AgeIdentity } from '../sealing/keys.ts';
+import { rawLogKeyPath } from '../sealing/header.ts';
+import type { RawLogRecord } from '../sealing/chunk.ts';
+import {
+  generateIdentity,
+  parseIdentities,
+  SealingError,
+  type AgeIdentity,
+} from '../sealing/keys.ts';
 import { revealRawLog as revealPieces, digestRawLog } from '../sealing/reveal.ts';
 import { listRawLogs, shredRawLog as shredLog } from '../sealing/retention.ts';
 import type { CliArguments } from './args.ts';

@@ -1,12 +1,12 @@
 /**
- * Keeps the head and the tail of a stream within a bound and counts what is left out between
- * them, so that an answer is bounded and never silently short.
+ * Stores the head and the tail of a stream within a limit and counts the bytes omitted between
+ * them, so that an answer is bounded and never truncated silently.
  */
 
-/** A stream as an answer carries it. */
+/** A stream in an answer. */
 export interface CollectedOutput {
   readonly text: string;
-  /** Set when the bytes are not clean UTF-8: then `text` is base64. */
+  /** `base64`: the bytes are not valid UTF-8, and `text` is base64. */
   readonly encoding: 'base64' | null;
   readonly bytes: number;
   readonly omitted: number;
@@ -21,13 +21,13 @@ export class OutputCollector {
   #tailBytes = 0;
   #bytes = 0;
 
-  /** @param bytesMax bound of what is kept; half of it for the head */
+  /** @param bytesMax limit of the stored bytes; half of it for the head */
   constructor(bytesMax: number) {
     this.#headMax = Math.ceil(bytesMax / 2);
     this.#tailMax = Math.floor(bytesMax / 2);
   }
 
-  /** Takes the next bytes; they are copied. */
+  /** Adds a copy of the next bytes. */
   add(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
     const toHead = Math.min(bytes.length, this.#headMax - this.#headBytes);
@@ -38,25 +38,30 @@ export class OutputCollector {
     if (toHead === bytes.length) return;
     this.#tail.push(Buffer.from(bytes.subarray(toHead)));
     this.#tailBytes += bytes.length - toHead;
-    // Twice the bound may pile up before it is cut, so that cutting costs little.
-    if (this.#tailBytes > this.#tailMax * 2) this.#cut();
+    // Trimming at twice the limit copies each byte at most once more.
+    if (this.#tailBytes > this.#tailMax * 2) this.#trimTail();
   }
 
   result(): CollectedOutput {
-    this.#cut();
+    this.#trimTail();
     const head = Buffer.concat(this.#head);
     const tail = Buffer.concat(this.#tail);
     const omitted = this.#bytes - head.length - tail.length;
-    const kept = omitted === 0 ? Buffer.concat([head, tail]) : joined(head, tail);
-    const left = this.#bytes - kept.length;
-    const text = kept.toString('utf8');
-    if (Buffer.from(text, 'utf8').equals(kept)) {
-      return { text, encoding: null, bytes: this.#bytes, omitted: left };
+    const stored = omitted === 0 ? Buffer.concat([head, tail]) : joined(head, tail);
+    const omittedBytes = this.#bytes - stored.length;
+    const text = stored.toString('utf8');
+    if (Buffer.from(text, 'utf8').equals(stored)) {
+      return { text, encoding: null, bytes: this.#bytes, omitted: omittedBytes };
     }
-    return { text: kept.toString('base64'), encoding: 'base64', bytes: this.#bytes, omitted: left };
+    return {
+      text: stored.toString('base64'),
+      encoding: 'base64',
+      bytes: this.#bytes,
+      omitted: omittedBytes,
+    };
   }
 
-  #cut(): void {
+  #trimTail(): void {
     if (this.#tailBytes <= this.#tailMax) return;
     const all = Buffer.concat(this.#tail);
     const kept = all.subarray(all.length - this.#tailMax);
@@ -65,7 +70,7 @@ export class OutputCollector {
   }
 }
 
-/** Head and tail without the halves of characters that the cut left at their edges. */
+/** Head and tail without incomplete characters at their inner edges. */
 function joined(head: Buffer, tail: Buffer): Buffer {
   let stop = head.length;
   let back = stop - 1;

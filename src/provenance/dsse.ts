@@ -4,10 +4,10 @@
  *   {"payload":"<base64>","payloadType":"application/vnd.in-toto+json",
  *    "signatures":[{"keyid":"<hex>","sig":"<base64>"}]}
  *
- * What is signed is `DSSEv1 <bytes of type> <type> <bytes of payload> <payload>`, so neither can be
- * taken for the other. Source: secure-systems-lab/dsse, `protocol.md` and `envelope.md`.
+ * The signed bytes are `DSSEv1 <bytes of type> <type> <bytes of payload> <payload>`, so type and
+ * payload cannot be confused. Source: secure-systems-lab/dsse, `protocol.md` and `envelope.md`.
  */
-import { createHash, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
+import { createPublicKey, hash, sign, verify, type KeyObject } from 'node:crypto';
 
 export const inTotoPayload = 'application/vnd.in-toto+json';
 
@@ -18,19 +18,19 @@ export interface DsseEnvelope {
   readonly signatures: readonly DsseSignature[];
 }
 export interface DsseSignature {
-  /** A hint which key it may be; nothing is decided by it. */
+  /** A hint at the key; nothing depends on it. */
   readonly keyid: string;
   /** Base64. */
   readonly sig: string;
 }
 
-/** Signs bytes; answers the raw signature. */
+/** Signs bytes; returns the raw signature. */
 export interface DsseSigner {
   readonly keyid: string;
   sign(bytes: Uint8Array): Uint8Array;
 }
 
-/** What is signed in place of a payload. */
+/** The bytes that are signed for a payload. */
 export function preAuthEncoding(type: string, payload: Uint8Array): Buffer {
   const head = `DSSEv1 ${Buffer.byteLength(type)} ${type} ${payload.length} `;
   return Buffer.concat([Buffer.from(head), payload]);
@@ -44,9 +44,7 @@ export function ed25519Signer(key: KeyObject): DsseSigner {
 
 /** SHA-256 (hex) of the public key in DER (SPKI). */
 export const dsseKeyId = (key: KeyObject): string =>
-  createHash('sha256')
-    .update(key.export({ type: 'spki', format: 'der' }))
-    .digest('hex');
+  hash('sha256', key.export({ type: 'spki', format: 'der' }));
 
 /** An envelope signed by all of `signers`. */
 export function signEnvelope(
@@ -66,10 +64,10 @@ export function signEnvelope(
 }
 
 /**
- * The payload, when at least `threshold` (default 1) distinct keys of `keys` signed it.
+ * The payload if at least `threshold` (default 1) distinct keys of `keys` signed it.
  *
  * @param keys public: ed25519, or ECDSA P-256 with raw signatures
- * @returns `null` when they did not, it is of another type, or it is no envelope
+ * @returns `null` if they did not, it has another type, or it is not an envelope
  */
 export function verifyEnvelope(
   envelope: unknown,
@@ -87,7 +85,7 @@ export function verifyEnvelope(
   const signatures = envelope.signatures
     .map(({ sig }) => bytesOf(sig))
     .filter((sig) => sig !== null);
-  // A key that is given twice counts once.
+  // A key that occurs twice counts once.
   const distinct = new Map(keys.map((key) => [dsseKeyId(key), key]));
   const accepted = [...distinct.values()].filter((key) =>
     signatures.some((signature) => isSignedBy(key, signed, signature)),
@@ -118,11 +116,11 @@ function isSignedBy(key: KeyObject, signed: Buffer, signature: Buffer): boolean 
   return type === 'ec' && verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, signature);
 }
 
-/** Either alphabet, with or without padding; whatever else is in it, it is none. */
+/** Either alphabet, with or without padding; `null`: the text is not base64. */
 function bytesOf(base64: string): Buffer | null {
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) return null;
   const bytes = Buffer.from(base64, 'base64');
-  // Bits behind the last byte would be a second spelling of the same bytes.
+  // Bits after the last byte would be a second encoding of the same bytes.
   const again = bytes.toString('base64url');
   const given = base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
   return again === given ? bytes : null;

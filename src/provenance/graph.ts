@@ -1,28 +1,23 @@
 /**
- * What hangs together with one command: the workspace before and after it, its output, the answers
- * that let it run, what was published of it, and commands that made what it changed or changed what
- * it made. Pure: events come in, in the order of the log.
+ * The graph around one command: the workspace before and after it, its output, its approvals, its
+ * publications, and commands that made what it changed or changed what it made. Pure: events come
+ * in the order of the log. Also writes the graph in DOT.
  */
-import {
-  jsonField,
-  readEventFileChanges,
-  mentionsText,
-  readEventStatement,
-  jsonText,
-} from './logged-events.ts';
+import { jsonField, jsonText, mentionsText } from './logged-events.ts';
+import { readEventFileChanges, readEventStatement } from './logged-events.ts';
 import type { EventFileChange, LoggedEvent } from './logged-events.ts';
 
 export interface CommandProvenanceGraph {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
-  /** Related commands and names that are left out because there are too many. */
+  /** Related commands that are omitted because there are too many. */
   readonly omitted: number;
 }
 export interface GraphNode {
   /** Distinct: `exec:x-…`, `tree:sha256:…`. */
   readonly id: string;
   readonly kind: 'command' | 'snapshot' | 'log' | 'approval' | 'publication' | 'event';
-  /** Text of others: nothing in it is safe. */
+  /** Untrusted text. */
   readonly lines: readonly string[];
 }
 export interface GraphEdge {
@@ -34,13 +29,13 @@ export interface GraphEdge {
 const relatedMax = 50;
 const namesShown = 5;
 
-/** Collects the graph of one command: first all events of its own, then those of others. */
+/** Builds the graph of one command: first from its own events, then from those of others. */
 export class CommandGraphBuilder {
   readonly #exec: string;
   readonly #nodes = new Map<string, GraphNode>();
   readonly #edges = new Map<string, GraphEdge>();
   readonly #lines: string[] = [];
-  /** By name: what the command found, and what it left. */
+  /** The files that the command changed, by name. */
   readonly #files = new Map<string, EventFileChange>();
   readonly #related = new Set<string>();
   #omitted = 0;
@@ -72,7 +67,7 @@ export class CommandGraphBuilder {
     if (kind.startsWith('publication.')) this.#publication(event);
   }
 
-  /** An event that may be of another command; call after all of the command's own. */
+  /** An event that may belong to another command; to be called after all own events. */
   addRelatedEvent(event: LoggedEvent): void {
     const { kind, exec, data } = event;
     if (kind.startsWith('publication.') && mentionsText(data, this.#exec)) this.#publication(event);
@@ -95,18 +90,18 @@ export class CommandGraphBuilder {
     if (later.length > 0) this.#edge(this.#id, id, this.#naming('made', later));
   }
 
-  /** The exec ids that the graph has by now, its own among them. */
+  /** The exec ids in the graph so far, including its own. */
   commands(): readonly string[] {
     return [this.#exec, ...this.#related];
   }
 
-  /** In hex, what the command found and left: events that say none of it are of no relation. */
+  /** Digests (hex) of the contents before and after: events without any of them are unrelated. */
   contents(): readonly string[] {
     const both = [...this.#files.values()].flatMap(({ before, after }) => [before, after]);
     return [...new Set(both)].filter((one) => one !== null);
   }
 
-  /** @param texts what is known of related commands, by exec id */
+  /** @param texts descriptions of related commands, by exec id */
   finish(texts: ReadonlyMap<string, string> = new Map()): CommandProvenanceGraph {
     const own: GraphNode = { id: this.#id, kind: 'command', lines: [this.#exec, ...this.#lines] };
     const others = [...this.#nodes.values()].map((node) => {
@@ -119,9 +114,9 @@ export class CommandGraphBuilder {
   #ended(data: unknown): void {
     const [code, signal] = [jsonField(data, 'exit_code'), jsonText(data, 'signal')];
     const stopped = jsonText(data, 'stopped');
-    const why = [signal, stopped].filter((one) => one !== null).join(', ');
+    const reason = [signal, stopped].filter((one) => one !== null).join(', ');
     const shown = typeof code === 'number' ? code : '?';
-    this.#lines.push(`exit ${shown}${why === '' ? '' : ` (${why})`}`);
+    this.#lines.push(`exit ${shown}${reason === '' ? '' : ` (${reason})`}`);
     for (const name of ['stdout', 'stderr']) {
       const sha256 = jsonText(data, `${name}_sha256`);
       if (sha256 !== null && jsonField(data, `${name}_bytes`) !== 0) {
@@ -201,3 +196,63 @@ const isSame = (one: string | null | undefined, other: string | null): boolean =
 
 const shortened = (digest: string): string =>
   digest.slice(digest.lastIndexOf(':') + 1).slice(0, 16);
+
+const shapes = {
+  command: 'box',
+  snapshot: 'cylinder',
+  log: 'note',
+  approval: 'diamond',
+  publication: 'house',
+  event: 'ellipse',
+} as const satisfies Record<GraphNode['kind'], string>;
+
+/** Characters per line of a label. */
+const lineMax = 120;
+/** Control characters, those that reorder or hide text, and invalid ones. */
+const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Labels are untrusted, so each is a quoted string without any quote, escape, entity, line end or
+ * control character of theirs.
+ */
+export function toDot(graph: CommandProvenanceGraph): string {
+  const numbers = new Map(graph.nodes.map(({ id }, at) => [id, `n${at}`]));
+  const nodes = graph.nodes.map(
+    ({ id, kind, lines }) =>
+      `  ${numbers.get(id) ?? ''} [shape=${shapes[kind]}, label=${quoted(lines)}];`,
+  );
+  const edges = graph.edges.flatMap(({ from, to, label }) => {
+    const [tail, head] = [numbers.get(from), numbers.get(to)];
+    return tail === undefined || head === undefined
+      ? []
+      : [`  ${tail} -> ${head} [label=${quoted([label])}];`];
+  });
+  const rest =
+    graph.omitted > 0 ? [`  // ${graph.omitted} events of more commands are omitted`] : [];
+  return [
+    'digraph provenance {',
+    '  rankdir=LR;',
+    '  node [fontname="monospace"];',
+    ...nodes,
+    ...edges,
+    ...rest,
+    '}',
+    '',
+  ].join('\n');
+}
+
+/** Lines as one quoted string, separated by `\n`, the only escape that is not a character. */
+function quoted(lines: readonly string[]): string {
+  return `"${lines.map(escaped).join(String.raw`\n`)}"`;
+}
+
+function escaped(line: string): string {
+  const shown = line
+    .toWellFormed()
+    .replaceAll(
+      invisible,
+      (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
+    );
+  const cut = shown.length > lineMax ? `${shown.slice(0, lineMax).toWellFormed()}…` : shown;
+  return cut.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('&', '&amp;');
+}

@@ -1,10 +1,10 @@
 /**
- * Events of an audit log as a graph reads them. A log may hold what another version wrote, so
- * nothing of `data` is taken for granted.
+ * Reads events of an audit log and the names of files in them. Another version may have written the
+ * log, so every field of `data` is checked.
  */
-import { encodePathName } from './path-names.ts';
+import type { BytePath } from '../change.ts';
 
-/** An event, with its place in the log. */
+/** An event of the log. */
 export interface LoggedEvent {
   readonly kind: string;
   /** Unix ms. */
@@ -15,7 +15,7 @@ export interface LoggedEvent {
   readonly data: unknown;
 }
 
-/** Content of one path before and after a command, as far as it is known; hex. */
+/** Digests (hex) of the content of a path before and after a command; `null`: unknown or none. */
 export interface EventFileChange {
   readonly name: string;
   readonly before: string | null;
@@ -38,7 +38,7 @@ export function jsonList(value: unknown, name: string): readonly unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
-/** The statement of an `exec.statement` event; `null` where it holds none. It is not verified. */
+/** The statement of an `exec.statement` event, not verified; `null`: there is none. */
 export function readEventStatement(event: LoggedEvent): unknown {
   const payload = jsonText(jsonField(event.data, 'envelope'), 'payload');
   if (event.kind !== 'exec.statement' || payload === null) return null;
@@ -49,7 +49,7 @@ export function readEventStatement(event: LoggedEvent): unknown {
   }
 }
 
-/** What an `exec.changed` or `exec.statement` event tells of files. */
+/** The file changes in an `exec.changed` or `exec.statement` event. */
 export function readEventFileChanges(event: LoggedEvent): EventFileChange[] {
   if (event.kind === 'exec.changed') return jsonList(event.data, 'changes').map(changedFile);
   const statement = readEventStatement(event);
@@ -79,9 +79,44 @@ function subjectFile(subject: unknown): EventFileChange {
   return { name: jsonText(subject, 'name') ?? '', before, after };
 }
 
-/** Whether `wanted` is a text somewhere in `value`. */
+/** Whether `wanted` is a string somewhere in `value`. */
 export function mentionsText(value: unknown, wanted: string, depth = 8): boolean {
   if (value === wanted) return true;
   if (typeof value !== 'object' || value === null || depth === 0) return false;
   return Object.values(value).some((one) => mentionsText(one, wanted, depth - 1));
+}
+
+// Paths as names of subjects: a path is bytes, a name is text, and no two paths share one.
+
+/** Prefix of a name that is base64 of bytes. */
+const bytesNamePrefix = 'bytes:';
+
+// A byte order mark at the start of a name belongs to it.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The path if it is UTF-8 and does not begin with `bytes:`; otherwise `bytes:` and base64. */
+export function encodePathName(path: BytePath): string {
+  const text = textOf(path);
+  if (text !== null && !text.startsWith(bytesNamePrefix)) return text;
+  return `${bytesNamePrefix}${Buffer.from(path, 'latin1').toString('base64')}`;
+}
+
+/** The path that {@link encodePathName} wrote as `name`. */
+export function decodePathName(name: string): BytePath {
+  return name.startsWith(bytesNamePrefix)
+    ? Buffer.from(name.slice(bytesNamePrefix.length), 'base64').toString('latin1')
+    : Buffer.from(name).toString('latin1');
+}
+
+/** A path for people; bytes that are not UTF-8 become U+FFFD. */
+export function displayPath(path: BytePath): string {
+  return Buffer.from(path, 'latin1').toString('utf8');
+}
+
+function textOf(path: BytePath): string | null {
+  try {
+    return utf8.decode(Buffer.from(path, 'latin1'));
+  } catch {
+    return null;
+  }
 }

@@ -1,7 +1,7 @@
 /**
- * The predicate of a command: what a statement says of it. `docs/schemas/command-v1.json` is made
- * from this, so what is published and what is written are the same. Only who checks a statement
- * loads it; who writes one takes the types.
+ * The predicate of a statement about a command. `docs/schemas/command-v1.json` is generated from
+ * it, so that the published and the written form are the same. Only verifiers load this module; the
+ * signer needs only its types.
  */
 import * as z from 'zod/mini';
 import { changeKinds, changeMarks, changeStates, workspaceModes } from '../change.ts';
@@ -16,14 +16,14 @@ const time = z.iso.datetime().check(about('ISO 8601, UTC.'));
 const count = z.int().check(z.minimum(0));
 const text = (description: string) => z.string().check(about(description));
 const name = text(
-  'Path in the workspace. What begins with `bytes:` is base64 of a path that is no UTF-8, or ' +
-    'that begins so itself.',
+  'Path in the workspace. A name with the prefix `bytes:` is base64 of a path that is not UTF-8, ' +
+    'or that has this prefix itself.',
 );
 const id = (letter: string) => z.string().check(z.regex(new RegExp(`^${letter}-[0-9a-f]+$`)));
 const pathRules = z.object({ allow: z.array(z.string()), deny: z.array(z.string()) });
 const mark = z.enum(changeMarks);
 
-/** in-toto `ResourceDescriptor`, as far as it is used. */
+/** The fields of an in-toto `ResourceDescriptor` that are used. */
 const resource = z.object({
   name: z.string(),
   uri: z.optional(z.string()),
@@ -32,7 +32,7 @@ const resource = z.object({
 });
 
 const stream = z.object({
-  sha256: z.nullable(sha256).check(z.describe('Of the redacted bytes; null: not known.')),
+  sha256: z.nullable(sha256).check(z.describe('Of the redacted bytes; null: unknown.')),
   bytes: count,
 });
 
@@ -41,8 +41,8 @@ const other = z.object({
   kind: z.enum(changeKinds),
   state: z.enum(changeStates),
   type: z.nullable(z.enum(['file', 'directory', 'symlink', 'fifo', 'socket', 'device'])),
-  before: z.nullable(sha256).check(z.describe('Of the content that was there, where it is known.')),
-  target: z.optional(text('Where a link leads; written as a name is.')),
+  before: z.nullable(sha256).check(z.describe('Of the earlier content, if it is known.')),
+  target: z.optional(text('The target of a link, in the form of a name.')),
   marks: z.optional(z.array(mark)),
   masked: z.optional(z.literal(true)),
 });
@@ -50,12 +50,12 @@ const other = z.object({
 export const predicateSchema = z.object({
   exec_id: id('x'),
   session_id: id('s'),
-  actor: text('Who asked.'),
+  actor: text('Who requested the command.'),
   command: z.object({
-    text: text('As the caller wrote it; secrets are masked, and what is very long is cut.'),
-    bytes: count.check(z.describe('Of the text as it was given.')),
+    text: text('As the caller wrote it; secrets are masked, and a very long text is truncated.'),
+    bytes: count.check(z.describe('Of the original text.')),
     shell: z.string(),
-    cwd: z.nullable(z.string()).check(z.describe('Null: where the session stood.')),
+    cwd: z.nullable(z.string()).check(z.describe('Null: the directory of the session.')),
     mode: z.enum(['foreground', 'detached']),
     stdin: z.enum(['closed', 'bytes', 'open']),
     pty: z.boolean(),
@@ -69,15 +69,15 @@ export const predicateSchema = z.object({
   approval: z.nullable(
     z.object({
       id: id('a'),
-      digest: sha256.check(z.describe('Of the question that was answered.')),
+      digest: sha256.check(z.describe('Of the approval request.')),
       scope: z.enum(['once', 'session', 'project']),
-      by: text('Who said yes.'),
-      proof: text('How it was proved who that was: passphrase, same_uid.'),
+      by: text('Who approved it.'),
+      proof: text('How that person was authenticated: passphrase, same_uid.'),
       at: time,
     }),
   ),
   environment: z.object({
-    names: z.array(z.string()).check(z.describe('Names of variables; no value is told.')),
+    names: z.array(z.string()).check(z.describe('Names of variables, without values.')),
   }),
   sandbox: z.object({
     kind: z.enum(['bubblewrap', 'none']),
@@ -88,7 +88,7 @@ export const predicateSchema = z.object({
   grants: z.object({
     read: pathRules,
     write: pathRules,
-    beyond: z.array(z.string()).check(z.describe('What was granted besides, one clause each.')),
+    beyond: z.array(z.string()).check(z.describe('Extra grants, one clause each.')),
   }),
   limits: z.array(
     z.object({
@@ -111,14 +111,12 @@ export const predicateSchema = z.object({
   materials: z
     .array(resource)
     .check(
-      z.describe('The projection, the shell, and what the text names as far as it was looked up.'),
+      z.describe('The projection, the shell, and the programs that the text names, if found.'),
     ),
   materials_missing: z
     .array(z.string())
-    .check(z.describe('What the text names and nothing was found for.')),
-  omitted: count.check(
-    z.describe('Entries of lists that are left out, as the lists are too long.'),
-  ),
+    .check(z.describe('Programs that the text names and that were not found.')),
+  omitted: count.check(z.describe('Entries that are omitted because their lists are too long.')),
   reads: z
     .literal('projection')
     .check(z.describe('An upper bound, never a list of what was read.')),
@@ -128,16 +126,16 @@ export const predicateSchema = z.object({
   reads_about: text('The same as a sentence.'),
   projection: z.object({
     tree: z.nullable(tree).check(z.describe('The workspace before the command.')),
-    mask: z.nullable(sha256).check(z.describe('What of it was hidden; null: nothing.')),
+    mask: z.nullable(sha256).check(z.describe('What was hidden of it; null: nothing.')),
     policy: z.string(),
-    scope: sha256.check(z.describe('What the sandbox showed besides.')),
+    scope: sha256.check(z.describe('What else the sandbox showed.')),
     network: z.enum(['off', 'on']),
     concurrent_with: z
       .array(id('x'))
       .check(
         z.describe(
-          'Commands that ran in the workspace or the session meanwhile: ' +
-            'what they wrote could be read.',
+          'Commands that ran in the workspace or the session at the same time: ' +
+            'this command could read what they wrote.',
         ),
       ),
   }),
@@ -153,7 +151,7 @@ export const predicateSchema = z.object({
       states: z.partialRecord(z.enum(changeStates), count),
       others: z
         .array(other)
-        .check(z.describe('Changes that left no content: deletions, links, directories.')),
+        .check(z.describe('Changes without a content afterwards: deletions, links, directories.')),
       subjects_omitted: count,
       others_omitted: count,
     }),
@@ -192,7 +190,7 @@ export const statementSchema = z.object({
 export type ProvenanceStatement = z.infer<typeof statementSchema>;
 export type StatementSubject = ProvenanceStatement['subject'][number];
 
-/** The published form. Fields that it does not know are allowed, as in-toto asks of a reader. */
+/** The published form. It allows unknown fields, as in-toto requires of a reader. */
 export function statementJsonSchema(): Readonly<Record<string, unknown>> {
   const made = z.toJSONSchema(statementSchema, { io: 'input', target: 'draft-7' });
   return { ...made, $id: predicateType, title: 'Provenance of a command, an in-toto Statement v1' };

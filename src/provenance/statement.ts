@@ -1,8 +1,8 @@
 /**
- * What is known of one command as an in-toto Statement v1. Pure: the caller brings everything, and
- * `redact` hides known secrets in whatever the command or its caller wrote.
+ * An in-toto Statement v1 about one command. Pure: the caller provides everything, and `redact`
+ * hides known secrets in what the command or its caller wrote.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { canonicalJson } from '../canonical.ts';
 import type { RecordedChanges } from '../change.ts';
@@ -16,21 +16,21 @@ import type {
 import type { CommandProgram } from './programs.ts';
 import { collectSubjects, type RedactKnownSecrets } from './subjects.ts';
 
-/** What is known of a command when it starts. Its texts are masked already. */
+/** What is known about a command when it starts. Its texts are already masked. */
 export interface CommandBasis {
   readonly session: SessionId;
-  /** Who asked. */
+  /** Who requested it. */
   readonly requester: string;
   readonly command: string;
-  /** Of the text before it was masked or cut. */
+  /** Of the text before it was masked or truncated. */
   readonly command_bytes: number;
   readonly shell: string;
   readonly cwd: string | null;
   readonly mode: 'foreground' | 'detached';
-  /** Names only: of runtime and session, and of this command. */
+  /** Names only: those of runtime and session, and those of this command. */
   readonly env: readonly string[];
   readonly command_env: readonly string[];
-  /** What its output showed although it looked secret, see `Plan.reveal`. */
+  /** What its output showed although it looks like a secret, see `Plan.reveal`. */
   readonly reveal?: readonly string[];
   readonly stdin: 'closed' | 'bytes' | 'open';
   readonly pty: boolean;
@@ -54,34 +54,34 @@ export interface CommandBasis {
     readonly kind: 'bubblewrap' | 'none';
     readonly level: AssuranceLevel;
     readonly network: 'off' | 'on';
-    /** SHA-256 (hex) of what the sandbox shows and lets be written. */
+    /** SHA-256 (hex) of what the sandbox lets the command read and write. */
     readonly scope: string;
     readonly files: FileGrants;
     readonly beyond: readonly string[];
   };
 }
 
-/** Everything that a statement is made of. */
+/** Everything that is needed for a statement. */
 export interface CommandRecord {
   readonly id: ExecId;
   readonly basis: CommandBasis;
   readonly exit: Exit;
-  /** `null`: nothing was recorded, as without a workspace. */
+  /** `null`: nothing was recorded, for example without a workspace. */
   readonly recorded: RecordedChanges | null;
-  /** Commands that ran in the workspace or the session meanwhile. Default: none. */
+  /** Commands that ran in the workspace or the session at the same time. Default: none. */
   readonly concurrentExecs?: readonly ExecId[];
-  /** SHA-256 (hex) of what of the workspace was hidden; `null`: nothing was. */
+  /** SHA-256 (hex) of what was hidden of the workspace; `null`: nothing was. */
   readonly mask: string | null;
-  /** The shell, where one started, and what the text names. */
+  /** The shell, if one started, and the programs that the text names. */
   readonly programs: readonly CommandProgram[];
-  /** Names of variables that carried over, besides those of the basis. Default: none. */
+  /** Names of persisted variables, besides those of the basis. Default: none. */
   readonly persistedVariables?: readonly string[];
   readonly runtime: { readonly version: string; readonly host: string };
   /** Hides known secrets in names of files. */
   readonly redact: RedactKnownSecrets;
 }
 
-/** Bytes of one list that people or commands can make long, as JSON. */
+/** Limit in bytes of JSON for a list that people or commands can make long. */
 const listBytesMax = 16 * 1024;
 
 export function buildStatement(record: CommandRecord): ProvenanceStatement {
@@ -94,11 +94,11 @@ export function buildStatement(record: CommandRecord): ProvenanceStatement {
   };
 }
 
-/** What was signed for: the bytes of an envelope's payload. */
+/** The bytes of an envelope's payload. */
 export const statementPayload = (statement: ProvenanceStatement): Buffer =>
   Buffer.from(canonicalJson(statement));
 
-/** Without a workspace a command makes its output. */
+/** Without a workspace the subject is the output. */
 function outputSubjects({ exit }: CommandRecord): StatementSubject[] {
   const streams = [
     ['stdout', exit.stdout_sha256],
@@ -122,7 +122,7 @@ function predicateOf(
   const found = programs.map(programOf).filter((one) => one !== null);
   const missing = programs.filter(({ path }) => path === null).map(({ name }) => name);
   const { read, write } = sandbox.files;
-  const cut = new Cut();
+  const truncated = new ListTruncation();
   return {
     exec_id: id,
     session_id: basis.session,
@@ -140,10 +140,10 @@ function predicateOf(
     verdict: {
       decision: verdict.decision,
       policy: { name: verdict.policy.name, version: verdict.policy.version },
-      rules: cut.list(verdict.rules),
+      rules: truncated.list(verdict.rules),
     },
     approval: approval === null ? null : approvalOf(approval),
-    environment: { names: cut.list(namesOf(record)) },
+    environment: { names: truncated.list(namesOf(record)) },
     sandbox: {
       kind: sandbox.kind,
       level: sandbox.level,
@@ -151,18 +151,18 @@ function predicateOf(
       box_digest: basis.box_digest,
     },
     grants: {
-      read: { allow: cut.list(read.allow), deny: cut.list(read.deny) },
-      write: { allow: cut.list(write.allow), deny: cut.list(write.deny) },
-      beyond: cut.list(sandbox.beyond),
+      read: { allow: truncated.list(read.allow), deny: truncated.list(read.deny) },
+      write: { allow: truncated.list(write.allow), deny: truncated.list(write.deny) },
+      beyond: truncated.list(sandbox.beyond),
     },
     limits: exit.limits.map(({ name, value, by, hit }) => ({ name, value, by, hit })),
     result: resultOf(exit),
     materials: [
       { name: 'projection', digest: { sha256: digestOf(projection) } },
-      ...cut.list(found),
+      ...truncated.list(found),
     ],
-    materials_missing: cut.list(missing),
-    omitted: cut.omitted,
+    materials_missing: truncated.list(missing),
+    omitted: truncated.omitted,
     reads: 'projection',
     reads_complete: isComplete,
     reads_about: readsAbout(record, isComplete),
@@ -181,11 +181,11 @@ function approvalOf(
   return { id, digest, scope, by, proof, at: new Date(at).toISOString() };
 }
 
-const namesOf = ({ basis, persistedVariables: carried = [] }: CommandRecord): string[] =>
-  [...new Set([...basis.env, ...basis.command_env, ...carried])].toSorted();
+const namesOf = ({ basis, persistedVariables = [] }: CommandRecord): string[] =>
+  [...new Set([...basis.env, ...basis.command_env, ...persistedVariables])].toSorted();
 
-/** Cuts lists, and counts what it leaves out. */
-class Cut {
+/** Truncates lists, and counts what it omits. */
+class ListTruncation {
   omitted = 0;
 
   list<Item>(items: readonly Item[]): Item[] {
@@ -236,9 +236,9 @@ function resultOf(exit: Exit): CommandPredicate['result'] {
 }
 
 function projectionOf(record: CommandRecord): CommandPredicate['projection'] {
-  const { recorded, mask, basis, concurrentExecs: beside = [] } = record;
-  const told = recorded?.changes.flatMap((one) => one.concurrentWith) ?? [];
-  const others = new Set<ExecId>([...told, ...beside]);
+  const { recorded, mask, basis, concurrentExecs = [] } = record;
+  const writers = recorded?.changes.flatMap((one) => one.concurrentWith) ?? [];
+  const others = new Set<ExecId>([...writers, ...concurrentExecs]);
   return {
     tree: recorded?.snapshot.before ?? null,
     mask,
@@ -249,7 +249,7 @@ function projectionOf(record: CommandRecord): CommandPredicate['projection'] {
   };
 }
 
-/** `null`: nothing was found for the name. */
+/** `null`: no program was found for the name. */
 function programOf({
   name,
   role,
@@ -268,8 +268,8 @@ function programOf({
 
 function readsComplete({ basis, recorded }: CommandRecord): boolean {
   const { kind, level, network } = basis.sandbox;
-  const isHeld = kind !== 'none' && level === 'full' && network === 'off';
-  return isHeld && recorded !== null && recorded.complete;
+  const isConfined = kind !== 'none' && level === 'full' && network === 'off';
+  return isConfined && recorded !== null && recorded.complete;
 }
 
 function readsAbout({ basis, recorded }: CommandRecord, isComplete: boolean): string {
@@ -286,5 +286,4 @@ function readsAbout({ basis, recorded }: CommandRecord, isComplete: boolean): st
   return `${bound}; the sandbox or the record is not complete, so more may have been read.`;
 }
 
-const digestOf = (value: unknown): string =>
-  createHash('sha256').update(canonicalJson(value)).digest('hex');
+const digestOf = (value: unknown): string => hash('sha256', canonicalJson(value));

@@ -1,10 +1,10 @@
-/** What a command made, as subjects of a statement, and what it changed that has no digest. */
+/** The files that a command made, as subjects of a statement, and its other changes. */
 import type { Change, Entry, RecordedChanges } from '../change.ts';
 import { limits } from '../limits.ts';
-import { encodePathName, displayPath } from './path-names.ts';
+import { displayPath, encodePathName } from './logged-events.ts';
 import type { OtherChange, CommandPredicate, StatementSubject } from './predicate.ts';
 
-/** Must not throw; answers the text with a tag in place of each known secret. */
+/** Replaces each known secret in the text with a tag. Must not throw. */
 export type RedactKnownSecrets = (text: string) => string;
 
 export interface StatementChanges {
@@ -13,12 +13,12 @@ export interface StatementChanges {
 }
 
 /**
- * Bytes of subjects and other changes in a statement: in base64, with all else that it says, it is
- * one event of the audit log (`limits.auditEventBytes`).
+ * Limit of the subjects and other changes in a statement: in base64 and with everything else, it
+ * must fit into one event of the audit log (`limits.auditEventBytes`).
  */
 const changesBytesMax = 2.25 * 1024 * 1024;
 
-/** Files that are there afterwards with a known content are subjects; the rest are others. */
+/** Files that exist afterwards with a known content are subjects; other changes are `others`. */
 export function collectSubjects(
   recorded: RecordedChanges,
   redact: RedactKnownSecrets,
@@ -60,7 +60,7 @@ export function collectSubjects(
   };
 }
 
-/** The whole workspace; no path of it is called `.`. */
+/** The whole workspace; no path in it is called `.`. */
 function treeSubject(tree: string): StatementSubject {
   const sha256 = tree.slice(tree.lastIndexOf(':') + 1);
   return { name: '.', digest: { sha256 }, annotations: { tree } };
@@ -68,7 +68,7 @@ function treeSubject(tree: string): StatementSubject {
 
 function subjectOf(change: Change, sha256: string, redact: RedactKnownSecrets): StatementSubject {
   const { kind, state, before, after, reason, marks } = change;
-  const { name, masked } = toldName(change.path, redact);
+  const { name, masked } = subjectName(change.path, redact);
   const mode = after?.type === 'file' ? after.mode.toString(8).padStart(4, '0') : null;
   return {
     name,
@@ -87,8 +87,8 @@ function subjectOf(change: Change, sha256: string, redact: RedactKnownSecrets): 
 
 function otherOf(change: Change, redact: RedactKnownSecrets): OtherChange {
   const { kind, state, before, after, marks } = change;
-  const { name, masked } = toldName(change.path, redact);
-  const target = after?.type === 'symlink' ? toldName(after.target, redact).name : null;
+  const { name, masked } = subjectName(change.path, redact);
+  const target = after?.type === 'symlink' ? subjectName(after.target, redact).name : null;
   return {
     name,
     kind,
@@ -101,8 +101,8 @@ function otherOf(change: Change, redact: RedactKnownSecrets): OtherChange {
   };
 }
 
-/** A name that held a secret is told with the tag, and is then no path. */
-function toldName(path: string, redact: RedactKnownSecrets): { name: string; masked: boolean } {
+/** A name that contains a secret is written with the tag, and is then not a path. */
+function subjectName(path: string, redact: RedactKnownSecrets): { name: string; masked: boolean } {
   const shown = displayPath(path);
   const redacted = redact(shown);
   return redacted === shown

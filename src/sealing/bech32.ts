@@ -1,18 +1,19 @@
 /**
- * Bech32, the spelling of keys: a readable prefix, `1`, five bits a character, and a checksum that
- * finds any four wrong characters. Source: BIP 173; as age, without its bound on the length.
+ * Bech32, the notation of keys: a readable prefix, `1`, five bits per character, and a checksum
+ * that detects any four wrong characters. Source: BIP 173; without its limit on the length, as in
+ * age.
  */
 const alphabet = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const generators = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
 const checksumLength = 6;
 
-/** What a text is not; never a character of it, for it may be a secret. */
+/** Why a text is invalid, without a character of it, because it may be a secret. */
 export type Bech32Problem =
   | 'mixes upper and lower case'
   | 'has no "1" after its prefix'
   | 'has a character that no key has'
   | 'has a wrong checksum: a character is wrong, missing or twice'
-  | 'has bits that stand for nothing';
+  | 'has unused bits that are not zero';
 
 /** @param prefix lower-case letters, digits and hyphens */
 export function encodeBech32(prefix: string, bytes: Uint8Array): string {
@@ -22,7 +23,7 @@ export function encodeBech32(prefix: string, bytes: Uint8Array): string {
   return `${prefix}1${[...data, ...sum].map((five) => alphabet[five] ?? '').join('')}`;
 }
 
-/** The prefix in lower case and what it stands before, or what is wrong. */
+/** The prefix in lower case and the bytes after it, or what is wrong. */
 export function decodeBech32(
   text: string,
 ): { readonly prefix: string; readonly bytes: Uint8Array } | Bech32Problem {
@@ -41,7 +42,7 @@ export function decodeBech32(
   const data = fives.slice(0, -checksumLength);
   const bytes = regroup(data, 5, 8, false);
   const isExact = encodeBech32(prefix, Uint8Array.from(bytes)) === lower;
-  return isExact ? { prefix, bytes: Uint8Array.from(bytes) } : 'has bits that stand for nothing';
+  return isExact ? { prefix, bytes: Uint8Array.from(bytes) } : 'has unused bits that are not zero';
 }
 
 const expanded = (prefix: string): number[] => {

@@ -1,7 +1,6 @@
 /**
  * `EXEC.key`: how the raw log of one execution is sealed, and its data key, wrapped to each
- * recipient. Whoever removes this file leaves a log that nobody can read. Canonical JSON and a line
- * feed:
+ * recipient. Without this file the log cannot be read. Canonical JSON and a line feed:
  *
  *   {"algorithm":"X25519-HKDF-SHA256-A256GCM-STREAM-zstd","exec":"x-…","nonce":"<14 hex>",
  *    "recipients":[{"ephemeral":"<64 hex>","recipient":"age1…","wrapped":"<96 hex>"}],"version":1}
@@ -13,18 +12,14 @@
  *
  * An ephemeral key is used once, so a wrapping key encrypts once.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  diffieHellman,
-  generateKeyPairSync,
-  hkdfSync,
-  type KeyObject,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, diffieHellman, hash } from 'node:crypto';
+import { generateKeyPairSync, hkdfSync, type KeyObject } from 'node:crypto';
 import { canonicalJson } from '../canonical.ts';
-import { SealingError } from './sealing-error.ts';
-import { rawX25519Key, x25519PublicKey, type AgeIdentity, type AgeRecipient } from './keys.ts';
+import { rawX25519Key, SealingError, x25519PublicKey } from './keys.ts';
+import type { AgeIdentity, AgeRecipient } from './keys.ts';
+
+/** @param base path of both files of a log without their extensions: `DIRECTORY/EXEC` */
+export const rawLogKeyPath = (base: string): string => `${base}.key`;
 
 const algorithm = 'X25519-HKDF-SHA256-A256GCM-STREAM-zstd';
 const info = 'trl raw log v1';
@@ -34,7 +29,7 @@ export const dataKeyBytes = 32;
 /** The rest of a chunk's 12 bytes is its number and whether it is the last. */
 export const noncePrefixBytes = 7;
 
-interface Wrapped {
+interface WrappedKey {
   readonly recipient: string;
   readonly ephemeral: string;
   readonly wrapped: string;
@@ -43,14 +38,14 @@ interface Wrapped {
 interface Header {
   readonly exec: string;
   readonly nonce: string;
-  readonly recipients: readonly Wrapped[];
+  readonly recipients: readonly WrappedKey[];
 }
 
-/** What opens each chunk of a log. */
+/** What seals and opens each chunk of a log. */
 export interface ChunkKeys {
   readonly dataKey: Uint8Array;
   readonly noncePrefix: Uint8Array;
-  /** SHA-256 of the header: each chunk is bound to it. */
+  /** SHA-256 of the header that each chunk is bound to. */
   readonly digest: Uint8Array;
 }
 
@@ -70,13 +65,12 @@ export function sealHeader(
   return Buffer.from(`${canonicalJson(header)}\n`);
 }
 
-export const headerDigest = (bytes: Uint8Array): Buffer =>
-  createHash('sha256').update(bytes).digest();
+export const headerDigest = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer');
 
 /**
  * Opens a header with the first identity that it was sealed to.
  *
- * @param exec whose log it must be
+ * @param exec the execution that it must belong to
  * @throws SealingError `malformed`, `altered`, `wrong-identity`
  */
 export function decryptHeader(
@@ -99,7 +93,7 @@ export function decryptHeader(
   throw new SealingError('wrong-identity', `It was sealed to others: ${names}`);
 }
 
-function wrap(exec: string, { text, key }: AgeRecipient, dataKey: Uint8Array): Wrapped {
+function wrap(exec: string, { text, key }: AgeRecipient, dataKey: Uint8Array): WrappedKey {
   const { privateKey, publicKey: ephemeral } = generateKeyPairSync('x25519');
   const cipher = createCipheriv(
     'aes-256-gcm',
@@ -114,7 +108,7 @@ function wrap(exec: string, { text, key }: AgeRecipient, dataKey: Uint8Array): W
   };
 }
 
-function unwrap(exec: string, own: Wrapped, { key, recipient }: AgeIdentity): Uint8Array {
+function unwrap(exec: string, own: WrappedKey, { key, recipient }: AgeIdentity): Uint8Array {
   try {
     const ephemeral = x25519PublicKey(Buffer.from(own.ephemeral, 'hex'));
     const wrapped = Buffer.from(own.wrapped, 'hex');
@@ -138,8 +132,8 @@ function wrappingKey(
   recipient: KeyObject,
 ): Uint8Array {
   const shared = diffieHellman(agreed);
-  // With a point of small order, everybody would know it.
-  if (shared.every((byte) => byte === 0)) throw new SealingError('malformed', 'The key is no key');
+  // With a point of small order it is public.
+  if (shared.every((byte) => byte === 0)) throw new SealingError('malformed', 'The key is invalid');
   const salt = Buffer.concat([rawX25519Key(ephemeral), rawX25519Key(recipient)]);
   const key = Buffer.from(hkdfSync('sha256', shared, salt, info, 32));
   shared.fill(0);
@@ -175,7 +169,7 @@ const field = (value: unknown, name: string): unknown =>
 const isHex = (value: unknown, bytes: number): value is string =>
   typeof value === 'string' && value.length === bytes * 2 && /^[0-9a-f]*$/.test(value);
 
-const isWrapped = (value: unknown): value is Wrapped =>
+const isWrapped = (value: unknown): value is WrappedKey =>
   typeof field(value, 'recipient') === 'string' &&
   isHex(field(value, 'ephemeral'), 32) &&
   isHex(field(value, 'wrapped'), dataKeyBytes + tagBytes);

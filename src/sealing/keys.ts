@@ -1,7 +1,7 @@
 /**
- * The keys that raw logs are sealed to: X25519, spelt as age spells them, so that auditors use keys
- * that they have. A recipient (`age1…`) is public; an identity (`AGE-SECRET-KEY-1…`) is a secret
- * of an auditor's, and no text here repeats a character of one.
+ * The keys that raw logs are sealed to: X25519 in the notation of age, so that auditors can use
+ * their existing keys. A recipient (`age1…`) is public; an identity (`AGE-SECRET-KEY-1…`) is a
+ * secret of an auditor, and no message repeats a character of one.
  */
 import {
   createPrivateKey,
@@ -11,27 +11,52 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import { decodeBech32, encodeBech32 } from './bech32.ts';
-import { SealingError } from './sealing-error.ts';
+
+/** Why a raw log cannot be read, or a key not be used. */
+export type SealingReason =
+  /** A key, an identity file or a header is invalid. */
+  | 'malformed'
+  /** There is no raw log. */
+  | 'absent'
+  /** Its key was destroyed, so it cannot be read any more. */
+  | 'shredded'
+  /** It was sealed to other recipients. */
+  | 'wrong-identity'
+  /** It is incomplete: its writer was killed, the disk was full, or it was cut. */
+  | 'truncated'
+  /** It, or its header, was changed after it was written. */
+  | 'altered';
+
+/** The message is a sentence for people, without any part of a secret. */
+export class SealingError extends Error {
+  readonly reason: SealingReason;
+
+  constructor(reason: SealingReason, message: string) {
+    super(message);
+    this.name = 'SealingError';
+    this.reason = reason;
+  }
+}
 
 const keyBytes = 32;
 const recipientPrefix = 'age';
 const identityPrefix = 'age-secret-key-';
 
-/** Who may read. */
+/** The public key of an auditor who can read a log. */
 export interface AgeRecipient {
   /** `age1…` */
   readonly text: string;
   readonly key: KeyObject;
 }
 
-/** What reads. */
+/** The secret key of an auditor. */
 export interface AgeIdentity {
   /** Its public half. */
   readonly recipient: AgeRecipient;
   readonly key: KeyObject;
 }
 
-/** What is wrong with a recipient, in words that follow its name; `null`: nothing. */
+/** What is wrong with a recipient, as a clause after its name; `null`: nothing. */
 export function checkRecipient(text: string): string | null {
   const key = keyOf(text);
   if (typeof key === 'string') return key;
@@ -59,7 +84,7 @@ function keyOf(text: string): KeyObject | string {
 }
 
 /**
- * The identities of a file as `age-keygen` writes it: one a line, besides empty lines and comments
+ * The identities in a file as `age-keygen` writes it: one per line, with empty lines and comments
  * (`#`).
  *
  * @throws SealingError `malformed` with the number of the line
@@ -70,7 +95,7 @@ export function parseIdentities(text: string): readonly AgeIdentity[] {
     line === '' || line.startsWith('#') ? [] : [parseIdentity(line, at + 1)],
   );
   if (identities.length > 0) return identities;
-  throw new SealingError('malformed', 'The file holds no identity ("AGE-SECRET-KEY-1…")');
+  throw new SealingError('malformed', 'The file has no identity ("AGE-SECRET-KEY-1…")');
 }
 
 function parseIdentity(text: string, line: number): AgeIdentity {
@@ -91,7 +116,7 @@ function parseIdentity(text: string, line: number): AgeIdentity {
   return { key, recipient: { text: recipientText(own), key: own } };
 }
 
-/** A new pair: `identity` is for the auditor alone, `recipient` for the configuration. */
+/** A new pair: `identity` is only for the auditor, `recipient` for the configuration. */
 export function generateIdentity(): { readonly identity: string; readonly recipient: string } {
   const pair = generateKeyPairSync('x25519');
   const secret = rawOf(pair.privateKey.export({ format: 'jwk' }).d);
@@ -113,7 +138,7 @@ export function x25519PublicKey(bytes: Uint8Array): KeyObject {
 const recipientText = (key: KeyObject): string => encodeBech32(recipientPrefix, rawX25519Key(key));
 const rawOf = (base64: string | undefined): Buffer => Buffer.from(base64 ?? '', 'base64url');
 
-/** With a point of small order, everybody knows what two sides agree on. */
+/** With a point of small order the shared secret is public. */
 function isUsable(key: KeyObject): boolean {
   try {
     const { privateKey } = generateKeyPairSync('x25519');

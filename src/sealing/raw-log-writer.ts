@@ -1,69 +1,67 @@
 /**
- * Seals what one command prints while it prints it. It has the data key until it is done and
- * never an identity: what it wrote it cannot read back.
+ * Seals the output of one command while it runs. It has the data key until the end and never an
+ * identity, so afterwards it cannot read what it wrote.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { RawLog } from '../command.ts';
-import { sealChunk } from './chunk.ts';
-import {
-  systemErrorCode,
-  rawLogKeyPath,
-  rawLogPath,
-  syncParentDirectory,
-} from './raw-log-files.ts';
+import { SegmentFile, syncDirectory, systemErrorCode } from '../segment-files.ts';
+import { RawLogChunkBuffer, rawLogPath, sealChunk, type RawLogStream } from './chunk.ts';
 import {
   dataKeyBytes,
   headerDigest,
   noncePrefixBytes,
+  rawLogKeyPath,
   sealHeader,
   type ChunkKeys,
 } from './header.ts';
 import { parseRecipient } from './keys.ts';
-import { RawLogChunkBuffer, type RawLogStream } from './raw-log-records.ts';
 
-/** How long what was printed waits for more before it is written. */
+/** How long output waits for more before it is written. */
 const flushAfterMs = 250;
-/** Sealed and not written yet: beyond, whoever prints has to wait. */
+/** Limit of bytes that are sealed and not written; above it the command must wait. */
 const behindBytesMax = 1024 * 1024;
 
 export interface RawLogWriterOptions {
-  /** Absolute path of both files up to their endings; its last part is the execution's id. */
+  /**
+   * Absolute path of both files without their extensions; its last part is the id of the execution.
+   */
   readonly base: string;
   /** `age1…`, at least one. */
   readonly recipients: readonly string[];
-  /** Bytes of the sealed file; what would pass it is not sealed any more. */
+  /** Limit of the sealed file; output that exceeds it is not sealed. */
   readonly bytesMax: number;
 }
 
-/** Why nothing more is sealed. */
+/** Why sealing stopped. */
 export interface SealFailure {
   /** A clause for people. */
   readonly why: string;
-  /** `bound`: as much as may be is sealed; `system`: it cannot be written. */
+  /** `bound`: the limit is reached; `system`: the file cannot be written. */
   readonly by: 'bound' | 'system';
 }
 
 export interface SealEvents {
-  /** Nothing more is written, though there is more. Called once; must not throw. */
+  /** Nothing more is written, although there is more output. Called once; must not throw. */
   onFailure(failure: SealFailure): void;
-  /** Room again after {@link RawLogWriter.isBehind}. Must not throw. */
+  /** There is room again after {@link RawLogWriter.isBehind}. Must not throw. */
   onRoom(): void;
 }
 
 export class RawLogWriter {
   readonly #options: RawLogWriterOptions;
   readonly #events: SealEvents;
-  readonly #pieces = new RawLogChunkBuffer();
+  readonly #records = new RawLogChunkBuffer();
   readonly #digest = createHash('sha256');
-  #opened: ChunkKeys | null = null;
-  #log: FileHandle | null = null;
+  #keys: ChunkKeys | null = null;
+  #log: SegmentFile | null = null;
   #keySynced: Promise<void> = Promise.resolve();
-  /** Everything that touches the disk, one after the other. */
+  /** All work on the disk, in order. */
   #work: Promise<void> = Promise.resolve();
-  #waiting = 0;
+  #pendingBytes = 0;
   #number = 0;
+  /** Of the sealed file. */
   #bytes = 0;
   #plainBytes = 0;
   #why: string | null = null;
@@ -74,31 +72,31 @@ export class RawLogWriter {
     this.#events = events;
   }
 
-  /** Whether so much waits for the disk that its source should rest. */
+  /** Whether so much waits for the disk that the command should pause. */
   get isBehind(): boolean {
-    return this.#waiting > behindBytesMax;
+    return this.#pendingBytes > behindBytesMax;
   }
 
-  /** Takes output with known values masked; a copy is kept. Files are made at the first byte. */
+  /** Copies output with known values masked. The files are created at the first byte. */
   append(stream: RawLogStream, bytes: Uint8Array): void {
     const at = Date.now();
     for (let rest = bytes; rest.length > 0 && this.#why === null;) {
-      const left = this.#pieces.add(stream, rest, at);
+      const left = this.#records.add(stream, rest, at);
       if (left.length > 0) this.#flush(false);
       rest = left;
     }
-    if (this.#why !== null || this.#pieces.isEmpty) return;
+    if (this.#why !== null || this.#records.isEmpty) return;
     this.#timer ??= setTimeout(() => this.#flush(false), flushAfterMs);
   }
 
-  /** Writes the rest and makes it last; `null`: nothing was printed, and there is no file. */
+  /** Writes the rest to disk; `null`: there was no output, and there is no file. */
   async end(): Promise<RawLog | null> {
-    if (this.#why === null && this.#pieces.total > 0) this.#flush(true);
+    if (this.#why === null && this.#records.total > 0) this.#flush(true);
     this.#stopTimer();
     await this.#work;
     await this.#attempt(() => this.#settle());
-    this.#forget();
-    if (this.#pieces.total === 0) return null;
+    this.#forgetKeys();
+    if (this.#records.total === 0) return null;
     return {
       sha256: this.#digest.copy().digest('hex'),
       bytes: this.#bytes,
@@ -109,51 +107,51 @@ export class RawLogWriter {
     };
   }
 
-  /** Leaves what was written as it is, without an end; nothing is told. */
+  /** Leaves what was written as it is, without an end, and reports nothing. */
   abandon(): void {
-    this.#why ??= 'its output was given up';
+    this.#why ??= 'its output was abandoned';
     this.#stopTimer();
-    void this.#work.then(() => this.#log?.close().catch(() => {})).then(() => this.#forget());
+    void this.#work.then(() => this.#log?.close().catch(() => {})).then(() => this.#forgetKeys());
   }
 
   #flush(last: boolean): void {
     this.#stopTimer();
     const chunk = this.#attemptNow(() => {
-      const place = { number: this.#number, last };
-      return sealChunk(this.#pieces.take(), place, this.#open());
+      const position = { number: this.#number, last };
+      return sealChunk(this.#records.take(), position, this.#open());
     });
     if (chunk === null) return;
-    const plainBytes = this.#pieces.total;
+    const plainBytes = this.#records.total;
     this.#number += 1;
-    this.#waiting += chunk.length;
+    this.#pendingBytes += chunk.length;
     this.#queue(async () => {
       await this.#write(chunk);
       if (this.#why !== null) return;
       this.#plainBytes = plainBytes;
       const wasBehind = this.isBehind;
-      this.#waiting -= chunk.length;
+      this.#pendingBytes -= chunk.length;
       if (wasBehind && !this.isBehind) this.#events.onRoom();
     });
   }
 
-  /** Makes the keys and, behind what it answers, the files. */
+  /** Returns the keys at once, and creates the files in the background. */
   #open(): ChunkKeys {
-    if (this.#opened !== null) return this.#opened;
+    if (this.#keys !== null) return this.#keys;
     const { base, recipients } = this.#options;
     const keys = {
       dataKey: randomBytes(dataKeyBytes),
       noncePrefix: randomBytes(noncePrefixBytes),
     };
     const header = sealHeader(basename(base), recipients.map(parseRecipient), keys);
-    this.#opened = { ...keys, digest: headerDigest(header) };
+    this.#keys = { ...keys, digest: headerDigest(header) };
     this.#queue(async () => {
-      const key = await create(rawLogKeyPath(base));
-      this.#keySynced = writeWhole(key, header);
-      // Awaited in the end, or when it has failed.
+      const key = await createFile(rawLogKeyPath(base));
+      this.#keySynced = writeAndClose(key, header);
+      // `end` awaits it.
       this.#keySynced.catch((error: unknown) => this.#fail(failureOf(error)));
-      this.#log = await create(rawLogPath(base));
+      this.#log = await createFile(rawLogPath(base));
     });
-    return this.#opened;
+    return this.#keys;
   }
 
   async #write(chunk: Buffer): Promise<void> {
@@ -163,16 +161,8 @@ export class RawLogWriter {
     }
     const log = this.#log;
     if (log === null) return;
-    for (let done = 0; done < chunk.length;) {
-      const { bytesWritten } = await log.write(
-        chunk,
-        done,
-        chunk.length - done,
-        this.#bytes + done,
-      );
-      done += bytesWritten;
-    }
-    this.#bytes += chunk.length;
+    await log.append(chunk);
+    this.#bytes = log.end;
     this.#digest.update(chunk);
   }
 
@@ -181,9 +171,9 @@ export class RawLogWriter {
     this.#log = null;
     if (log === null) return;
     try {
-      // Of a chunk that could not be written whole, nothing stays.
-      if (this.#why !== null) await log.truncate(this.#bytes);
-      await Promise.all([this.#keySynced, log.datasync(), syncParentDirectory(this.#options.base)]);
+      // A chunk that was written in part is removed.
+      const synced = this.#why === null ? log.sync() : log.cut();
+      await Promise.all([this.#keySynced, synced, syncDirectory(dirname(this.#options.base))]);
     } finally {
       await log.close();
     }
@@ -201,7 +191,7 @@ export class RawLogWriter {
     }
   }
 
-  #attemptNow<What>(act: () => What): What | null {
+  #attemptNow<Result>(act: () => Result): Result | null {
     try {
       return act();
     } catch (error) {
@@ -215,8 +205,8 @@ export class RawLogWriter {
     this.#why = failure.why;
     this.#stopTimer();
     this.#events.onFailure(failure);
-    // What waited is given up, so nobody waits for it.
-    this.#waiting = 0;
+    // Pending chunks are abandoned, so the command need not wait for them.
+    this.#pendingBytes = 0;
     this.#events.onRoom();
   }
 
@@ -225,27 +215,27 @@ export class RawLogWriter {
     this.#timer = null;
   }
 
-  #forget(): void {
-    this.#opened?.dataKey.fill(0);
-    this.#opened = null;
+  #forgetKeys(): void {
+    this.#keys?.dataKey.fill(0);
+    this.#keys = null;
   }
 }
 
-/** A new private file; its directory is made when there is none. */
-async function create(path: string): Promise<FileHandle> {
+/** A new private file; its directory is created if there is none. */
+async function createFile(path: string): Promise<SegmentFile> {
   try {
-    return await open(path, 'wx', 0o600);
+    return SegmentFile.create(path, 'explicit');
   } catch (error) {
     if (systemErrorCode(error) !== 'ENOENT') throw error;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    return open(path, 'wx', 0o600);
+    return SegmentFile.create(path, 'explicit');
   }
 }
 
-async function writeWhole(file: FileHandle, bytes: Uint8Array): Promise<void> {
+async function writeAndClose(file: SegmentFile, bytes: Uint8Array): Promise<void> {
   try {
-    await file.writeFile(bytes);
-    await file.datasync();
+    await file.append(bytes);
+    await file.sync();
   } finally {
     await file.close();
   }
@@ -254,14 +244,14 @@ async function writeWhole(file: FileHandle, bytes: Uint8Array): Promise<void> {
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota of the disk is used up',
-  EROFS: 'the disk can only be read',
-  EACCES: 'the directory of raw logs is not ours to write',
-  EEXIST: 'there is one of this id already',
+  EROFS: 'the disk is read-only',
+  EACCES: 'the runtime may not write the directory of raw logs',
+  EEXIST: 'one with this id exists already',
   EIO: 'the disk failed',
 };
 
 function failureOf(error: unknown): SealFailure {
   const code = systemErrorCode(error);
-  if (code !== null) return { why: reasons[code] ?? `the system answered ${code}`, by: 'system' };
+  if (code !== null) return { why: reasons[code] ?? `the system reported ${code}`, by: 'system' };
   return { why: error instanceof Error ? error.message : 'it failed', by: 'system' };
 }

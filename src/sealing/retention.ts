@@ -1,21 +1,18 @@
-/** Makes raw logs unreadable for good, and keeps their directory within a bound. */
+/** Makes raw logs permanently unreadable, and limits the size of their directory. */
 import { randomBytes } from 'node:crypto';
 import { lstat, open, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import {
-  systemErrorCode,
-  rawLogKeyPath,
-  rawLogPath,
-  syncParentDirectory,
-} from './raw-log-files.ts';
+import { dirname, join } from 'node:path';
+import { syncDirectory, systemErrorCode } from '../segment-files.ts';
+import { rawLogPath } from './chunk.ts';
+import { rawLogKeyPath } from './header.ts';
 
 /**
- * Destroys the wrapped data key: overwritten, on disk, then removed. The sealed bytes stay, for
- * what was recorded of them; nobody can read them. A file system that writes elsewhere (copy on
- * write, snapshots) or a copy made before may still hold the key.
+ * Destroys the wrapped data key: overwrites it on disk, then removes it. The sealed bytes stay as
+ * evidence for the audit log; nobody can read them. A file system that writes elsewhere (copy on
+ * write, snapshots) or an earlier copy may still have the key.
  *
  * @param base `DIRECTORY/EXEC`
- * @returns whether there was one
+ * @returns whether there was a key
  */
 export async function shredRawLog(base: string): Promise<boolean> {
   const path = rawLogKeyPath(base);
@@ -32,21 +29,21 @@ export async function shredRawLog(base: string): Promise<boolean> {
     await key.close();
   }
   await rm(path);
-  await syncParentDirectory(path);
+  await syncDirectory(dirname(path));
   return true;
 }
 
-/** One raw log as it lies on disk. */
+/** One raw log on disk. */
 export interface RawLogFile {
   readonly exec: string;
   readonly bytes: number;
   /** Unix milliseconds of its last write. */
   readonly writtenAt: number;
-  /** Whether its key is there. */
+  /** Its key exists. */
   readonly readable: boolean;
 }
 
-/** The raw logs of a directory, oldest first; none where there is no directory. */
+/** The raw logs of a directory, oldest first; none if there is no directory. */
 export async function listRawLogs(directory: string): Promise<readonly RawLogFile[]> {
   const names = await readdir(directory).catch((error: unknown) => {
     if (systemErrorCode(error) === 'ENOENT') return [];
@@ -65,36 +62,36 @@ export async function listRawLogs(directory: string): Promise<readonly RawLogFil
 }
 
 export interface RawLogRetentionOptions {
-  /** Bytes of all sealed logs that stay. */
+  /** Limit of all sealed logs together. */
   readonly bytesMax: number;
-  /** Whether its command still runs: then it stays. */
+  /** Whether its command still runs; then it stays. */
   readonly isRunning: (exec: string) => boolean;
-  /** Told of each before it goes; where it rejects, that one and all later ones stay. */
+  /** Records each log before it is removed; if it rejects, that one and all later ones stay. */
   readonly record: (log: RawLogFile) => Promise<void>;
 }
 
 /**
- * Shreds and removes the oldest logs beyond the bound. Those whose key is gone already go first.
+ * Shreds and removes the oldest logs above the limit, first those whose key is already destroyed.
  *
- * @returns what went
+ * @returns the removed logs
  */
 export async function applyRawLogRetention(
   directory: string,
   { bytesMax, isRunning, record }: RawLogRetentionOptions,
 ): Promise<readonly RawLogFile[]> {
   const logs = await listRawLogs(directory);
-  let held = logs.reduce((sum, { bytes }) => sum + bytes, 0);
+  let total = logs.reduce((sum, { bytes }) => sum + bytes, 0);
   const ordered = [...logs.filter((log) => !log.readable), ...logs.filter((log) => log.readable)];
-  const gone: RawLogFile[] = [];
+  const removed: RawLogFile[] = [];
   for (const log of ordered) {
-    if (held <= bytesMax) break;
+    if (total <= bytesMax) break;
     if (isRunning(log.exec)) continue;
     await record(log);
     const base = join(directory, log.exec);
     await shredRawLog(base);
     await rm(rawLogPath(base), { force: true });
-    held -= log.bytes;
-    gone.push(log);
+    total -= log.bytes;
+    removed.push(log);
   }
-  return gone;
+  return removed;
 }

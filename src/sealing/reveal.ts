@@ -1,24 +1,23 @@
-/** Reads a raw log back, with an identity that it was sealed to. */
+/** Reads a raw log with an identity that it was sealed to. */
 import { createHash } from 'node:crypto';
 import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { chunkCipherBytesMax, chunkLengthBytes, openChunk, chunkTagBytes } from './chunk.ts';
-import { SealingError } from './sealing-error.ts';
-import { systemErrorCode, rawLogKeyPath, rawLogPath } from './raw-log-files.ts';
-import { decryptHeader } from './header.ts';
-import type { AgeIdentity } from './keys.ts';
-import { parseRawLogRecords, type RawLogRecord } from './raw-log-records.ts';
+import { readRange, systemErrorCode } from '../segment-files.ts';
+import { chunkCipherBytesMax, chunkLengthBytes, chunkTagBytes, openChunk } from './chunk.ts';
+import { parseRawLogRecords, rawLogPath, type RawLogRecord } from './chunk.ts';
+import { decryptHeader, rawLogKeyPath } from './header.ts';
+import { SealingError, type AgeIdentity } from './keys.ts';
 
 /**
- * Gives what is there in the order in which it was printed; a log that ends too soon or was altered
- * gives all that comes before, and then throws. Bytes are what the command printed, control
- * sequences and all, with known values masked.
+ * Yields the output in its order; if the log is incomplete or was altered, it yields everything
+ * before that, and then throws. Bytes are as the command printed them, including control sequences,
+ * with known values masked.
  *
- * Nothing is said of who wrote it: compare {@link digestRawLog} with what the audit log holds.
+ * This does not prove who wrote it: compare {@link digestRawLog} with what the audit log records.
  *
  * @param base `DIRECTORY/EXEC`
- * @throws SealingError `absent`, `shredded`, `wrong-identity`, `malformed`: before anything is
- *   given; `truncated`, `altered`: also after
+ * @throws SealingError `absent`, `shredded`, `wrong-identity`, `malformed`: before the first
+ *   record; `truncated`, `altered`: also later
  */
 export async function* revealRawLog(
   base: string,
@@ -28,20 +27,20 @@ export async function* revealRawLog(
   try {
     const header = await readFile(rawLogKeyPath(base)).catch((error: unknown) => {
       if (systemErrorCode(error) !== 'ENOENT') throw error;
-      throw new SealingError('shredded', 'Its key was destroyed, so nobody can read it');
+      throw new SealingError('shredded', 'Its key was destroyed, so it cannot be read');
     });
-    const opened = decryptHeader(header, basename(base), identities);
+    const keys = decryptHeader(header, basename(base), identities);
     let at = 0;
     for (let number = 0; ; number += 1) {
       const chunk = await readChunk(log, at, number);
       at += chunkLengthBytes + chunk.length;
-      const plain = openChunk(chunk, { number, last: false }, opened);
-      const last = plain === null ? openChunk(chunk, { number, last: true }, opened) : null;
-      const pieces = parseRawLogRecords(plain ?? last ?? altered(number));
-      if (pieces === null) {
-        throw new SealingError('malformed', `Chunk ${number} holds what no redactor wrote`);
+      const plain = openChunk(chunk, { number, last: false }, keys);
+      const last = plain === null ? openChunk(chunk, { number, last: true }, keys) : null;
+      const records = parseRawLogRecords(plain ?? last ?? altered(number));
+      if (records === null) {
+        throw new SealingError('malformed', `Chunk ${number} was not written by a redactor`);
       }
-      yield* pieces;
+      yield* records;
       if (last === null) continue;
       const { size } = await log.stat();
       if (size > at) throw new SealingError('altered', 'Something follows its last chunk');
@@ -52,7 +51,7 @@ export async function* revealRawLog(
   }
 }
 
-/** What the file of a raw log is now, to be compared with what was recorded of it. */
+/** Digest and size of the file, to be compared with the audit log. */
 export async function digestRawLog(
   base: string,
 ): Promise<{ readonly sha256: string; readonly bytes: number }> {
@@ -77,32 +76,21 @@ async function openLog(base: string): Promise<FileHandle> {
 
 /** Ciphertext and tag of the chunk at byte `at`. */
 async function readChunk(log: FileHandle, at: number, number: number): Promise<Buffer> {
-  const length = await readFully(log, at, chunkLengthBytes);
+  const length = await readRange(log.fd, at, at + chunkLengthBytes);
   if (length.length < chunkLengthBytes) return truncated(number);
   const bytes = length.readUInt32LE();
   if (bytes === 0 || bytes > chunkCipherBytesMax) return altered(number);
-  const chunk = await readFully(log, at + chunkLengthBytes, bytes + chunkTagBytes);
-  return chunk.length < bytes + chunkTagBytes ? truncated(number) : chunk;
-}
-
-/** Fewer bytes than asked for only at the end of the file. */
-async function readFully(log: FileHandle, at: number, bytes: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(bytes);
-  let done = 0;
-  while (done < bytes) {
-    const { bytesRead } = await log.read(buffer, done, bytes - done, at + done);
-    if (bytesRead === 0) break;
-    done += bytesRead;
-  }
-  return buffer.subarray(0, done);
+  const [begin, size] = [at + chunkLengthBytes, bytes + chunkTagBytes];
+  const chunk = await readRange(log.fd, begin, begin + size);
+  return chunk.length < size ? truncated(number) : chunk;
 }
 
 function truncated(number: number): never {
-  const what = 'whoever wrote it was ended, a bound or the disk was full, or somebody cut it';
+  const what = 'its writer was killed, a limit was reached, the disk was full, or it was cut';
   throw new SealingError('truncated', `It ends after ${number} chunks without an end: ${what}`);
 }
 
 function altered(number: number): never {
-  const what = 'its bytes, their order or the key file are not those that were written';
+  const what = 'its bytes, their order or the key file were changed';
   throw new SealingError('altered', `Chunk ${number} cannot be opened: ${what}`);
 }

@@ -1,13 +1,13 @@
 /**
- * The directory of a batch: what lies in it, in order, so that the store is known without reading
- * a single content.
+ * The directory of a batch: its entries in order, so that the store is opened without reading any
+ * content.
  *
- *   ["c", id, bytes]                                    a content, its body is `bytes` long
+ *   ["c", id, bytes]                                    a content with a body of `bytes`
  *   ["l", id, [id, ...]]                                a large content, made of others; no body
  *   ["r", kind, id, bytes, atMs, pinned, [id, ...], n]  a record and the contents it refers to, of
- *                                                       which the first n are given up last
- *   ["d", kind, id, segment]                            a record is dropped; what it was lies in
- *                                                       segments up to this one; no body
+ *                                                       which the first n are dropped last
+ *   ["d", kind, id, segment]                            a record is dropped; it is in segments up
+ *                                                       to this one; no body
  */
 import type { ContentId } from './seal.ts';
 
@@ -31,7 +31,7 @@ export interface RecordLine {
   readonly atMs: number;
   readonly pinned: boolean;
   readonly contents: readonly ContentId[];
-  /** How many of these, from the first on, are originals. */
+  /** The first so many contents are originals. */
   readonly originals: number;
 }
 
@@ -39,7 +39,7 @@ export interface DropLine {
   readonly type: 'drop';
   readonly kind: string;
   readonly id: string;
-  /** Number of the last segment that may hold what was dropped. */
+  /** Number of the last segment that may contain what was dropped. */
   readonly segment: number;
 }
 
@@ -49,7 +49,7 @@ export function encodeDirectory(lines: readonly DirectoryLine[]): string {
   return JSON.stringify(lines.map(encode));
 }
 
-/** `null` where the text is no directory. */
+/** `null`: the text is not a directory. */
 export function decodeDirectory(text: string): DirectoryLine[] | null {
   let values: unknown;
   try {

@@ -1,5 +1,5 @@
 /**
- * What the store holds, in memory: contents, records, and which refers to which. It is rebuilt
+ * The index of the store in memory: contents, records, and which refers to which. It is rebuilt
  * from the directories of the segments in the order in which they were written. No files, no clock.
  */
 import type { DropLine, DirectoryLine, ListLine, RecordLine } from './batch-directory.ts';
@@ -9,15 +9,15 @@ import type { BodyLocation, SnapshotSegment } from './segment.ts';
 
 export interface StoredContent {
   readonly id: ContentId;
-  /** Of a large content: what it is made of. */
+  /** The parts of a large content. */
   readonly parts: readonly StoredContent[] | null;
-  /** `null` until it is on disk. A large content has no body: only its line lies there. */
-  place: BodyLocation | null;
+  /** `null` until it is on disk. A large content has no body, only a line. */
+  location: BodyLocation | null;
   /** The bytes, until they are on disk. */
   plain: Uint8Array | null;
   /** Records, large contents and writers that need it. */
   refs: number;
-  /** When somebody last put it, unix milliseconds; 0: it has been referred to since. */
+  /** When it was last put, Unix milliseconds; 0: it has been referred to since. */
   touchedMs: number;
 }
 
@@ -27,36 +27,36 @@ export interface StoredRecord {
   readonly atMs: number;
   readonly pinned: boolean;
   contents: readonly StoredContent[];
-  /** How many of these, from the first on, nobody can make again: they are given up last. */
+  /** The first so many contents cannot be made again: they are dropped last. */
   readonly originals: number;
-  place: BodyLocation | null;
+  location: BodyLocation | null;
   /** Until it is on disk. */
   text: RecordText | null;
 }
 
-/** A record that is gone, while a segment may still hold what it was. */
+/** A record that was removed, while a segment may still contain it. */
 export interface Tombstone {
   readonly kind: string;
   readonly id: string;
-  /** Number of the last segment that may hold it. */
+  /** Number of the last segment that may contain it. */
   upTo: number;
-  /** Where the drop is written; `null` until it is. */
+  /** Where the drop is on disk; `null` until it is. */
   segment: SnapshotSegment | null;
 }
 
-/** How long a content that no record refers to is kept: its record may be about to come. */
+/** How long an unreferenced content is stored: its record may be about to be appended. */
 export const unreferencedGraceMs = 15 * 60_000;
 
 export class Catalog {
   readonly contents = new Map<ContentId, StoredContent>();
   readonly tombstones = new Map<string, Tombstone>();
-  /** Contents that nothing refers to; some may be wanted soon. */
+  /** Contents that nothing refers to; some may be needed soon. */
   readonly unreferenced = new Set<StoredContent>();
   readonly #records = new Map<string, Map<string, StoredRecord>>();
   recordCount = 0;
-  /** Bytes of bodies on disk that are still wanted. */
+  /** Bytes of bodies on disk that are still needed. */
   liveBytes = 0;
-  /** What an earlier process put was put then, as far as is known: unix milliseconds. */
+  /** When contents of an earlier process count as put: Unix milliseconds. */
   earlierMs = 0;
 
   record(kind: string, id: string): StoredRecord | null {
@@ -88,7 +88,7 @@ export class Catalog {
 
   retain(content: StoredContent): void {
     content.refs += 1;
-    // Who waited for this has come: when it lets go, nobody is expected any more.
+    // The expected record is here: after it is released, no other one is expected.
     content.touchedMs = 0;
     this.unreferenced.delete(content);
   }
@@ -101,8 +101,8 @@ export class Catalog {
   }
 
   /**
-   * Forgets contents that nothing refers to and nobody put lately; `room`: also those that only an
-   * earlier process put.
+   * Forgets contents that nothing refers to and that were not put lately; `room`: also those that
+   * only an earlier process put.
    */
   collect(nowMs: number, room = false): void {
     const sinceMs = room
@@ -112,7 +112,7 @@ export class Catalog {
   }
 
   #collectOne(content: StoredContent, nowMs: number, sinceMs: number): void {
-    if (content.place === null || content.touchedMs > sinceMs) return;
+    if (content.location === null || content.touchedMs > sinceMs) return;
     this.forget(content, nowMs);
   }
 
@@ -123,13 +123,13 @@ export class Catalog {
     for (const part of content.parts ?? []) this.release(part, nowMs);
   }
 
-  /** The newest of an id stands; what it replaces lets go of its contents. */
+  /** Replaces the record with the same id, which releases its contents. */
   addRecord(record: StoredRecord, nowMs: number): void {
     const records = this.#records.get(record.kind) ?? new Map<string, StoredRecord>();
     this.#records.set(record.kind, records);
     for (const content of record.contents) this.retain(content);
     this.removeRecord(record.kind, record.id, nowMs);
-    // Set anew, so that the order is that of time.
+    // Added at the end, so that the order is that of time.
     records.set(record.id, record);
     this.recordCount += 1;
     this.tombstones.delete(recordKey(record));
@@ -145,7 +145,7 @@ export class Catalog {
     return record;
   }
 
-  /** Lets go of what a record has besides its originals; the record stays. */
+  /** Releases all contents of a record but its originals; the record stays. */
   thin(record: StoredRecord, nowMs: number): void {
     const rest = record.contents.slice(record.originals);
     record.contents = record.contents.slice(0, record.originals);
@@ -160,19 +160,19 @@ export class Catalog {
     return this.tombstones.get(recordKey(tombstone)) === tombstone;
   }
 
-  /** Says where a thing lies now; where it lay before is no longer wanted. */
-  setLocation(thing: { place: BodyLocation | null }, place: BodyLocation): void {
-    this.#displace(thing);
-    thing.place = place;
-    place.segment.liveBytes += place.bytes;
-    this.liveBytes += place.bytes;
+  /** Sets where a body is now; its old location is no longer needed. */
+  setLocation(item: { location: BodyLocation | null }, location: BodyLocation): void {
+    this.#displace(item);
+    item.location = location;
+    location.segment.liveBytes += location.bytes;
+    this.liveBytes += location.bytes;
   }
 
-  #displace(thing: { place: BodyLocation | null }): void {
-    if (thing.place === null) return;
-    thing.place.segment.liveBytes -= thing.place.bytes;
-    this.liveBytes -= thing.place.bytes;
-    thing.place = null;
+  #displace(item: { location: BodyLocation | null }): void {
+    if (item.location === null) return;
+    item.location.segment.liveBytes -= item.location.bytes;
+    this.liveBytes -= item.location.bytes;
+    item.location = null;
   }
 
   order(): void {
@@ -185,65 +185,67 @@ export class Catalog {
 
 export const recordKey = ({ kind, id }: { kind: string; id: string }): string => `${kind}\0${id}`;
 
-interface Found<Of extends DirectoryLine> {
+interface WrittenLine<Of extends DirectoryLine> {
   readonly line: Of;
-  readonly place: BodyLocation;
+  readonly location: BodyLocation;
 }
 
-/** Collects what segments say, oldest first; `into` fills a catalog from what stands at the end. */
+/**
+ * Collects the lines of all segments, oldest first; `fillCatalog` adds those that are still valid.
+ */
 export class CatalogBuilder {
   readonly #bodies = new Map<ContentId, BodyLocation>();
-  readonly #lists = new Map<ContentId, Found<ListLine>>();
-  readonly #records = new Map<string, Found<RecordLine>>();
-  readonly #drops = new Map<string, Found<DropLine>>();
+  readonly #lists = new Map<ContentId, WrittenLine<ListLine>>();
+  readonly #records = new Map<string, WrittenLine<RecordLine>>();
+  readonly #drops = new Map<string, WrittenLine<DropLine>>();
 
-  add(line: DirectoryLine, place: BodyLocation): void {
+  add(line: DirectoryLine, location: BodyLocation): void {
     switch (line.type) {
       case 'content':
-        this.#bodies.set(line.id, place);
+        this.#bodies.set(line.id, location);
         return;
       case 'list':
-        this.#lists.set(line.id, { line, place });
+        this.#lists.set(line.id, { line, location });
         return;
       case 'record':
-        this.#records.set(recordKey(line), { line, place });
+        this.#records.set(recordKey(line), { line, location });
         this.#drops.delete(recordKey(line));
         return;
       case 'drop':
         this.#records.delete(recordKey(line));
-        this.#drops.set(recordKey(line), { line, place });
+        this.#drops.set(recordKey(line), { line, location });
     }
   }
 
   fillCatalog(catalog: Catalog, nowMs: number): void {
     catalog.earlierMs = nowMs - 1;
-    for (const [id, place] of this.#bodies) {
+    for (const [id, location] of this.#bodies) {
       const content = createStoredContent(id, null, catalog.earlierMs);
       catalog.addContent(content);
-      catalog.setLocation(content, place);
+      catalog.setLocation(content, location);
     }
-    for (const [id, { line, place }] of this.#lists) {
+    for (const [id, { line, location }] of this.#lists) {
       const parts = line.parts.flatMap((part) => catalog.contents.get(part) ?? []);
-      // Where a part is gone the whole is, too.
+      // Without a part the whole is lost, too.
       if (parts.length !== line.parts.length || catalog.contents.has(id)) continue;
       const content = createStoredContent(id, parts, catalog.earlierMs);
       catalog.addContent(content);
-      catalog.setLocation(content, place);
+      catalog.setLocation(content, location);
     }
-    for (const { line, place } of this.#records.values()) {
+    for (const { line, location } of this.#records.values()) {
       const { kind, id, atMs, pinned } = line;
       const found = (ids: readonly ContentId[]): StoredContent[] =>
         ids.flatMap((content) => catalog.contents.get(content) ?? []);
       const originals = found(line.contents.slice(0, line.originals));
       const contents = [...originals, ...found(line.contents.slice(line.originals))];
       const known = { kind, id, atMs, pinned, contents, originals: originals.length };
-      const record = { ...known, place: null, text: null };
+      const record = { ...known, location: null, text: null };
       catalog.addRecord(record, nowMs);
-      catalog.setLocation(record, place);
+      catalog.setLocation(record, location);
     }
-    for (const { line, place } of this.#drops.values()) {
+    for (const { line, location } of this.#drops.values()) {
       const { kind, id, segment: upTo } = line;
-      catalog.bury({ kind, id, upTo, segment: place.segment });
+      catalog.bury({ kind, id, upTo, segment: location.segment });
     }
     catalog.order();
   }
@@ -254,5 +256,5 @@ export function createStoredContent(
   parts: readonly StoredContent[] | null,
   touchedMs: number,
 ): StoredContent {
-  return { id, parts, place: null, plain: null, refs: 0, touchedMs };
+  return { id, parts, location: null, plain: null, refs: 0, touchedMs };
 }

@@ -1,12 +1,12 @@
-/** Reads open files in pieces. What is small is read at once: to wait for it would cost more. */
+/** Reads open files in chunks. Small files are read synchronously: to wait would cost more. */
 import { fstatSync, read, readSync } from 'node:fs';
 
-/** Bytes of a piece; a content that is longer is kept as several. */
+/** Bytes of a chunk; a longer content is stored as several. */
 export const contentChunkBytes = 256 * 1024;
-/** What is not longer is read without letting others go on. */
+/** Files up to this size are read synchronously. */
 const smallBytesMax = 64 * 1024;
 
-/** A place for one small file at a time; nobody else runs while it is in use. */
+/** Buffer for one small file at a time; nothing else runs while it is in use. */
 const scratch = Buffer.alloc(smallBytesMax + 1);
 
 /** All bytes of a small file, valid until the next call; `null`: it is not small. */
@@ -20,19 +20,19 @@ export function readSmallFile(fd: number): Buffer | null {
   return null;
 }
 
-/** Whole pieces, then what is left; the buffers are the caller's. */
+/** Whole chunks, then the rest; the buffers belong to the caller. */
 export async function* readFileChunks(fd: number): AsyncGenerator<Buffer> {
   let position = 0;
   for (;;) {
-    const piece = Buffer.allocUnsafeSlow(contentChunkBytes);
+    const chunk = Buffer.allocUnsafeSlow(contentChunkBytes);
     let length = 0;
     while (length < contentChunkBytes) {
-      const count = await readSome(fd, piece, length, position + length);
+      const count = await readSome(fd, chunk, length, position + length);
       if (count === 0) break;
       length += count;
     }
     if (length > 0) {
-      yield length === contentChunkBytes ? piece : Buffer.from(piece.subarray(0, length));
+      yield length === contentChunkBytes ? chunk : Buffer.from(chunk.subarray(0, length));
     }
     if (length < contentChunkBytes) return;
     position += length;
@@ -48,7 +48,7 @@ function readSome(fd: number, into: Buffer, offset: number, position: number): P
   });
 }
 
-/** Equal texts mean that nobody wrote in between. */
+/** Equal texts mean that the file was not written in between. */
 export function fileStampOf(fd: number): string {
   const { size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true });
   return `${size} ${mtimeNs} ${ctimeNs}`;

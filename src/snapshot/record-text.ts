@@ -1,15 +1,15 @@
-/** A record's value on its way to the disk, as JSON. */
+/** The value of a record until it is on disk, as JSON. */
 import { setImmediate } from 'node:timers/promises';
 
-/** With a longer list in it, a value is made to text in parts, between other work. */
+/** A value with longer lists is serialised in parts, between other work. */
 const listMax = 512;
-/** About as long is what tells of one path. */
+/** The estimated length of the JSON of one path. */
 const entryBytes = 400;
 
 export class RecordText {
-  /** Bytes, about. */
+  /** Bytes, estimated. */
   readonly size: number;
-  /** Of a small value, as it was when it came; `null`: it has long lists, and is not changed. */
+  /** JSON of a small value; `null`: it has long lists, and must not be changed. */
   readonly #json: string | null;
   readonly #value: object;
 
@@ -20,7 +20,7 @@ export class RecordText {
     this.#value = this.#json === null ? value : {};
   }
 
-  /** A copy, as it will be read. */
+  /** A copy, as it is read later. */
   value(): unknown {
     return JSON.parse(this.#json ?? JSON.stringify(this.#value));
   }
@@ -41,7 +41,7 @@ function listsOf(value: object): unknown[][] {
   return all.filter((one) => Array.isArray(one));
 }
 
-/** Together they are what `JSON.stringify` makes of the value. */
+/** Together they are `JSON.stringify` of the value. */
 export function* jsonTextParts(value: object): Generator<string> {
   let before = '{';
   const all: [string, unknown][] = Object.entries(value);

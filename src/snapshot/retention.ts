@@ -1,8 +1,7 @@
 /**
- * What is given up when it is too old or there is too much: records of changes, the oldest first,
- * with the contents that nobody else refers to. Originals stay for a day, so that nothing makes
- * them go by making much else: where there is no room besides them, nothing new is kept. Never
- * silently.
+ * Drops what is too old or too much: records of changes, the oldest first, with the contents that
+ * nothing else refers to. Originals stay for a day, so that writing many other contents cannot
+ * evict them: if they leave no room, nothing new is stored. Everything dropped is reported.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Catalog, StoredContent, StoredRecord, Tombstone } from './catalog.ts';
@@ -13,9 +12,9 @@ import type { SegmentWriter } from './segment-writer.ts';
 export interface DroppedRecord {
   readonly kind: string;
   readonly id: string;
-  /** When it was appended, unix milliseconds. */
+  /** When it was appended, Unix milliseconds. */
   readonly atMs: number;
-  /** `age`: it was kept long enough. `space`: newer ones needed the room. */
+  /** `age`: it was stored long enough. `space`: newer ones needed the room. */
   readonly reason: 'age' | 'space';
 }
 
@@ -30,17 +29,17 @@ export interface RetentionOptions {
   readonly onDrop: (record: DroppedRecord) => void;
 }
 
-/** Records of this kind grow old; all others stay until they are dropped by name. */
+/** Records of this kind expire; all others stay until they are dropped by name. */
 const agingKind = 'changes';
-/** How long originals stay whatever comes after them, in `ms`. */
+/** How long originals stay in any case, in `ms`. */
 export const originalsRetentionMs = 86_400_000;
-/** The rest of the bound is room for what is no longer wanted and not yet swept. */
+/** The rest of the limit is room for what is no longer needed and not swept so far. */
 const liveShare = 7 / 8;
-/** A segment of which less is wanted is swept. */
+/** A segment of which a smaller share is needed is swept. */
 const sweepShare = 0.5;
-/** When there is too much on disk, also those of which less than this is wanted. */
+/** The same while there is too much on disk. */
 const pressedShare = 0.95;
-/** Smaller segments that are still written to are not worth it. */
+/** A smaller segment that is still written is not worth a sweep. */
 const activeBytesMin = 256 * 1024;
 const sliceMs = 2;
 
@@ -60,44 +59,45 @@ export class Retention {
   expire(): void {
     const { catalog, keepMs, now } = this.#options;
     const oldestMs = now() - keepMs;
-    this.#giveUp('age', ({ atMs }) => (atMs < oldestMs ? 'whole' : 'no more'));
+    this.#dropOldest('age', ({ atMs }) => (atMs < oldestMs ? 'all' : 'nothing more'));
     catalog.collect(now());
   }
 
-  /** Drops the oldest until `bytes` more would fit; `false`: they would not even then. */
+  /** Drops the oldest until `bytes` more fit; `false`: they do not fit even then. */
   makeRoom(bytes: number): boolean {
     const { catalog, writer, now } = this.#options;
     const fits = (): boolean =>
       catalog.liveBytes + writer.pendingBytes + bytes <= this.#liveBytesMax;
     if (fits()) return true;
     catalog.collect(now(), true);
-    // What no record holds stays whatever is dropped: history is not given up for nothing.
-    let stays = bytes + writer.pendingBytes;
-    for (const { place } of catalog.unreferenced) stays += place?.bytes ?? 0;
-    if (stays > this.#liveBytesMax) return false;
-    this.#giveUp('space', ({ originals }) =>
-      fits() ? 'no more' : originals === 0 ? 'whole' : 'but originals',
+    // Unreferenced contents stay in any case: no history is dropped if that cannot make enough
+    // room.
+    let unavoidable = bytes + writer.pendingBytes;
+    for (const { location } of catalog.unreferenced) unavoidable += location?.bytes ?? 0;
+    if (unavoidable > this.#liveBytesMax) return false;
+    this.#dropOldest('space', ({ originals }) =>
+      fits() ? 'nothing more' : originals === 0 ? 'all' : 'all but originals',
     );
     const oldestMs = now() - originalsRetentionMs;
-    this.#giveUp('space', ({ atMs }) => (fits() || atMs > oldestMs ? 'no more' : 'whole'));
+    this.#dropOldest('space', ({ atMs }) => (fits() || atMs > oldestMs ? 'nothing more' : 'all'));
     return fits();
   }
 
-  /** @param part what goes of a record, the oldest first */
-  #giveUp(
+  /** @param part what to drop of a record; they come oldest first */
+  #dropOldest(
     reason: DroppedRecord['reason'],
-    part: (record: StoredRecord) => 'whole' | 'but originals' | 'no more',
+    part: (record: StoredRecord) => 'all' | 'all but originals' | 'nothing more',
   ): void {
     const { catalog, log, now } = this.#options;
     const liveBefore = catalog.liveBytes;
     let [dropped, thinned] = [0, 0];
     for (const record of catalog.recordsOf(agingKind)) {
       if (record.pinned) continue;
-      // Those that are not on disk yet give no room.
-      if (record.place === null) break;
-      const which = part(record);
-      if (which === 'no more') break;
-      if (which === 'whole') {
+      // Records that are not on disk free no room.
+      if (record.location === null) break;
+      const drop = part(record);
+      if (drop === 'nothing more') break;
+      if (drop === 'all') {
         this.#drop(record, reason);
         dropped += 1;
       } else if (record.contents.length > record.originals) {
@@ -108,7 +108,7 @@ export class Retention {
     if (dropped === 0 && thinned === 0) return;
     const bytes = liveBefore - catalog.liveBytes;
     this.droppedBytes += bytes;
-    const why = reason === 'age' ? 'too old' : 'too much is kept';
+    const why = reason === 'age' ? 'too old' : 'too much is stored';
     const also = thinned === 0 ? '' : ` and ${thinned} in part`;
     log(`snapshots: ${dropped} records of changes dropped${also}, ${bytes} B: ${why}`);
   }
@@ -120,7 +120,7 @@ export class Retention {
     this.#options.onDrop({ kind, id, atMs, reason });
   }
 
-  /** Removes a record and remembers on disk that it is gone. */
+  /** Removes a record, and records that on disk. */
   forget(kind: string, id: string): boolean {
     const { catalog, writer, now } = this.#options;
     if (catalog.removeRecord(kind, id, now()) === null) return false;
@@ -130,23 +130,23 @@ export class Retention {
     return true;
   }
 
-  /** Copies what is still wanted out of segments that hold little of it, and removes those. */
+  /** Copies what is still needed out of segments that have little of it, and removes those. */
   async sweep(): Promise<void> {
     const { writer, segments } = this.#options;
     const victims = this.#victims();
     if (victims.size === 0) return;
-    // What is under way goes to the active segment, which may be a victim.
+    // Batches that are being written go to the active segment, which may be a victim.
     if ([...victims].some((victim) => segments.isActive(victim))) {
       await writer.whileIdle(() => segments.roll());
     }
-    for await (const thing of this.#within(victims)) {
-      await this.#copy(thing);
+    for await (const item of this.#itemsIn(victims)) {
+      await this.#copy(item);
       if (writer.failure !== null) throw writer.failure;
     }
     await writer.sync();
     const busy = new Set<SnapshotSegment>();
-    for await (const thing of this.#within(victims)) {
-      const segment = segmentOf(thing);
+    for await (const item of this.#itemsIn(victims)) {
+      const segment = segmentOf(item);
       if (segment !== null) busy.add(segment);
     }
     for (const victim of victims) {
@@ -160,13 +160,13 @@ export class Retention {
   #victims(): Set<SnapshotSegment> {
     const { segments, storeBytesMax } = this.#options;
     const share = ({ liveBytes, end }: SnapshotSegment): number => liveBytes / Math.max(end, 1);
-    const worth = segments
+    const candidates = segments
       .all()
       .filter((segment) => segment.end >= activeBytesMin || !segments.isActive(segment))
       .toSorted((one, other) => share(one) - share(other));
     const victims = new Set<SnapshotSegment>();
     let bytes = segments.bytes();
-    for (const segment of worth) {
+    for (const segment of candidates) {
       const isPressed = bytes > storeBytesMax && share(segment) < pressedShare;
       if (share(segment) >= sweepShare && !isPressed) break;
       victims.add(segment);
@@ -175,18 +175,18 @@ export class Retention {
     return victims;
   }
 
-  /** Everything that lies in the victims; the event loop goes on meanwhile. */
-  async *#within(victims: ReadonlySet<SnapshotSegment>): AsyncGenerator<Thing> {
+  /** Everything in the victims; the event loop continues meanwhile. */
+  async *#itemsIn(victims: ReadonlySet<SnapshotSegment>): AsyncGenerator<StoredItem> {
     const { catalog } = this.#options;
     let sliceStart = performance.now();
-    for (const things of [
+    for (const items of [
       catalog.contents.values(),
       catalog.allRecords(),
       catalog.tombstones.values(),
     ]) {
-      for (const thing of things) {
-        const segment = segmentOf(thing);
-        if (segment !== null && victims.has(segment)) yield thing;
+      for (const item of items) {
+        const segment = segmentOf(item);
+        if (segment !== null && victims.has(segment)) yield item;
         if (performance.now() - sliceStart < sliceMs) continue;
         await setImmediate();
         sliceStart = performance.now();
@@ -194,28 +194,28 @@ export class Retention {
     }
   }
 
-  async #copy(thing: Thing): Promise<void> {
+  async #copy(item: StoredItem): Promise<void> {
     const { catalog, writer, now, log } = this.#options;
-    if ('upTo' in thing) {
-      if (this.#isNeeded(thing)) writer.add({ type: 'drop', tombstone: thing });
-      else catalog.tombstones.delete(`${thing.kind}\0${thing.id}`);
+    if ('upTo' in item) {
+      if (this.#isNeeded(item)) writer.add({ type: 'drop', tombstone: item });
+      else catalog.tombstones.delete(`${item.kind}\0${item.id}`);
       return;
     }
-    const { place } = thing;
-    if (place === null) return;
-    const payload = place.bytes === 0 ? Buffer.alloc(0) : await place.segment.read(place);
+    const { location } = item;
+    if (location === null) return;
+    const payload = location.bytes === 0 ? Buffer.alloc(0) : await location.segment.read(location);
     if (payload === null) {
-      log(`snapshots: ${place.bytes} B in "${place.segment.file}" are damaged and lost`);
-      if ('refs' in thing) catalog.forget(thing, now());
-      else this.forget(thing.kind, thing.id);
+      log(`snapshots: ${location.bytes} B in "${location.segment.file}" are damaged and lost`);
+      if ('refs' in item) catalog.forget(item, now());
+      else this.forget(item.kind, item.id);
       return;
     }
-    if ('refs' in thing) writer.add({ type: 'content', content: thing, payload });
-    else writer.add({ type: 'record', record: thing, payload });
+    if ('refs' in item) writer.add({ type: 'content', content: item, payload });
+    else writer.add({ type: 'record', record: item, payload });
     await writer.drain();
   }
 
-  /** Whether any segment may still hold what was dropped. */
+  /** Whether a segment may still contain what was dropped. */
   #isNeeded({ upTo }: Tombstone): boolean {
     const oldest = this.#options.segments.oldest();
     return oldest !== null && oldest <= upTo;
@@ -229,7 +229,7 @@ export class Retention {
   }
 }
 
-type Thing = StoredContent | StoredRecord | Tombstone;
+type StoredItem = StoredContent | StoredRecord | Tombstone;
 
-const segmentOf = (thing: Thing): SnapshotSegment | null =>
-  'upTo' in thing ? thing.segment : (thing.place?.segment ?? null);
+const segmentOf = (item: StoredItem): SnapshotSegment | null =>
+  'upTo' in item ? item.segment : (item.location?.segment ?? null);

@@ -1,23 +1,24 @@
 /**
- * Puts what waits to be kept on disk, in order, in batches: whoever asks for that while a batch is
- * under way shares the next one. What could not be written stays at the head of the queue.
+ * Writes queued contents and records to disk, in order, in batches: callers that need that while a
+ * batch is being written share the next one. What could not be written stays at the head of the
+ * queue.
  */
 import { setImmediate } from 'node:timers/promises';
 import { diskReason, TrlError } from '../errors.ts';
 import type { Catalog, StoredContent, StoredRecord, Tombstone } from './catalog.ts';
 import type { DirectoryLine } from './batch-directory.ts';
-import { packPayload } from './payload.ts';
+import { packPayload } from './seal.ts';
 import { sealOverheadBytes } from './seal.ts';
 import type { BatchEntry, BodyLocation, SnapshotSegment } from './segment.ts';
 
-/** `payload`: it is copied from another segment, packed as it was. */
+/** `payload`: copied from another segment, already packed. */
 export type QueuedWrite =
   | { readonly type: 'content'; readonly content: StoredContent; readonly payload: Buffer | null }
   | { readonly type: 'record'; readonly record: StoredRecord; readonly payload: Buffer | null }
   | { readonly type: 'drop'; readonly tombstone: Tombstone };
 
 interface Waiter {
-  /** Everything up to this number has to be on disk. */
+  /** Everything up to this number must be on disk. */
   readonly upTo: number;
   readonly resolve: () => void;
   readonly reject: (error: TrlError) => void;
@@ -26,15 +27,14 @@ interface Waiter {
 export interface SegmentWriterOptions {
   readonly catalog: Catalog;
   readonly directory: string;
-  /** The segment to write to: a new one where the last is full or broken. */
-  readonly segment: () => Promise<SnapshotSegment>;
+  readonly activeSegment: () => Promise<SnapshotSegment>;
 }
 
-/** To seal this takes one or two milliseconds, in which nobody else runs. */
+/** To seal so many takes one or two milliseconds, during which nothing else runs. */
 const batchBytesMax = 1024 * 1024;
-/** What waits without anybody asking for it is written when it comes to this. */
-const waitingBytesMax = 1024 * 1024;
-/** How long the event loop is held at a time. */
+/** So many queued bytes are written without a call of `sync`. */
+const unsyncedBytesMax = 1024 * 1024;
+/** How long the event loop is blocked at a time. */
 const sliceMs = 2;
 
 export class SegmentWriter {
@@ -44,9 +44,9 @@ export class SegmentWriter {
   #queued = 0;
   #written = 0;
   #running: Promise<void> | null = null;
-  /** Bytes that wait, as they were given. */
+  /** Queued bytes, not packed. */
   pendingBytes = 0;
-  /** Why the last try failed; `null` after one that did not. */
+  /** Why the last write failed; `null` after one that succeeded. */
   failure: TrlError | null = null;
   syncs = 0;
 
@@ -58,48 +58,48 @@ export class SegmentWriter {
     this.#queue.push(item);
     this.#queued += 1;
     this.pendingBytes += sizeOf(item);
-    if (this.pendingBytes > waitingBytesMax && this.failure === null) this.#start();
+    if (this.pendingBytes > unsyncedBytesMax && this.failure === null) this.#startWriting();
   }
 
-  /** Resolves when all that was added before is on disk. */
+  /** Resolves when everything that was added before is on disk. */
   sync(): Promise<void> {
     const upTo = this.#queued;
     if (this.#written >= upTo) return Promise.resolve();
     return new Promise((resolve, reject) => {
       this.#waiters.push({ upTo, resolve, reject });
-      this.#start();
+      this.#startWriting();
     });
   }
 
-  /** Resolves when little waits, or when writing fails. */
+  /** Resolves when little is queued, or when writing fails. */
   async drain(): Promise<void> {
     while (this.pendingBytes > batchBytesMax && this.failure === null) {
-      this.#start();
+      this.#startWriting();
       await this.#running;
     }
   }
 
-  /** Does `work` while no write is under way. */
+  /** Runs `work` while nothing is being written. */
   async whileIdle(work: () => Promise<void>): Promise<void> {
     while (this.#running !== null) await this.#running;
     const done = work();
-    this.#begin(done.catch(() => null));
+    this.#setRunning(done.catch(() => null));
     await done;
   }
 
-  #start(): void {
-    if (this.#running === null) this.#begin(this.#run());
+  #startWriting(): void {
+    if (this.#running === null) this.#setRunning(this.#run());
   }
 
   /** `work` never rejects. */
-  #begin(work: Promise<unknown>): void {
+  #setRunning(work: Promise<unknown>): void {
     this.#running = work.then(() => this.#end());
   }
 
   #end(): void {
     this.#running = null;
-    // Somebody may have asked meanwhile.
-    if (this.#waiters.length > 0) this.#start();
+    // A caller may have started to wait meanwhile.
+    if (this.#waiters.length > 0) this.#startWriting();
   }
 
   async #run(): Promise<void> {
@@ -126,32 +126,32 @@ export class SegmentWriter {
       bytes += sizeOf(item);
       return bytes > batchBytesMax;
     });
-    // One that is larger than a batch is a batch of its own.
+    // An entry that is larger than a batch is a batch of its own.
     return this.#queue.splice(0, over === -1 ? this.#queue.length : Math.max(over, 1));
   }
 
   async #write(items: readonly QueuedWrite[]): Promise<void> {
     const { catalog } = this.#options;
-    const segment = await this.#options.segment();
-    const wanted = items.filter((item) => isWanted(catalog, item));
-    const pieces: BatchEntry[] = [];
+    const segment = await this.#options.activeSegment();
+    const needed = items.filter((item) => isNeeded(catalog, item));
+    const entries: BatchEntry[] = [];
     let sliceStart = performance.now();
-    for (const item of wanted) {
-      // Whatever there was of a dropped record was written before it.
+    for (const item of needed) {
+      // Everything of a dropped record was written before the drop.
       if (item.type === 'drop' && item.tombstone.segment === null) {
         item.tombstone.upTo = segment.number;
       }
-      pieces.push(await pieceOf(item));
+      entries.push(await entryOf(item));
       if (performance.now() - sliceStart < sliceMs) continue;
       await setImmediate();
       sliceStart = performance.now();
     }
-    if (pieces.length === 0) return;
-    const places = await segment.append(pieces);
+    if (entries.length === 0) return;
+    const locations = await segment.append(entries);
     this.syncs += 1;
-    for (const [index, item] of wanted.entries()) {
-      const place = places[index];
-      if (place !== undefined) settle(catalog, item, place);
+    for (const [index, item] of needed.entries()) {
+      const location = locations[index];
+      if (location !== undefined) settle(catalog, item, location);
     }
   }
 
@@ -174,8 +174,8 @@ export class SegmentWriter {
   }
 }
 
-/** What is copied has to be wanted still; what is new is written, as somebody may wait for it. */
-function isWanted(catalog: Catalog, item: QueuedWrite): boolean {
+/** A copy must still be needed; what is new is always written, because a caller may wait for it. */
+function isNeeded(catalog: Catalog, item: QueuedWrite): boolean {
   switch (item.type) {
     case 'content':
       return item.payload === null || catalog.isKept(item.content);
@@ -186,7 +186,7 @@ function isWanted(catalog: Catalog, item: QueuedWrite): boolean {
   }
 }
 
-async function pieceOf(item: QueuedWrite): Promise<BatchEntry> {
+async function entryOf(item: QueuedWrite): Promise<BatchEntry> {
   if (item.type === 'drop') {
     const { kind, id, upTo: segment } = item.tombstone;
     return { line: { type: 'drop', kind, id, segment }, payload: null };
@@ -211,16 +211,16 @@ function lineOf(item: Exclude<QueuedWrite, { type: 'drop' }>, bytes: number): Di
   return { type: 'record', kind, id, bytes, atMs, pinned, contents: ids, originals };
 }
 
-function settle(catalog: Catalog, item: QueuedWrite, place: BodyLocation): void {
+function settle(catalog: Catalog, item: QueuedWrite, location: BodyLocation): void {
   switch (item.type) {
     case 'content':
-      if (catalog.isKept(item.content)) catalog.setLocation(item.content, place);
+      if (catalog.isKept(item.content)) catalog.setLocation(item.content, location);
       return;
     case 'record':
-      if (catalog.isCurrent(item.record)) catalog.setLocation(item.record, place);
+      if (catalog.isCurrent(item.record)) catalog.setLocation(item.record, location);
       return;
     case 'drop':
-      item.tombstone.segment = place.segment;
+      item.tombstone.segment = location.segment;
   }
 }
 

@@ -1,18 +1,19 @@
 /**
- * One append-only file of the store. Numbers are little-endian; "sealed" is of `seal.ts`.
+ * One append-only file of the store. Numbers are little-endian; "sealed" is defined by `seal.ts`.
  *
  *   segment = magic "TRLSNAP1" | number u32 | 0 u32 | salt (32) | proof (28) | batch ...
  *   batch   = magic "TRLB" | bytes of the directory u32 | bytes of all bodies u32
  *           | sealed directory | sealed body ...
  *
  * A batch is written only when the one before it is known to be on disk, so only the last one can
- * be torn. Beside a segment that is full or was closed lies its index: all its directories, sealed
- * together. It is never needed, only faster than to walk through the batches.
+ * be torn. Next to a segment that is full or was closed is its index: all its directories, sealed
+ * together. It is only faster than reading the batches, and never needed.
  */
 import { randomBytes, type KeyObject } from 'node:crypto';
-import { constants, readSync } from 'node:fs';
-import { open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
+import { readSync } from 'node:fs';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { paddedNumber, SegmentFile, syncDirectory, systemErrorCode } from '../segment-files.ts';
 import {
   bodyBytes,
   decodeDirectory,
@@ -28,18 +29,16 @@ import {
   type StoreKeys,
 } from './seal.ts';
 
-export const headerBytes = 48 + sealOverheadBytes;
+const startBytes = 48;
+export const headerBytes = startBytes + sealOverheadBytes;
 export const batchHeadBytes = 12;
 export const batchMagic = Buffer.from('TRLB');
 const magic = Buffer.from('TRLSNAP1');
 const nothing = new Uint8Array();
-const { O_CREAT, O_DSYNC, O_EXCL, O_RDWR } = constants;
-/** What is written is on disk when the call returns, as by `fdatasync`, in one call of the two. */
-const opened = O_RDWR | O_DSYNC;
-/** More than this is hardly a first batch that a power cut left without its head. */
+/** A blank file that is larger can hardly be a first batch that a power cut left. */
 const firstBytesMax = 2 * 1024 * 1024;
 
-/** Where a body lies, sealed. */
+/** Where a sealed body is. */
 export interface BodyLocation {
   readonly segment: SnapshotSegment;
   readonly offset: number;
@@ -52,25 +51,20 @@ export interface BatchDirectory {
   readonly text: string;
 }
 
-/** What is to be written: one line of the directory and its body, packed, where it has one. */
+/** What is to be written: a line of the directory and its packed body, if it has one. */
 export interface BatchEntry {
   readonly line: DirectoryLine;
   readonly payload: Buffer | null;
 }
 
-export const segmentFile = (directory: string, number: number): string =>
-  path.join(directory, `${String(number).padStart(8, '0')}.segment`);
-
-export const segmentIndexFile = (file: string): string => file.replace(/segment$/, 'index');
+export const segmentPattern = /^(\d{8,})\.segment$/;
 
 export class SnapshotSegment {
   readonly number: number;
-  readonly file: string;
-  readonly handle: FileHandle;
+  /** Its `end` is 0 while no batch is on disk: the header is written with the first. */
+  readonly data: SegmentFile;
   readonly key: KeyObject;
-  /** Bytes that are written and on disk. */
-  end: number;
-  /** Bytes of bodies that are still wanted. */
+  /** Bytes of bodies that are still needed. */
   liveBytes = 0;
   /** A write failed such that nothing may follow it. */
   broken = false;
@@ -78,131 +72,124 @@ export class SnapshotSegment {
   readonly directories: BatchDirectory[] = [];
   readonly #header: Buffer;
 
-  private constructor(at: { number: number; file: string; handle: FileHandle }, own: Own) {
-    this.number = at.number;
-    this.file = at.file;
-    this.handle = at.handle;
-    this.key = own.key;
-    this.#header = own.header;
-    this.end = own.end;
+  private constructor(
+    number: number,
+    data: SegmentFile,
+    { key, header }: { readonly key: KeyObject; readonly header: Buffer },
+  ) {
+    this.number = number;
+    this.data = data;
+    this.key = key;
+    this.#header = header;
   }
 
-  static async create(
-    directory: string,
-    number: number,
-    keys: StoreKeys,
-  ): Promise<SnapshotSegment> {
-    const file = segmentFile(directory, number);
-    const start = Buffer.alloc(48);
+  static create(directory: string, number: number, keys: StoreKeys): SnapshotSegment {
+    const start = Buffer.alloc(startBytes);
     magic.copy(start);
     start.writeUInt32LE(number, 8);
     randomBytes(32).copy(start, 16);
     const key = keys.keyOf(start.subarray(16));
     const proof = sealPayload(key, associatedDataOf(sealRoles.header, number, start), nothing);
-    const handle = await open(file, opened | O_CREAT | O_EXCL, 0o600);
     const header = Buffer.concat([start, ...proof]);
-    return new SnapshotSegment({ number, file, handle }, { key, header, end: 0 });
+    const name = `${paddedNumber(number, 8)}.segment`;
+    const data = SegmentFile.create(path.join(directory, name));
+    return new SnapshotSegment(number, data, { key, header });
   }
 
   /**
-   * `torn`: it was never finished, nothing was ever on disk for certain. `foreign`: the key does
-   * not fit, or its head is damaged.
+   * `torn`: its first write did not finish, so nothing in it was certainly on disk. `foreign`: the
+   * key does not fit, or its header is damaged.
    */
   static async open(file: string, keys: StoreKeys): Promise<SnapshotSegment | 'torn' | 'foreign'> {
     const number = Number.parseInt(path.basename(file), 10);
-    const handle = await open(file, opened);
-    const header = Buffer.alloc(headerBytes);
-    const { bytesRead } = await handle.read(header, 0, headerBytes, 0);
-    const start = header.subarray(0, 48);
+    const data = SegmentFile.open(file);
+    const found = await data.read(0, headerBytes);
+    const header = Buffer.concat([found], headerBytes);
+    const start = header.subarray(0, startBytes);
     const key = keys.keyOf(start.subarray(16));
-    const proof = unsealPayload(
-      key,
-      associatedDataOf(sealRoles.header, number, start),
-      header.subarray(48),
-    );
-    const { size } = await handle.stat();
-    if (bytesRead === headerBytes && proof !== null && start.subarray(0, 8).equals(magic)) {
-      return new SnapshotSegment({ number, file, handle }, { key, header, end: size });
+    const bound = associatedDataOf(sealRoles.header, number, start);
+    const proof = unsealPayload(key, bound, header.subarray(startBytes));
+    const isComplete = found.length === headerBytes;
+    if (isComplete && proof !== null && start.subarray(0, 8).equals(magic)) {
+      return new SnapshotSegment(number, data, { key, header });
     }
-    await handle.close();
-    const isBlank = header.every((byte) => byte === 0) && size <= firstBytesMax;
-    return bytesRead < headerBytes || isBlank ? 'torn' : 'foreign';
+    await data.close();
+    const isBlank = header.every((byte) => byte === 0) && data.end <= firstBytesMax;
+    return !isComplete || isBlank ? 'torn' : 'foreign';
+  }
+
+  get file(): string {
+    return this.data.path;
+  }
+
+  /** Bytes that are on disk. */
+  get end(): number {
+    return this.data.end;
+  }
+
+  get #indexFile(): string {
+    return this.file.replace(/segment$/, 'index');
   }
 
   /**
    * Writes one batch, all of it or none: it is on disk when this resolves.
    *
-   * @throws what the file system says; the segment may be `broken` then
+   * @throws the error of the file system; the segment may be `broken` then
    */
-  async append(pieces: readonly BatchEntry[]): Promise<BodyLocation[]> {
+  async append(entries: readonly BatchEntry[]): Promise<BodyLocation[]> {
     const isFirst = this.end === 0;
     const start = isFirst ? headerBytes : this.end;
-    const { batch, text, places } = this.#batch(pieces, start);
+    const { batch, text, locations } = this.#batch(entries, start);
     const bytes = Buffer.concat(isFirst ? [this.#header, ...batch] : batch);
+    const syncName = (): Promise<void> => syncDirectory(path.dirname(this.file));
     try {
-      await this.#write(bytes);
-      if (isFirst) await syncDirectory(path.dirname(this.file));
+      await this.data.append(bytes, isFirst ? syncName : undefined);
     } catch (error) {
-      // What the disk did not take may be gone from memory, too: nothing is built upon it.
+      // What the disk did not take may be missing in memory, too: nothing is appended to it.
       this.broken = !isRefused(error);
-      await this.handle.truncate(this.end).catch(() => (this.broken = true));
+      await this.data.cut().catch(() => (this.broken = true));
       throw error;
     }
-    this.end += bytes.length;
-    const bodiesAt = this.end - places.reduce((sum, place) => sum + place.bytes, 0);
+    const bodiesAt = this.end - locations.reduce((sum, body) => sum + body.bytes, 0);
     this.directories.push({ bodiesAt, text });
-    return places;
+    return locations;
   }
 
   #batch(
-    pieces: readonly BatchEntry[],
+    entries: readonly BatchEntry[],
     start: number,
-  ): { batch: Buffer[]; text: string; places: BodyLocation[] } {
-    const text = encodeDirectory(pieces.map(({ line }) => line));
+  ): { batch: Buffer[]; text: string; locations: BodyLocation[] } {
+    const text = encodeDirectory(entries.map(({ line }) => line));
     const plain = Buffer.from(text);
     const head = Buffer.alloc(batchHeadBytes);
     batchMagic.copy(head);
     head.writeUInt32LE(plain.length + sealOverheadBytes, 4);
-    head.writeUInt32LE(
-      pieces.reduce((sum, { line }) => sum + bodyBytes(line), 0),
-      8,
-    );
-    const batch = [
-      head,
-      ...sealPayload(this.key, associatedDataOf(sealRoles.directory, start, head), plain),
-    ];
+    const bodiesBytes = entries.reduce((sum, { line }) => sum + bodyBytes(line), 0);
+    head.writeUInt32LE(bodiesBytes, 8);
+    const bound = associatedDataOf(sealRoles.directory, start, head);
+    const batch = [head, ...sealPayload(this.key, bound, plain)];
     let offset = start + batchHeadBytes + plain.length + sealOverheadBytes;
-    const places = pieces.map(({ payload }) => {
+    const locations = entries.map(({ payload }) => {
       const bytes = payload === null ? 0 : payload.length + sealOverheadBytes;
-      const place = { segment: this, offset, bytes };
-      if (payload === null) return place;
+      const location = { segment: this, offset, bytes };
+      if (payload === null) return location;
       batch.push(...sealPayload(this.key, associatedDataOf(sealRoles.body, offset), payload));
       offset += bytes;
-      return place;
+      return location;
     });
-    return { batch, text, places };
+    return { batch, text, locations };
   }
 
-  async #write(bytes: Buffer): Promise<void> {
-    let done = 0;
-    while (done < bytes.length) {
-      const left = bytes.length - done;
-      const { bytesWritten } = await this.handle.write(bytes, done, left, this.end + done);
-      done += bytesWritten;
-    }
-  }
-
-  /** A body, packed; `null`: it is damaged. */
+  /** A packed body; `null`: it is damaged. */
   async read({ offset, bytes }: BodyLocation): Promise<Buffer | null> {
-    const sealed = Buffer.allocUnsafe(bytes);
-    const { bytesRead } = await this.handle.read(sealed, 0, bytes, offset);
-    return bytesRead === bytes ? this.#unseal(sealed, offset) : null;
+    const sealed = await this.data.read(offset, offset + bytes);
+    return sealed.length === bytes ? this.#unseal(sealed, offset) : null;
   }
 
   /** Like {@link read}, for small bodies. */
   readNow({ offset, bytes }: BodyLocation): Buffer | null {
     const sealed = Buffer.allocUnsafe(bytes);
-    const read = readSync(this.handle.fd, sealed, 0, bytes, offset);
+    const read = readSync(this.data.fd, sealed, 0, bytes, offset);
     return read === bytes ? this.#unseal(sealed, offset) : null;
   }
 
@@ -213,20 +200,20 @@ export class SnapshotSegment {
   async writeIndex(): Promise<void> {
     const lines = this.directories.map(({ bodiesAt, text }) => `${bodiesAt} ${text}`);
     const plain = Buffer.from([this.end, ...lines].join('\n'));
-    const file = segmentIndexFile(this.file);
+    const file = this.#indexFile;
     const sealed = sealPayload(this.key, associatedDataOf(sealRoles.index, this.number), plain);
     await writeFile(`${file}.new`, Buffer.concat(sealed), { mode: 0o600 });
     await rename(`${file}.new`, file);
   }
 
-  /** The directories up to a position, or `null` where no index fits. */
+  /** The directories up to a position; `null`: there is no index that fits. */
   async readIndex(): Promise<{ end: number; directories: BatchDirectory[] } | null> {
-    const sealed = await readFile(segmentIndexFile(this.file)).catch(() => null);
+    const sealed = await readFile(this.#indexFile).catch(() => null);
     if (sealed === null) return null;
     const plain = unsealPayload(this.key, associatedDataOf(sealRoles.index, this.number), sealed);
     const [first, ...rest] = plain?.toString().split('\n') ?? [];
     const end = Number(first);
-    // The file is shorter: it is not the one that the index was written for.
+    // The file is shorter: the index was written for another one.
     if (first === undefined || !(end >= headerBytes && end <= this.end)) return null;
     const directories = rest.map((line) => {
       const space = line.indexOf(' ');
@@ -236,44 +223,24 @@ export class SnapshotSegment {
   }
 
   async remove(): Promise<void> {
-    await rm(segmentIndexFile(this.file), { force: true });
-    await rm(this.file, { force: true });
-    await syncDirectory(path.dirname(this.file));
-    // Waits for reads that are under way.
-    await this.handle.close();
+    await rm(this.#indexFile, { force: true });
+    await this.data.remove();
   }
 }
 
-interface Own {
-  readonly key: KeyObject;
-  readonly header: Buffer;
-  readonly end: number;
-}
-
-/** The lines of a directory and where the body of each lies. */
+/** The lines of a directory with the locations of their bodies. */
 export function* bodyLocationsOf(
   segment: SnapshotSegment,
   { bodiesAt, text }: BatchDirectory,
-): Generator<{ line: DirectoryLine; place: BodyLocation }> {
+): Generator<{ line: DirectoryLine; location: BodyLocation }> {
   let offset = bodiesAt;
   for (const line of decodeDirectory(text) ?? []) {
     const bytes = bodyBytes(line);
-    yield { line, place: { segment, offset, bytes } };
+    yield { line, location: { segment, offset, bytes } };
     offset += bytes;
   }
 }
 
-/** There was no room: nothing of it was taken, and what is there is as it was. */
-function isRefused(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
-  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG';
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
+/** There was no room: none of it was taken, and what is in the file is as it was. */
+const isRefused = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemErrorCode(error) ?? '');

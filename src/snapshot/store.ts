@@ -1,6 +1,6 @@
 /**
  * Contents by hash and records by name, in append-only segments of one directory that one process
- * owns. All of it is sealed. What was put or appended is on disk when a later `sync` resolves.
+ * owns. Everything is sealed. What was put or appended is on disk when a later `sync` resolves.
  */
 import { createHash, hash } from 'node:crypto';
 import type { ContentStore } from '../content-store.ts';
@@ -12,7 +12,7 @@ import {
   type StoredContent,
   type StoredRecord,
 } from './catalog.ts';
-import { unpackPayload } from './payload.ts';
+import { unpackPayload } from './seal.ts';
 import { contentChunkBytes, readFileChunks, readSmallFile, fileStampOf } from './file-chunks.ts';
 import type {
   RecordAppendOptions,
@@ -27,16 +27,9 @@ import { bodyLocationsOf } from './segment.ts';
 import { Segments } from './segments.ts';
 import { SegmentWriter } from './segment-writer.ts';
 
-export type {
-  RecordAppendOptions,
-  StoredFileInfo,
-  SnapshotStats,
-  SnapshotStoreOptions,
-} from './options.ts';
-
 const keyBytesMin = 32;
 const MiB = 1024 * 1024;
-/** While the disk takes nothing, no more than this waits. */
+/** Limit of what is queued while writing fails. */
 const pendingBytesMax = 32 * MiB;
 const recordBytesMax = 1024 * MiB;
 const retainEveryMs = 60_000;
@@ -61,17 +54,17 @@ export class SnapshotStore implements ContentStore {
     this.#catalog = own.catalog;
     this.#segments = own.segments;
     const { catalog, segments } = own;
-    const segment = (): ReturnType<Segments['active']> => segments.active();
-    this.#writer = new SegmentWriter({ catalog, directory, segment });
+    const activeSegment = (): ReturnType<Segments['active']> => segments.active();
+    this.#writer = new SegmentWriter({ catalog, directory, activeSegment });
     const { storeBytesMax, keepMs, log, onDrop = () => undefined } = options;
-    const bounds = { storeBytesMax, keepMs, now: own.now, log, onDrop };
-    this.#retention = new Retention({ catalog, writer: this.#writer, segments, ...bounds });
+    const limits = { storeBytesMax, keepMs, now: own.now, log, onDrop };
+    this.#retention = new Retention({ catalog, writer: this.#writer, segments, ...limits });
     this.#timer = setInterval(() => this.#retainSoon(), retainEveryMs).unref();
   }
 
   /**
-   * @throws TrlError `INVALID_PARAMS` for a short key, `INTERNAL_ERROR` where the key does not fit
-   * what is there or the directory is another user's
+   * @throws TrlError `INVALID_PARAMS` for a short key, `INTERNAL_ERROR` if the key does not fit the
+   *   segments or the directory belongs to another user
    */
   static async open(directory: string, options: SnapshotStoreOptions): Promise<SnapshotStore> {
     if (options.key.length < keyBytesMin) {
@@ -81,15 +74,17 @@ export class SnapshotStore implements ContentStore {
     const { key, log, now = Date.now } = options;
     const share = Math.min(Math.max(Math.floor(options.storeBytesMax / 16), MiB), 64 * MiB);
     const segmentBytes = options.segmentBytes ?? share;
-    const rebuilding = new CatalogBuilder();
+    const builder = new CatalogBuilder();
     const segments = await Segments.open(
       { directory, key, segmentBytes, log },
-      (segment, found) => {
-        for (const { line, place } of bodyLocationsOf(segment, found)) rebuilding.add(line, place);
+      (segment, batch) => {
+        for (const { line, location } of bodyLocationsOf(segment, batch)) {
+          builder.add(line, location);
+        }
       },
     );
     const catalog = new Catalog();
-    rebuilding.fillCatalog(catalog, now());
+    builder.fillCatalog(catalog, now());
     const store = new SnapshotStore(options, directory, { catalog, segments, now });
     store.#retention.expire();
     return store;
@@ -99,7 +94,7 @@ export class SnapshotStore implements ContentStore {
     return this.#find(sha256) !== null;
   }
 
-  /** Meant for what is at hand and not large; `has` tells whether it was kept. */
+  /** For contents in memory that are not large; `has` says whether it was stored. */
   put(bytes: Uint8Array): string {
     const sha256 = hash('sha256', bytes, 'hex');
     if (this.#find(sha256) !== null) return sha256;
@@ -108,19 +103,21 @@ export class SnapshotStore implements ContentStore {
       return sha256;
     }
     if (bytes.length <= contentChunkBytes) {
-      this.#keep(sha256, Buffer.from(bytes));
+      this.#storeContent(sha256, Buffer.from(bytes));
       return sha256;
     }
     const parts: StoredContent[] = [];
     for (let at = 0; at < bytes.length; at += contentChunkBytes) {
-      const piece = Buffer.from(bytes.subarray(at, at + contentChunkBytes));
-      parts.push(this.#keep(hash('sha256', piece, 'hex'), piece));
+      const chunk = Buffer.from(bytes.subarray(at, at + contentChunkBytes));
+      parts.push(this.#storeContent(hash('sha256', chunk, 'hex'), chunk));
     }
-    this.#keepList(sha256, parts);
+    this.#storeList(sha256, parts);
     return sha256;
   }
 
-  /** `isSteady`: nobody wrote to it meanwhile. What is kept always has the hash that is told. */
+  /**
+   * What is stored always has the hash that is returned, even if the file was written meanwhile.
+   */
   async putFile(fd: number): Promise<StoredFileInfo> {
     const stamp = fileStampOf(fd);
     const small = readSmallFile(fd);
@@ -134,18 +131,18 @@ export class SnapshotStore implements ContentStore {
     let size = 0;
     let kept = true;
     try {
-      for await (const piece of readFileChunks(fd)) {
-        whole.update(piece);
-        size += piece.length;
-        kept &&= size <= this.fileBytesMax && this.#hasRoom(piece.length);
+      for await (const chunk of readFileChunks(fd)) {
+        whole.update(chunk);
+        size += chunk.length;
+        kept &&= size <= this.fileBytesMax && this.#hasRoom(chunk.length);
         if (!kept) continue;
-        const part = this.#keep(hash('sha256', piece, 'hex'), piece);
+        const part = this.#storeContent(hash('sha256', chunk, 'hex'), chunk);
         this.#catalog.retain(part);
         parts.push(part);
         await this.#writer.drain();
       }
       const sha256 = whole.digest('hex');
-      if (kept) this.#keepList(sha256, parts);
+      if (kept) this.#storeList(sha256, parts);
       else this.#refusedContents += 1;
       return { sha256, size, kept, isSteady: fileStampOf(fd) === stamp };
     } finally {
@@ -153,7 +150,7 @@ export class SnapshotStore implements ContentStore {
     }
   }
 
-  /** What is in memory still, as it waits to be written. Not to be changed. */
+  /** A content that is queued and still in memory. Must not be changed. */
   getUnwritten(sha256: string): Uint8Array | null {
     return this.#catalog.contents.get(this.#idOf(sha256))?.plain ?? null;
   }
@@ -162,40 +159,40 @@ export class SnapshotStore implements ContentStore {
     const content = this.#catalog.contents.get(this.#idOf(sha256));
     if (content === undefined) return null;
     const whole = createHash('sha256');
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     for (const part of content.parts ?? [content]) {
-      const piece = await this.#readOne(part);
-      if (piece === 'gone') return null;
-      if (piece === 'damaged') throw this.#damage(content, part);
-      whole.update(piece);
-      pieces.push(piece);
+      const chunk = await this.#readChunk(part);
+      if (chunk === 'gone') return null;
+      if (chunk === 'damaged') throw this.#forgetDamaged(content, part);
+      whole.update(chunk);
+      chunks.push(chunk);
     }
-    if (whole.digest('hex') !== sha256) throw this.#damage(content, content);
-    const [only] = pieces;
-    return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+    if (whole.digest('hex') !== sha256) throw this.#forgetDamaged(content, content);
+    const [only] = chunks;
+    return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
   }
 
-  async #readOne({ plain, place }: StoredContent): Promise<Buffer | 'gone' | 'damaged'> {
+  async #readChunk({ plain, location }: StoredContent): Promise<Buffer | 'gone' | 'damaged'> {
     if (plain !== null) return Buffer.from(plain);
-    if (place === null) return 'gone';
-    const payload = await place.segment.read(place);
+    if (location === null) return 'gone';
+    const payload = await location.segment.read(location);
     return (payload === null ? null : unpackPayload(payload, contentChunkBytes)) ?? 'damaged';
   }
 
-  /** What is damaged is no longer here, so that putting it again heals it. */
-  #damage(content: StoredContent, part: StoredContent): TrlError {
+  /** A damaged content is forgotten, so that putting it again repairs it. */
+  #forgetDamaged(content: StoredContent, part: StoredContent): TrlError {
     this.#damaged += 1;
-    const file = part.place?.segment.file ?? 'memory';
+    const file = part.location?.segment.file ?? 'memory';
     for (const lost of new Set([content, part])) {
       if (this.#catalog.isKept(lost)) this.#catalog.forget(lost, this.#now());
     }
     this.#options.log(`snapshots: a content in "${file}" is damaged`);
-    return new TrlError('INTERNAL_ERROR', `Cannot read a kept content: "${file}" is damaged`);
+    return new TrlError('INTERNAL_ERROR', `Cannot read a stored content: "${file}" is damaged`);
   }
 
   /**
-   * The newest of an id stands; its age begins anew. On disk with the next {@link sync}. A value of
-   * long lists must not be changed any more.
+   * Replaces the record with the same id, and its age. On disk with the next {@link sync}. A value
+   * with long lists must not be changed any more.
    */
   append(kind: string, id: string, value: object, options: RecordAppendOptions = {}): void {
     const found = (named: readonly string[] = []): Set<StoredContent> =>
@@ -208,12 +205,12 @@ export class SnapshotStore implements ContentStore {
     const at = { kind, id, atMs: this.#now(), pinned, originals: originals.size };
     const ordered = [...originals.union(contents)];
     const text = new RecordText(value);
-    const record: StoredRecord = { ...at, contents: ordered, place: null, text };
+    const record: StoredRecord = { ...at, contents: ordered, location: null, text };
     this.#catalog.addRecord(record, this.#now());
     this.#writer.add({ type: 'record', record, payload: null });
   }
 
-  /** Removes a record. No error where there is none. */
+  /** Removes a record, if there is one. */
   drop(kind: string, id: string): void {
     this.#retention.forget(kind, id);
   }
@@ -221,7 +218,7 @@ export class SnapshotStore implements ContentStore {
   /**
    * `null`: there is none.
    *
-   * @throws TrlError `INTERNAL_ERROR` where it is damaged
+   * @throws TrlError `INTERNAL_ERROR` if it is damaged
    */
   get(kind: string, id: string): unknown {
     const record = this.#catalog.record(kind, id);
@@ -233,7 +230,7 @@ export class SnapshotStore implements ContentStore {
     return Array.from(this.#catalog.recordsOf(kind), ({ id }) => id);
   }
 
-  /** All of a kind, oldest first; one that is damaged is left out, counted and told to the log. */
+  /** All of a kind, oldest first; a damaged one is skipped, counted and reported to the log. */
   *records(kind: string): Generator<{ readonly id: string; readonly value: unknown }> {
     for (const record of Array.from(this.#catalog.recordsOf(kind))) {
       if (!this.#catalog.isCurrent(record)) continue;
@@ -247,9 +244,9 @@ export class SnapshotStore implements ContentStore {
     }
   }
 
-  #valueOf({ kind, id, text, place }: StoredRecord): unknown {
+  #valueOf({ kind, id, text, location }: StoredRecord): unknown {
     if (text !== null) return text.value();
-    const payload = place?.segment.readNow(place) ?? null;
+    const payload = location?.segment.readNow(location) ?? null;
     const plain = payload === null ? null : unpackPayload(payload, recordBytesMax);
     if (plain !== null) return JSON.parse(plain.toString());
     this.#damaged += 1;
@@ -258,17 +255,17 @@ export class SnapshotStore implements ContentStore {
   }
 
   /**
-   * Resolves when all that was put and appended before is on disk. After a failure it all waits
-   * still, in order, and the next `sync` tries again.
+   * Resolves when everything that was put and appended before is on disk. After a failure it stays
+   * queued, in order, and the next `sync` tries again.
    *
-   * @throws TrlError `QUOTA_EXCEEDED` where the disk is full, `INTERNAL_ERROR` for other failures
+   * @throws TrlError `BACKEND_UNAVAILABLE` if the disk fails or is full, else `INTERNAL_ERROR`
    */
   async sync(): Promise<void> {
     await this.#writer.sync();
     if (this.#segments.bytes() > this.#options.storeBytesMax) this.#retainSoon();
   }
 
-  /** Gives up what is too old or too much and frees its room on disk. Done by itself, too. */
+  /** Drops what is too old or too much and frees its room on disk. Also runs by itself. */
   async retain(): Promise<void> {
     await this.#retaining?.catch(() => null);
     this.#retaining ??= this.#retain().finally(() => (this.#retaining = null));
@@ -309,7 +306,7 @@ export class SnapshotStore implements ContentStore {
     };
   }
 
-  /** @throws like {@link sync}; the files are closed nevertheless. */
+  /** @throws like {@link sync}; the files are closed in any case */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#retaining?.catch(() => null);
@@ -324,7 +321,7 @@ export class SnapshotStore implements ContentStore {
     return this.#segments.keys.idOf(sha256);
   }
 
-  /** A content that somebody asks for is wanted: it is not given up in the next minutes. */
+  /** A content that is looked up is needed: it is not dropped in the next minutes. */
   #find(sha256: string): StoredContent | null {
     const content = this.#catalog.contents.get(this.#idOf(sha256));
     if (content === undefined) return null;
@@ -332,7 +329,7 @@ export class SnapshotStore implements ContentStore {
     return content;
   }
 
-  #keep(sha256: string, plain: Buffer): StoredContent {
+  #storeContent(sha256: string, plain: Buffer): StoredContent {
     const id = this.#idOf(sha256);
     const found = this.#catalog.contents.get(id);
     const content = found ?? createStoredContent(id, null, this.#now());
@@ -344,7 +341,7 @@ export class SnapshotStore implements ContentStore {
     return content;
   }
 
-  #keepList(sha256: string, parts: readonly StoredContent[]): void {
+  #storeList(sha256: string, parts: readonly StoredContent[]): void {
     const [only] = parts;
     if (this.#find(sha256) !== null || only === undefined || parts.length === 1) return;
     const content = createStoredContent(this.#idOf(sha256), parts, this.#now());

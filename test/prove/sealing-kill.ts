@@ -6,8 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SealingError } from '../../src/sealing/sealing-error.ts';
-import { generateIdentity, parseIdentities } from '../../src/sealing/keys.ts';
+import { generateIdentity, parseIdentities, SealingError } from '../../src/sealing/keys.ts';
 import { revealRawLog } from '../../src/sealing/reveal.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { openLoneRunner } from '../support/runner.ts';

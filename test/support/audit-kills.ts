@@ -5,7 +5,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listLogDirectories } from '../../src/audit/open-log.ts';
-import { listSegments } from '../../src/audit/segments.ts';
+import { listSegments } from '../../src/audit/log-files.ts';
 import { Busy } from './audit-busy.ts';
 import { auditDirectory } from './audit-daemon.ts';
 import { addUp, settled, type CrashCounts, type Held } from './audit-told.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { AuditEvent } from '../../src/audit/event.ts';
 import { openAuditKey } from '../../src/audit/audit-key.ts';
 import { openAuditLog } from '../../src/audit/open-log.ts';
-import { listSegments } from '../../src/audit/segments.ts';
+import { listSegments } from '../../src/audit/log-files.ts';
 
 export function auditEvent(n: number, extra = ''): AuditEvent {
   return { kind: 'exec.started', at: n, actor: 'agent:x', data: { n, extra } };

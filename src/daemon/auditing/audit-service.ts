@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Enrolment } from '../../approval/enrolment.ts';
 import type { EventFilter, AuditLogEntry } from '../../audit/read-events.ts';
-import type { LogReport } from '../../audit/verify.ts';
+import type { LogReport } from '../../audit/log-check.ts';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';

@@ -13,7 +13,7 @@ import {
   signEnvelope,
   type DsseSigner,
 } from '../../provenance/dsse.ts';
-import { displayPath } from '../../provenance/path-names.ts';
+import { displayPath } from '../../provenance/logged-events.ts';
 import { ProgramDigests, type CommandProgram } from '../../provenance/programs.ts';
 import { statementPayload, buildStatement } from '../../provenance/statement.ts';
 import type { Masking } from '../secrets/masking.ts';
