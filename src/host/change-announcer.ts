@@ -5,18 +5,18 @@
  */
 import { closeSync } from 'node:fs';
 import type { BytePath, StatKey } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import { baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
 import type { LayerCapture } from '../workspace/changes/capture.ts';
 import type { LayerCopy } from '../workspace/changes/layer-copies.ts';
 import {
-  MountedTreeWriter,
   type MountedFileUpdate,
+  MountedTreeWriter,
 } from '../workspace/changes/mounted-tree-writer.ts';
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
-import { baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
-import { readCurrentFile, type FileEntry } from '../workspace/merge/current-file.ts';
-import type { SnapshotStore } from '../snapshot/store.ts';
-import { findExtendedCopy } from './extended-copies.ts';
+import { type FileEntry, readCurrentFile } from '../workspace/merge/current-file.ts';
 import type { ChangeCommitter } from './change-committer.ts';
+import { findExtendedCopy } from './file-merger.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
 const KiB = 1024;
@@ -31,7 +31,7 @@ const copiesBytesMax = 128 * KiB * KiB;
 const pinsMax = 256;
 
 /** A mount in which a command watches files. */
-export interface WatchedViewMount {
+interface WatchedViewMount {
   readonly root: string;
   readonly dev: number;
   readonly mask: string | null;
@@ -81,7 +81,7 @@ type Parts = Pick<AnnouncerDependencies, 'tree' | 'store' | 'log'> & {
   readonly announcing: Pick<AnnouncerDependencies, 'upper' | 'watched' | 'mayAnnounce'> | null;
 };
 
-export interface Announcement extends Disposable {
+interface Announcement extends Disposable {
   /** The layer has copies of these; what was saved again since is told at the next look. */
   readonly announced: Set<BytePath>;
   /** To be called when the overlay was refreshed. Never fails. */

@@ -1,46 +1,50 @@
 /** Where each change of a command goes, and its way into the real tree. */
+import * as judging from './tree-writer.ts';
 import type { BytePath, Change, StatKey } from '../change.ts';
 import type { ExecId } from '../command.ts';
-import type { CaptureResult, CapturedChange } from '../workspace/changes/capture.ts';
+import { parentPathOf } from '../workspace/byte-path.ts';
+import type { CapturedChange, CaptureResult } from '../workspace/changes/capture.ts';
 import type { LayerCopy } from '../workspace/changes/layer-copies.ts';
-import { WorkPacer } from '../workspace/changes/work-pacer.ts';
 import type { CommitFilter } from '../workspace/commit/commit-filter.ts';
 import type { CommitItem } from '../workspace/commit/commit-item.ts';
 import type { FileEntry } from '../workspace/merge/current-file.ts';
-import { parentPathOf } from '../workspace/byte-path.ts';
+import { WorkPacer } from '../workspace/time-slices.ts';
 import {
-  GitSync,
-  isOrdinaryFile,
-  isStillPending,
-  isWaitingForGit,
-  type GitPathOutcome,
-} from './git-sync.ts';
-import type { RecoveredViewState } from './view-recovery.ts';
-import * as judging from './filter-check.ts';
-import { FileMerger, syncPointOf, type PutResult, type DesiredFile } from './file-merger.ts';
-import {
-  commandStartsBefore,
+  type ChangeDisposition,
   changeOfCaptured,
+  commandStartsBefore,
+  type CommitOrigin,
+  desiredOfPending,
   isFileOverFile,
   isSavedAfter,
   itemOfCaptured,
   publishedChange,
-  desiredOfPending,
 } from './change-outcomes.ts';
-import type { CommitOrigin, ChangeDisposition } from './change-outcomes.ts';
-import { PendingChanges, type PendingEntry } from './pending-changes.ts';
-import { applyHarmlessParts, partiallyAppliedChange, type AppliedParts } from './harmless-parts.ts';
 import type { RecordedChange } from './change-record.ts';
-import { TreeWriter, type CommitterDependencies } from './tree-writer.ts';
-import { desiredWithValues, restoreTaggedFiles } from './tagged-files.ts';
-import type { SyncPoint, SyncPoints } from './sync-points.ts';
+import type { RecoveredViewState } from './change-recorder.ts';
 import {
+  type AppliedParts,
+  applyHarmlessParts,
   changesAfterGit,
-  filesAfterGit,
-  outcomeWithGit,
   decideDispositions,
+  desiredWithValues,
+  filesAfterGit,
   type GitCommitOrigin,
+  outcomeWithGit,
+  partiallyAppliedChange,
+  restoreTaggedFiles,
 } from './dispositions.ts';
+import { type DesiredFile, FileMerger, type PutResult, syncPointOf } from './file-merger.ts';
+import type { SyncPoint, SyncPoints } from './file-versions.ts';
+import {
+  type GitPathOutcome,
+  GitSync,
+  isOrdinaryFile,
+  isStillPending,
+  isWaitingForGit,
+} from './git-sync.ts';
+import { PendingChanges, type PendingEntry } from './pending-changes.ts';
+import { type CommitterDependencies, TreeWriter } from './tree-writer.ts';
 
 export class ChangeCommitter {
   readonly pending = new PendingChanges();

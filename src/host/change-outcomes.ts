@@ -2,15 +2,18 @@
 import type { Change, ChangeState, StatKey, WorkspaceMode } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { CapturedChange } from '../workspace/changes/capture.ts';
-import type { CommitItem } from '../workspace/commit/commit-item.ts';
 import { netChangeKindOf } from '../workspace/changes/change-kind.ts';
+import type { CommitItem } from '../workspace/commit/commit-item.ts';
 import type { FileEntry } from '../workspace/merge/current-file.ts';
-import { layerWriteTimeMs, type CommandStartRange } from './attribution.ts';
-import { syncPointOf, type PutResult, type DesiredFile } from './file-merger.ts';
-import type { PendingEntry } from './pending-changes.ts';
 import type { RecordedChange } from './change-record.ts';
-import type { SyncPoint } from './sync-points.ts';
-import type { FileVersions } from './file-versions.ts';
+import { type DesiredFile, type PutResult, syncPointOf } from './file-merger.ts';
+import {
+  type CommandStartRange,
+  type FileVersions,
+  layerWriteTimeMs,
+  type SyncPoint,
+} from './file-versions.ts';
+import type { PendingEntry } from './pending-changes.ts';
 
 /** What a commit has to know of the command whose changes they are. */
 export interface CommitOrigin {

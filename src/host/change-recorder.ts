@@ -1,25 +1,32 @@
 /** Puts what a view's commands changed, and what waits in its layer, into the store. */
-import type { Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
+import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { CaptureResult, LayerCapture } from '../workspace/changes/capture.ts';
 import { noStoredCopies, type StoredCopies } from './change-announcer.ts';
-import { attributeChanges, type AttributedChanges } from './attribution.ts';
-import type { StoredDisplacedFile } from './displaced-files.ts';
-import type { PendingChanges, PendingEntry } from './pending-changes.ts';
 import {
-  recordedContents,
+  appliedStateOf,
+  type ChangeRecord,
+  changeRecordsOf,
   mergeRecordedChanges,
   originalHashesOf,
-  recordKinds,
-  type ChangeRecord,
   type RecordedChange,
+  recordedContents,
+  recordKinds,
 } from './change-record.ts';
+import type { StoredDisplacedFile } from './displaced-files.ts';
+import { syncPointOf } from './file-merger.ts';
+import {
+  attributeChanges,
+  type AttributedChanges,
+  type SyncPoint,
+  type SyncPointsJson,
+} from './file-versions.ts';
+import type { PendingChanges, PendingEntry } from './pending-changes.ts';
 import type { RunningCommand } from './session-dependencies.ts';
-import type { SyncPointsJson } from './sync-points.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
-export interface ChangeRecorderDependencies {
+interface ChangeRecorderDependencies {
   readonly view: string;
   readonly method: ChangeMethod;
   readonly tree: WorkspaceTree;
@@ -28,7 +35,7 @@ export interface ChangeRecorderDependencies {
 }
 
 /** What a record says besides the changes. */
-export interface RecordHeader {
+interface RecordHeader {
   readonly exec: ExecId;
   readonly session: SessionId;
   readonly command: string;
@@ -147,14 +154,14 @@ export class ChangeRecorder {
   }
 }
 
-export interface StoredSyncState {
+interface StoredSyncState {
   readonly points: SyncPointsJson;
   readonly displaced: readonly StoredDisplacedFile[];
   readonly copies: StoredCopies;
 }
 
 /** What {@link ChangeRecorder.appendPending} kept. */
-export function readStoredPending(kept: unknown): {
+function readStoredPending(kept: unknown): {
   readonly waiting: readonly PendingEntry[];
   readonly ledger: string | null;
 } {
@@ -167,7 +174,7 @@ export function readStoredPending(kept: unknown): {
 }
 
 /** What {@link ChangeRecorder.appendSyncState} kept. */
-export function readStoredSyncState(kept: unknown): StoredSyncState {
+function readStoredSyncState(kept: unknown): StoredSyncState {
   const none: StoredSyncState = { points: [], displaced: [], copies: noStoredCopies };
   return isKeptPoints(kept) ? { ...none, ...kept } : none;
 }
@@ -175,4 +182,76 @@ export function readStoredSyncState(kept: unknown): StoredSyncState {
 function isKeptPoints(value: unknown): value is StoredSyncState {
   if (typeof value !== 'object' || value === null) return false;
   return ['points', 'displaced'].every((name) => Array.isArray(Reflect.get(value, name)));
+}
+
+// What commands that outlived their daemon go on to write is a delta against what that daemon
+// brought into the real tree last. It may have died before it kept how that went.
+
+type Layer = Pick<LayerCapture, 'has'>;
+type Kept = Pick<SnapshotStore, 'get' | 'records'>;
+
+export interface RecoveredViewState extends StoredSyncState {
+  readonly waiting: readonly PendingEntry[];
+  /** Of what was told; `null`: nothing waited. */
+  readonly ledger: string | null;
+  /** Planned, and nobody knows whether the real tree has it: it is to be looked at again. */
+  readonly unsettled: readonly BytePath[];
+}
+
+/** @param layer `null`: no command runs that could go on */
+export function recoverViewState(
+  store: Kept,
+  view: string,
+  layer: Layer | null,
+): RecoveredViewState {
+  const records = changeRecordsOf(store, view);
+  const all = records.flatMap(({ changes }) => changes);
+  const kept = readStoredSyncState(store.get(recordKinds.sync, view));
+  return {
+    ...readStoredPending(store.get(recordKinds.layer, view)),
+    unsettled: all.filter(isUnsettled).map(({ path }) => path),
+    ...pointsOf(all, kept, layer),
+  };
+}
+
+function isUnsettled({ state, after, key }: RecordedChange): boolean {
+  return state === 'applied' && after !== null && key === null;
+}
+
+/** @param changes of all commands of the view, the oldest first */
+function pointsOf(
+  changes: readonly RecordedChange[],
+  kept: StoredSyncState,
+  layer: Layer | null,
+): StoredSyncState {
+  const last = new Map(changes.map((change) => [change.path, change]));
+  const points = new Map<BytePath, readonly SyncPoint[]>();
+  for (const change of last.values()) {
+    const point = layer?.has(change.path) === true ? startAfter(change) : null;
+    if (point !== null) points.set(change.path, [point]);
+  }
+  const as = (path: BytePath, point: SyncPoint): SyncPoint => settled(point, last.get(path));
+  for (const [path, some] of kept.points) {
+    const all = some.map((one) => as(path, one));
+    points.set(path, all);
+  }
+  const displaced = kept.displaced.map((one) => ({ ...one, point: as(one.path, one.point) }));
+  return { points: [...points], displaced, copies: kept.copies };
+}
+
+/** Where nothing but the record tells of a file. */
+function startAfter(change: RecordedChange): SyncPoint | null {
+  const reached = appliedStateOf(change);
+  if (reached?.after?.type !== 'file') return null;
+  if (reached.key !== null) return syncPointOf(reached.after, reached.key);
+  // Older is safe: what the real tree has of it already comes once.
+  if (reached.before?.type !== 'file') return null;
+  return { ...syncPointOf(reached.before, null), maySee: 'any' };
+}
+
+/** More reached the real tree than the point knows, unless both are of the same moment. */
+function settled(point: SyncPoint, change: RecordedChange | undefined): SyncPoint {
+  const reached = change === undefined ? null : appliedStateOf(change);
+  const isOfThen = point.realKey !== null && reached?.key === point.realKey;
+  return reached === null || isOfThen ? point : { ...point, realKey: null, maySee: 'any' };
 }

@@ -7,28 +7,36 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { BytePath, StatKey } from '../change.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { CapturedChange } from '../workspace/changes/capture.ts';
+import type { LayerCopy } from '../workspace/changes/layer-copies.ts';
 import type { CommitItem, ItemResult } from '../workspace/commit/commit-item.ts';
 import {
-  mergeAppends,
-  mergeAppendsAfterSeen,
-  includesEdit,
-  countChangedLines,
-  mergeContents,
-  mergeModes,
-  rebaseContent,
-  hasPrefixBytes,
-  mergeOverlappingAppends,
-  type MergeResult,
-} from '../workspace/merge/merge-contents.ts';
-import {
+  type FileEntry,
   fileEntryWithBytes,
   readCurrentFile,
-  type FileEntry,
 } from '../workspace/merge/current-file.ts';
-import { layerWriteTimeMs, type CommandStartRange } from './attribution.ts';
-import { SyncPoints, type SeenAppends, type SyncPoint } from './sync-points.ts';
+import {
+  countChangedLines,
+  hasPrefixBytes,
+  includesEdit,
+  mergeAppends,
+  mergeAppendsAfterSeen,
+  mergeContents,
+  mergeModes,
+  mergeOverlappingAppends,
+  type MergeResult,
+  rebaseContent,
+} from '../workspace/merge/merge-contents.ts';
+import {
+  clockTickMs,
+  type CommandStartRange,
+  type FileVersion,
+  layerWriteTimeMs,
+  type SeenAppends,
+  type SyncPoint,
+  SyncPoints,
+  uniqueNowMs,
+} from './file-versions.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
-import { uniqueNowMs, clockTickMs, type FileVersion } from './file-versions.ts';
 
 /** Of a file that is merged. */
 const bytesMax = 64 * 1024 * 1024;
@@ -36,7 +44,7 @@ const attemptsMax = 6;
 /** Between attempts, while somebody has the file open for writing. */
 const openMs = 40;
 
-export interface FileMergerDependencies {
+interface FileMergerDependencies {
   readonly tree: WorkspaceTree;
   readonly store: SnapshotStore;
 }
@@ -61,7 +69,7 @@ export interface PutResult {
 }
 
 /** The way into the real tree. */
-export interface MergeTarget {
+interface MergeTarget {
   /** Reports for each what became of it. */
   readonly apply: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
   /** Those that may not pass: nobody has judged what a merge makes. */
@@ -349,4 +357,36 @@ function appliedAlready({ path, baseKey: key }: CommitItem): ItemResult {
 function theirs(path: BytePath): ItemResult {
   const conflict = { state: 'conflict', reason: 'changed-meanwhile' } as const;
   return { path, ...conflict, detail: null, keptAt: null };
+}
+
+// What commands made, before a kill, of copies that the layer had of somebody else's files.
+
+/** Of what is read. */
+const extendedCopyBytesMax = 16 * 1024 * 1024;
+
+interface CopyCandidates {
+  readonly upper: string;
+  readonly store: Pick<SnapshotStore, 'read'>;
+  /** Of the path, the versions that the layer may have had. */
+  readonly copies: readonly LayerCopy[];
+  /** What its file may have been a delta against instead. */
+  readonly own: readonly SyncPoint[];
+}
+
+/** The copy that the layer's file begins with, which is a delta against it; `null`: none. */
+export async function findExtendedCopy(
+  path: BytePath,
+  { upper, store, copies, own }: CopyCandidates,
+): Promise<SyncPoint | null> {
+  const found = readCurrentFile(upper, path, extendedCopyBytesMax);
+  if (found === null) return null;
+  let start: SyncPoint | null = null;
+  for (const point of [...copies.map(({ entry, key }) => syncPointOf(entry, key)), ...own]) {
+    const { sha256, size } = point.layer;
+    // Every file begins with an empty one.
+    if (sha256 === null || size <= (start?.layer.size ?? 0)) continue;
+    const bytes = await store.read(sha256);
+    if (bytes !== null && hasPrefixBytes(found.bytes, bytes)) start = point;
+  }
+  return start === null || own.includes(start) ? null : start;
 }

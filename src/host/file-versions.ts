@@ -5,12 +5,15 @@
  */
 import type { BigIntStats, Dirent } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { BytePath, Change } from '../change.ts';
+import type { BytePath, Change, StatKey } from '../change.ts';
 import { joinPath } from '../workspace/byte-path.ts';
-import { readCurrentFile, type FileEntry } from '../workspace/merge/current-file.ts';
+import type { CapturedChange } from '../workspace/changes/capture.ts';
+import { type FileEntry, readCurrentFile } from '../workspace/merge/current-file.ts';
 import { OpenDirectory } from '../workspace/projection/open-directory.ts';
 import { fileEntry } from '../workspace/stat.ts';
 import { TimeSlices } from '../workspace/time-slices.ts';
+import type { RecordedChange } from './change-record.ts';
+import type { RunningCommand } from './session-dependencies.ts';
 
 let lastMoment = 0;
 
@@ -177,5 +180,135 @@ function entriesOf(directory: OpenDirectory | null): Dirent<Buffer>[] {
     return directory?.entries() ?? [];
   } catch {
     return [];
+  }
+}
+
+// Whose changes are, of commands that run together in one layer: of each that had begun when a path
+// was written. Which of those did it, the layer cannot tell: each tells it.
+
+/** Unix ms when the first and the last command began that may have written something. */
+export interface CommandStartRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Unix ms, to the µs, when a change was written to the layer; 0: nobody knows. */
+export function layerWriteTimeMs({ upperKey }: Pick<CapturedChange, 'upperKey'>): number {
+  return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000n) / 1_000;
+}
+
+/** What one command tells. */
+export interface AttributedChanges {
+  readonly run: RunningCommand;
+  readonly changes: readonly RecordedChange[];
+  /** Some of it is in nobody else's record but as shared. */
+  readonly isOwner: boolean;
+}
+
+/**
+ * Divides changes that `finder` came upon. What several tell is shared but with the first.
+ *
+ * @param running the oldest first; with `finder` or without
+ * @returns the part of `finder`, then of others that tell anything
+ */
+export function attributeChanges(
+  changes: readonly RecordedChange[],
+  found: readonly CapturedChange[],
+  finder: RunningCommand,
+  running: Iterable<RunningCommand>,
+): [AttributedChanges, ...AttributedChanges[]] {
+  const others = [...running].filter((run) => run !== finder);
+  const times = new Map<BytePath, number>(found.map((one) => [one.path, layerWriteTimeMs(one)]));
+  const own: RecordedChange[] = [];
+  const parts = others.map((run) => ({ run, changes: Array.of<RecordedChange>(), isOwner: false }));
+  for (const change of changes) {
+    const at = times.get(change.path) ?? 0;
+    const had = (run: RunningCommand): boolean => at === 0 || run.begunAt <= at + clockTickMs;
+    const able = parts.filter(({ run }) => had(run));
+    let isTold = had(finder) || able.length === 0;
+    if (isTold) own.push(change);
+    for (const part of able) {
+      const concurrentWith = [...part.run.overlapping];
+      part.changes.push({ ...change, concurrentWith, ...(isTold ? { isShared: true } : {}) });
+      part.isOwner ||= !isTold;
+      isTold = true;
+    }
+  }
+  const telling = parts.filter((part) => part.changes.length > 0);
+  return [{ run: finder, changes: own, isOwner: true }, ...telling];
+}
+
+// What a session and the real tree had at a path when they were last brought together.
+
+/** `any`: some of it, in any place; a time, Unix ms: what was added until then, from its start. */
+export type SeenAppends = 'nothing' | 'any' | number;
+
+export interface SyncPoint {
+  /** Unix ms. */
+  readonly at: number;
+  /** What the session's own file had: what it has now is a delta against this. */
+  readonly layer: FileEntry;
+  /** What the real tree had with that delta in it. */
+  readonly real: FileEntry;
+  /** Of the real tree's file; `null`: another stands there now, and both are to be merged. */
+  readonly realKey: StatKey | null;
+  /** Somebody else's version shows through since: a file of the session begins anew. */
+  readonly isShown: boolean;
+  /** What somebody else added since that the session's file may have. */
+  readonly maySee: SeenAppends;
+}
+
+export type SyncPointsJson = readonly (readonly [BytePath, readonly SyncPoint[]])[];
+
+/** Of one path, besides the oldest and the newest. */
+const middlePointsMax = 14;
+
+/** Of paths where the two are not simply equal. Empty whenever no command runs. */
+export class SyncPoints {
+  readonly #all = new Map<BytePath, readonly SyncPoint[]>();
+
+  /** An earlier process brought files together as well, and not all of that may be known. */
+  isRestored = false;
+
+  /** The oldest first. */
+  of(path: BytePath): readonly SyncPoint[] {
+    return this.#all.get(path) ?? [];
+  }
+
+  /** The session's own file is followed from here. */
+  set(path: BytePath, point: SyncPoint): void {
+    this.#all.set(path, [point]);
+  }
+
+  /** The session's own file is gone, and commands see what the real tree has. */
+  show(path: BytePath, point: SyncPoint): void {
+    const [first, ...rest] = this.of(path);
+    const kept = first === undefined ? [] : [first, ...rest.slice(-middlePointsMax)];
+    this.#all.set(path, [...kept, point]);
+  }
+
+  /** Whether the layer hides what was merged. */
+  hidesMerged(path: BytePath): boolean {
+    const last = this.of(path).at(-1);
+    return last !== undefined && !last.isShown && last.layer.sha256 !== last.real.sha256;
+  }
+
+  drop(path: BytePath): void {
+    this.#all.delete(path);
+  }
+
+  /** As JSON, for a later process. */
+  toJson(): SyncPointsJson {
+    return [...this.#all];
+  }
+
+  restore(kept: SyncPointsJson): void {
+    this.isRestored = true;
+    for (const [path, points] of kept) this.#all.set(path, points);
+  }
+
+  clear(): void {
+    this.isRestored = false;
+    this.#all.clear();
   }
 }

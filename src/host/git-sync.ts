@@ -9,27 +9,29 @@ import type { CapturedChange, LayerCapture } from '../workspace/changes/capture.
 import type { CommitItem, ItemResult } from '../workspace/commit/commit-item.ts';
 import { TreePathResolver } from '../workspace/commit/tree-path-resolver.ts';
 import { planCheckoutRestore, worktreeOf } from '../workspace/git-sync/checkout.ts';
-import { reflogLinesOf } from '../workspace/git-sync/reflogs.ts';
-import { gitSyncOutcomeOf, type GitSyncOutcome } from '../workspace/git-sync/path-outcomes.ts';
-import { GitFileLocator, type GitFileLocation } from '../workspace/git-sync/git-file-locator.ts';
-import type { GitPlan } from '../workspace/git-sync/git-plan.ts';
-import { noteSynced, planGitSync } from '../workspace/git-sync/plan-git-sync.ts';
-import { parsePackedRefs } from '../workspace/git-sync/ref-values.ts';
+import { type GitFileLocation, GitFileLocator } from '../workspace/git-sync/git-files.ts';
 import {
   GitHostView,
-  GitSessionView,
   type GitPathChange,
+  GitSessionView,
 } from '../workspace/git-sync/git-session-view.ts';
 import {
+  type GitSyncOutcome,
+  gitSyncOutcomeOf,
+  noteSynced,
+  planGitSync,
+} from '../workspace/git-sync/plan-git-sync.ts';
+import { type GitPlan, parsePackedRefs, reflogLinesOf } from '../workspace/git-sync/ref-values.ts';
+import {
   GitTransaction,
-  stashRefName,
   type GitTransactionContext,
+  stashRefName,
 } from '../workspace/git-sync/transaction.ts';
-import { itemOfCaptured, type ChangeDisposition } from './change-outcomes.ts';
-import { recordKinds, type AppliedState } from './change-record.ts';
+import { type ChangeDisposition, itemOfCaptured } from './change-outcomes.ts';
+import { type AppliedState, recordKinds } from './change-record.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
-export interface GitSyncDependencies {
+interface GitSyncDependencies {
   readonly tree: WorkspaceTree;
   readonly owner: { readonly uid: number; readonly gid: number };
   readonly store: SnapshotStore;
@@ -46,7 +48,7 @@ export interface GitPathOutcome extends Omit<GitSyncOutcome, 'merged'> {
   readonly reached?: AppliedState;
 }
 
-export interface GitSyncOptions {
+interface GitSyncOptions {
   /** Names what is set aside. */
   readonly label: string;
   /** Repositories in which a git of the view is in the middle of something. */

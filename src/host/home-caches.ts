@@ -18,30 +18,32 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
 } from 'node:fs';
-import { openSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { cacheDirectoriesOf, type CacheTool, type SharedTree } from '../caches.ts';
 import type { BytePath } from '../change.ts';
 import type { SessionId } from '../command.ts';
-import type { SessionRecord } from '../session/record.ts';
 import { sessionCacheId } from '../session/cache.ts';
-import { bytePathOf } from '../workspace/byte-path.ts';
-import { entryPathIn, errnoCodeOf, openOrNull } from '../workspace/descriptor.ts';
-import { CacheLocks } from './cache-locks.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { bytePathOf, entryPathIn, errnoCodeOf, openOrNull } from '../workspace/byte-path.ts';
 import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
-import type { AllSessions, CacheFacts, HomeCaches } from './port.ts';
 import {
+  CacheLocks,
   directoryFlags,
   makeWritable,
+  type RemovalFailures,
   removeTree,
   removeTreeSync,
-  type RemovalFailures,
-} from './remove-tree.ts';
+} from './cache-directories.ts';
+import type { AllSessions, CacheFacts, HomeCaches } from './port.ts';
 
 /** Where programs put what lets them in somewhere. It ends with the last session, or its work. */
 const credentialNames = [
@@ -74,7 +76,7 @@ const privateIdleMs = 900_000;
 const gonePrefix = 'gone-';
 const layersName = 'layers';
 
-export interface HomeCachesOptions {
+interface HomeCachesOptions {
   readonly directory: string;
   /** As commands see it. */
   readonly home: string;

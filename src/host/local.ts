@@ -1,20 +1,37 @@
 /** The host whose files are on this machine. */
 import { join } from 'node:path';
+import type { BytePath } from '../change.ts';
 import { limits } from '../limits.ts';
+import {
+  type EarlierFile,
+  type OutgoingCollection,
+  PublicationBudget,
+} from '../publish/outgoing.ts';
 import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { openGuard } from '../workspace/guard.ts';
-import { surveyWorkspace } from '../workspace/workspace-survey.ts';
+import { readVisibility } from '../workspace/projection/visibility.ts';
 import { resolveProject, resolveWorkspace } from '../workspace/roots.ts';
+import { surveyWorkspace } from '../workspace/workspace-survey.ts';
 import { LocalHomeCaches } from './home-caches.ts';
-import { LocalFiles } from './local-files.ts';
-import { LocalHistory } from './history.ts';
-import type { AllSessions, WorkspaceHost } from './port.ts';
+import type {
+  AllSessions,
+  FileSource,
+  FilesRequest,
+  GitRequest,
+  PushRequest,
+  SurveyedFiles,
+  WorkspaceFiles,
+  WorkspaceHost,
+} from './port.ts';
+import { FileCollector, LocalFileSource, surveyFiles } from './publication/file-collector.ts';
+import { PushCollector } from './publication/push-collector.ts';
+import { LocalHistory } from './restore.ts';
 import { SnapshotStores } from './snapshot-stores.ts';
 import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
 
-export interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
+interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
   /** Layers end with the daemon whose state lies here. */
   readonly stateDirectory: string;
   /** Contents and records are for every later daemon of the user. */
@@ -77,5 +94,50 @@ export class LocalHost implements WorkspaceHost {
 
   close(isLast: boolean): Promise<void> {
     return this.views.end(isLast);
+  }
+}
+
+// Files of workspaces on this machine, as they are when they are read.
+
+export class LocalFiles implements WorkspaceFiles {
+  readonly #home: string;
+
+  /** @param home of the person on the host, for `~` in rules */
+  constructor(home: string) {
+    this.#home = home;
+  }
+
+  async collect(
+    { root, rules }: FilesRequest,
+    paths: readonly BytePath[],
+  ): Promise<OutgoingCollection> {
+    const visibility = readVisibility(rules, { root, home: this.#home });
+    const reader = new FileCollector(
+      root,
+      (path) => visibility.hides(path),
+      new PublicationBudget(),
+    );
+    for (const path of paths) await reader.read(path);
+    return { items: reader.items, unread: reader.unread, earlier: null };
+  }
+
+  survey({ root, rules }: FilesRequest): Promise<SurveyedFiles> {
+    return surveyFiles(root, readVisibility(rules, { root, home: this.#home }));
+  }
+
+  open(root: string): FileSource {
+    return new LocalFileSource(root);
+  }
+
+  async pushed({ root, cwd }: GitRequest, push: PushRequest): Promise<OutgoingCollection> {
+    return new PushCollector(root, cwd, new PublicationBudget()).commits(push);
+  }
+
+  async staged({ root, cwd }: GitRequest): Promise<OutgoingCollection> {
+    return new PushCollector(root, cwd, new PublicationBudget()).staged();
+  }
+
+  committed({ root, cwd }: GitRequest): Promise<(() => AsyncIterable<EarlierFile>) | null> {
+    return PushCollector.committed(root, cwd);
   }
 }

@@ -1,8 +1,11 @@
 /** What the commands of a session changed and the real tree does not have. */
 import type { BytePath, Change, ChangeState, Entry, StatKey } from '../change.ts';
+import { TrlError } from '../errors.ts';
+import { parentPathOf } from '../workspace/byte-path.ts';
 import type { CapturedChange, CapturedSource } from '../workspace/changes/capture.ts';
 import type { AppliedState } from './change-record.ts';
-import { parentPathOf } from '../workspace/byte-path.ts';
+import type { ChangeRecorder } from './change-recorder.ts';
+import type { SessionWorkspaceDependencies } from './session-dependencies.ts';
 
 /** One path that waits, as JSON. */
 export interface PendingEntry {
@@ -104,4 +107,31 @@ export class PendingChanges {
     for (const waiting of list) this.#all.set(waiting.change.path, waiting);
     this.onChange();
   }
+}
+
+// Throws away what waits in a layer.
+
+interface DiscardGround extends Pick<SessionWorkspaceDependencies, 'layer' | 'store' | 'refresh'> {
+  readonly pending: PendingChanges;
+  readonly recording: Pick<ChangeRecorder, 'appendPending'>;
+}
+
+/** @throws TrlError `SESSION_BUSY` while a command runs in the layer */
+export async function discardPending(
+  { layer, store, refresh, pending, recording }: DiscardGround,
+  wanted: (waiting: PendingEntry) => boolean,
+  isOccupied: boolean,
+): Promise<readonly Change[]> {
+  if (isOccupied) {
+    const message = 'Cannot discard changes: a command is running in the layer that has them';
+    throw new TrlError('SESSION_BUSY', message);
+  }
+  const waiting = pending.all().filter(wanted);
+  const stayed = new Set(await layer?.clearApplied(waiting.map(({ change }) => change.path)));
+  const gone = waiting.filter(({ change }) => !stayed.has(change.path));
+  pending.drop(gone.map(({ change }) => change.path));
+  recording.appendPending();
+  await store.sync();
+  await refresh('all');
+  return gone.map(({ change }) => ({ ...change, state: 'discarded' }));
 }

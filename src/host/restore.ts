@@ -1,37 +1,41 @@
 /** The way back: what commands did is undone, path by path, where nobody changed it since. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync } from 'node:fs';
-import type { BytePath, Change, Entry } from '../change.ts';
+import type { BytePath, Change, DirectorySummary, Entry, StatKey } from '../change.ts';
+import type { ExecId } from '../command.ts';
+import type { ContentStore } from '../content-store.ts';
 import { TrlError } from '../errors.ts';
-import { openDirectoryOrNull, type FileOwner } from '../workspace/beneath.ts';
+import { type FileOwner, openDirectoryOrNull } from '../workspace/beneath.ts';
+import { pathSelector } from '../workspace/byte-path.ts';
+import { netChangeKindOf } from '../workspace/changes/change-kind.ts';
 import { applyChanges } from '../workspace/commit/apply.ts';
 import type { HeldReason } from '../workspace/commit/commit-filter.ts';
 import type { ItemResult, UndoableChange } from '../workspace/commit/commit-item.ts';
+import { bulkDirectoryOf, readManifest } from '../workspace/commit/move-directory.ts';
 import { TreePathResolver } from '../workspace/commit/tree-path-resolver.ts';
-import { GitFileLocator, isExemptFromUndo } from '../workspace/git-sync/git-file-locator.ts';
 import { planUndo } from '../workspace/commit/undo.ts';
-import { netChangeKindOf } from '../workspace/changes/change-kind.ts';
+import { GitFileLocator, isExemptFromUndo } from '../workspace/git-sync/git-files.ts';
+import { readVisibility } from '../workspace/projection/visibility.ts';
+import { permissionBits, quickKey } from '../workspace/stat.ts';
 import {
-  recordedContents,
   appliedStateOf,
-  recordKinds,
   appliedStepsOf,
   type ChangeRecord,
   type RecordedChange,
+  recordedContents,
+  recordKinds,
 } from './change-record.ts';
-import type { UndoResult } from './port.ts';
-import { expandBulkDirectories } from './expand-directories.ts';
-import { findHeldUndoItems } from './undo-filter.ts';
-import { findHeldInBulkDirectories } from './undo-bulk-directories.ts';
+import type { ChangeHistory, HistoryStats, UndoRequest, UndoResult } from './port.ts';
+import { findHeldInBulkDirectories, findHeldUndoItems } from './undo-filter.ts';
 import type { Workspaces } from './workspaces.ts';
 
-export interface UndoOptions {
+interface UndoOptions {
   readonly isMeant: (path: BytePath) => boolean;
   readonly dryRun: boolean;
 }
 
 /** Takes back what one command did, also what was published of it later. */
-export async function undoRecord(
+async function undoRecord(
   workspaces: Workspaces,
   record: ChangeRecord,
   how: UndoOptions,
@@ -75,7 +79,7 @@ function whyNothing({ undone, changes, exec }: ChangeRecord): string {
  * Goes back to where the workspace was after `record`, or before it (`inclusive`): what was told
  * since is taken back, newest first. What nobody recorded stays.
  */
-export async function restoreToRecord(
+async function restoreToRecord(
   workspaces: Workspaces,
   record: ChangeRecord,
   how: UndoOptions & { readonly inclusive: boolean },
@@ -252,4 +256,99 @@ function withOutcome(change: Change, result: ItemResult | undefined): Change {
   if (result === undefined || result.state === 'applied') return change;
   const state = conflicting.has(result.reason) ? 'conflict' : 'held';
   return { ...change, state, reason: result.reason };
+}
+
+// What came as one directory with thousands of entries, entry by entry, for the way back.
+
+const typeBits = 0o170000;
+const types: ReadonlyMap<number, 'directory' | 'file' | 'symlink'> = new Map([
+  [0o040000, 'directory'],
+  [0o100000, 'file'],
+  [0o120000, 'symlink'],
+]);
+
+/** With all that came in directories that are told as one. */
+async function expandBulkDirectories(
+  undoable: readonly UndoableChange[],
+  contents: Pick<ContentStore, 'read'>,
+): Promise<UndoableChange[]> {
+  const all: UndoableChange[] = [];
+  for (const one of undoable) {
+    all.push(one);
+    const whole = bulkDirectoryOf(one.after);
+    if (whole !== null) all.push(...(await entriesOf(one.path, whole, contents)));
+  }
+  return all;
+}
+
+async function entriesOf(
+  directory: BytePath,
+  whole: DirectorySummary,
+  contents: Pick<ContentStore, 'read'>,
+): Promise<UndoableChange[]> {
+  const found: UndoableChange[] = [];
+  for await (const line of readManifest(whole, contents)) {
+    // What is not known is not taken back, nor the directory that it is in.
+    const after = line === null ? null : entryOf(line.key);
+    if (line === null || after === null) continue;
+    found.push({ path: `${directory}/${line.path}`, before: null, after, key: line.key });
+  }
+  return found;
+}
+
+/** As far as a stat tells. */
+function entryOf(key: StatKey): Entry | null {
+  const { mode, size, mtimeMs } = quickKey(key);
+  const type = types.get(mode & typeBits);
+  if (type === 'directory') return { type, mode: mode & permissionBits };
+  if (type === 'file') return { type, mode: mode & permissionBits, size, mtimeMs, sha256: null };
+  return type === undefined ? null : { type, target: '' };
+}
+
+// Records and contents on this machine, and the way back.
+
+export class LocalHistory implements ChangeHistory {
+  readonly #parts: Workspaces;
+
+  constructor(parts: Workspaces) {
+    this.#parts = parts;
+  }
+
+  records(): Promise<readonly ChangeRecord[]> {
+    return this.#parts.stores.records();
+  }
+
+  async record(exec: ExecId): Promise<ChangeRecord> {
+    return (await this.#parts.stores.find(exec)).record;
+  }
+
+  contents(): Promise<Pick<ContentStore, 'has' | 'read'>> {
+    return this.#parts.stores.contents();
+  }
+
+  async stats(): Promise<HistoryStats> {
+    const store = await this.#parts.stores.own();
+    const { liveBytes: bytes, contents, records, droppedRecords } = store.stats();
+    return { bytes, contents, records, droppedRecords };
+  }
+
+  undo(record: ChangeRecord, how: UndoRequest): Promise<UndoResult> {
+    return undoRecord(this.#parts, record, this.#how(record, how));
+  }
+
+  restore(
+    record: ChangeRecord,
+    how: UndoRequest & { readonly inclusive: boolean },
+  ): Promise<UndoResult> {
+    const { inclusive } = how;
+    return restoreToRecord(this.#parts, record, { ...this.#how(record, how), inclusive });
+  }
+
+  #how({ root }: ChangeRecord, { paths, deny, dryRun }: UndoRequest): UndoOptions {
+    const isSelected = pathSelector(paths);
+    const { home } = this.#parts;
+    const denied = deny.length === 0 ? null : readVisibility({ allow: [], deny }, { root, home });
+    const isMeant = (path: BytePath): boolean => isSelected(path) && denied?.hides(path) !== true;
+    return { isMeant, dryRun };
+  }
 }

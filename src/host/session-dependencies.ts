@@ -3,9 +3,9 @@ import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts
 import type { ExecId } from '../command.ts';
 import type { ChangeCapture } from '../workspace/changes/capture.ts';
 import type { AnnouncerDependencies } from './change-announcer.ts';
-import type { RemovedDirectories } from './removed-directories.ts';
-import type { CommitterDependencies } from './tree-writer.ts';
 import type { ChangeRecord, CommandStart, RecordedChange, ViewFacts } from './port.ts';
+import type { RemovedDirectories } from './snapshot-stores.ts';
+import type { CommitterDependencies } from './tree-writer.ts';
 
 export interface SessionWorkspaceDependencies extends CommitterDependencies {
   /** Its name: see `views.ts`. */

@@ -7,35 +7,32 @@ import type { Change } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import { isTrlError } from '../errors.ts';
 import type { CaptureResult } from '../workspace/changes/capture.ts';
+import { BulkDirectoryMoves } from './bulk-directory-moves.ts';
 import { ChangeAnnouncer, noStoredCopies } from './change-announcer.ts';
 import { ChangeCommitter } from './change-committer.ts';
-import { DisplacedFiles } from './displaced-files.ts';
-import { MountGenerations } from './mount-generations.ts';
-import { discardPending } from './discard.ts';
-import { discardedChange, type CommitOrigin } from './change-outcomes.ts';
-import type { PendingChanges, PendingEntry } from './pending-changes.ts';
-import { PeriodicTask } from './periodic-task.ts';
+import { type CommitOrigin, discardedChange } from './change-outcomes.ts';
 import {
-  soleCommand,
+  type ChangeRecord,
+  changeRecordsOf,
   isChangeRecord,
   newRecordId,
+  type RecordedChange,
   recordKinds,
-  changeRecordsOf,
+  soleCommand,
 } from './change-record.ts';
-import type { ChangeRecord, RecordedChange } from './change-record.ts';
-import { recoverViewState } from './view-recovery.ts';
-import { ChangeRecorder, type AttributedRecord } from './change-recorder.ts';
-import { SerialQueue } from './serial-queue.ts';
+import { type AttributedRecord, ChangeRecorder, recoverViewState } from './change-recorder.ts';
+import { DisplacedFiles } from './displaced-files.ts';
+import { uniqueNowMs } from './file-versions.ts';
+import { discardPending, type PendingChanges, type PendingEntry } from './pending-changes.ts';
 import type { CommandStart } from './port.ts';
+import { PeriodicTask, SerialQueue } from './scheduling.ts';
 import type {
   CaptureRecord,
   RunningCommand,
   SessionWorkspaceDependencies,
   ViewSummary,
 } from './session-dependencies.ts';
-import { Staleness } from './staleness.ts';
-import { uniqueNowMs } from './file-versions.ts';
-import { BulkDirectoryMoves } from './bulk-directory-moves.ts';
+import { MountGenerations, Staleness } from './staleness.ts';
 
 export class SessionWorkspace {
   readonly parts: SessionWorkspaceDependencies;

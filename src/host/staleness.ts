@@ -4,12 +4,12 @@
  * changed after that is not replaced by what a command made of the version before.
  */
 import type { BytePath } from '../change.ts';
+import type { SessionId } from '../command.ts';
+import { parentPathOf } from '../workspace/byte-path.ts';
 import type { CapturedChange } from '../workspace/changes/capture.ts';
 import type { WatchCursor } from '../workspace/projection/tree-watch.ts';
-import { parentPathOf } from '../workspace/byte-path.ts';
-import { layerWriteTimeMs } from './attribution.ts';
+import { clockTickMs, layerWriteTimeMs } from './file-versions.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
-import { clockTickMs } from './file-versions.ts';
 
 /** What somebody changed; of directories that were replaced, every entry may be another. */
 interface Touched {
@@ -170,4 +170,54 @@ function together(a: Touched, b: Touched): Touched {
     entries: new Set([...a.entries, ...b.entries]),
     replaced: new Set([...a.replaced, ...b.replaced]),
   };
+}
+
+// Whether the overlay that a session's commands are in is the one of now: where other paths are to
+// be hidden than it hides, the next command of each session of the view gets another.
+
+export class MountGenerations {
+  #generation = 0;
+  readonly #covered = new Map<BytePath, boolean>();
+  readonly #sessions = new Map<SessionId, number>();
+
+  /** Of what is planned now. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** No overlay that was planned up to now is to take a command any more. */
+  outdate(): void {
+    this.#generation += 1;
+  }
+
+  /** The session has the overlay that was planned when `generation` was the one of now. */
+  set(session: SessionId, generation: number): void {
+    this.#sessions.set(session, generation);
+  }
+
+  /**
+   * Notes where commands may have something mounted in the workspace.
+   *
+   * @param whole whether that hides all that is below
+   */
+  cover(path: BytePath, whole: boolean): void {
+    this.#covered.set(path, whole || this.#covered.get(path) === true);
+  }
+
+  /** Whether commands have something else at a path than the view. */
+  isCovered(path: BytePath): boolean {
+    if (this.#covered.has(path)) return true;
+    for (let at = path; at !== ''; at = parentPathOf(at)) {
+      if (this.#covered.get(at) === true) return true;
+    }
+    return false;
+  }
+
+  isCurrent(session: SessionId): boolean {
+    return this.#sessions.get(session) === this.#generation;
+  }
+
+  leave(session: SessionId): void {
+    this.#sessions.delete(session);
+  }
 }

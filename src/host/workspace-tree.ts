@@ -1,20 +1,20 @@
 /** The real directory behind workspaces: one for all views of it. */
-import { lstatSync, type BigIntStats } from 'node:fs';
+import { type BigIntStats, lstatSync } from 'node:fs';
+import type { BytePath, Change, StatKey } from '../change.ts';
 import { TreeIdentity } from '../snapshot/tree-identity.ts';
-import { SerialQueue } from './serial-queue.ts';
+import { baseNameOf, isAtOrBelow, joinPath, parentPathOf } from '../workspace/byte-path.ts';
+import { bulkDirectoryOf } from '../workspace/commit/move-directory.ts';
 import { OpenDirectory } from '../workspace/projection/open-directory.ts';
 import {
-  TreeWatch,
   type TreeChanges,
+  TreeWatch,
   type WatchCursor,
 } from '../workspace/projection/tree-watch.ts';
-import type { BytePath, Change, StatKey } from '../change.ts';
-import { bulkDirectoryOf } from '../workspace/commit/move-directory.ts';
-import { isGitDirectory } from '../workspace/git-directories.ts';
 import { statKey } from '../workspace/stat.ts';
-import { CommandMadePaths } from './command-made-paths.ts';
+import { isGitDirectory } from '../workspace/walk.ts';
+import { CommandMadePaths } from './change-record.ts';
 import { FileVersions } from './file-versions.ts';
-import { isAtOrBelow, joinPath, baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
+import { SerialQueue } from './scheduling.ts';
 
 export class WorkspaceTree {
   readonly root: string;

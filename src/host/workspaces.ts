@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import type { Box, ExecId, PathRules, SessionId } from '../command.ts';
 import { limits } from '../limits.ts';
-import { visibleTrees, type HostFacts } from '../sandbox/host-facts.ts';
+import { type HostFacts, visibleTrees } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { sessionWorkspaceMode, viewIdOf } from '../session/views.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
+import { bytePathOf } from '../workspace/byte-path.ts';
 import type { ChangeCapture, LayerCapture } from '../workspace/changes/capture.ts';
 import { IndexCapture } from '../workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../workspace/changes/layer-attributes.ts';
@@ -17,36 +19,32 @@ import { OverlayCapture } from '../workspace/changes/overlay-diff.ts';
 import type { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { SystemTrees } from '../workspace/commit/system-trees.ts';
 import { isBelow } from '../workspace/inspect-path.ts';
+import { parsePathRules } from '../workspace/path-rules.ts';
 import type { MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
 import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
-import { parsePathRules } from '../workspace/path-rules.ts';
-import { bytePathOf } from '../workspace/byte-path.ts';
-import { DryRuns } from './dry-runs.ts';
-import { createSessionFilter, type CommitFilterScope } from './session-filter.ts';
 import { findWatchedMount, type ViewMountClient } from './change-announcer.ts';
+import { recordKinds } from './change-record.ts';
 import {
-  LayerLayout,
-  workspaceMounts,
-  mountParents,
   type LayerDirectories,
+  LayerLayout,
+  mountParents,
+  workspaceMounts,
 } from './layer-layout.ts';
-import { gitView, Masks } from './masks.ts';
-import { LocalView } from './local-view.ts';
+import { DryRuns, LocalView } from './local-view.ts';
+import { type CommitFilterScope, createSessionFilter, gitView, Masks } from './masks.ts';
 import type {
   PreviewRequest,
   SessionSource,
   ViewContext,
   ViewPlan,
   ViewPreview,
-  WorkspaceViews,
   WorkspaceView,
+  WorkspaceViews,
 } from './port.ts';
-import { recordKinds } from './change-record.ts';
 import { SessionWorkspace } from './session-workspace.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
 import { WorkspaceTrees } from './workspace-tree.ts';
-import { sessionWorkspaceMode, viewIdOf } from '../session/views.ts';
 
 export interface WorkspacesOptions extends Pick<CommitFilterScope, 'tags'> {
   /** Private to the runtime, outside every workspace. */

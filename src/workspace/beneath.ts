@@ -6,6 +6,7 @@
  * `/proc/self/fd/N` leads to the very thing that `N` is open on, a link included.
  */
 import {
+  type BigIntStats,
   chmodSync,
   chownSync,
   closeSync,
@@ -16,10 +17,8 @@ import {
   readFileSync,
   symlinkSync,
   utimesSync,
-  type BigIntStats,
 } from 'node:fs';
-import { pathBytes, bytePathOf } from './byte-path.ts';
-import { entryPathIn, O_PATH, openOrNull } from './descriptor.ts';
+import { bytePathOf, entryPathIn, O_PATH, openOrNull, pathBytes } from './byte-path.ts';
 import { permissionBits } from './stat.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;

@@ -11,7 +11,7 @@ export type HostEntry =
   | { readonly kind: 'link'; readonly target: string };
 
 /** Where a path leads. All are absolute, without a link in the directories before the last part. */
-export interface LinkResolution {
+interface LinkResolution {
   /** What decides where it leads: each link on the way, and where the last one leads to. */
   readonly trail: readonly BytePath[];
   /** What stands there in the end; it may be missing. */

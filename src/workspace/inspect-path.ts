@@ -1,9 +1,9 @@
 /** What stands at a path inside a tree, component by component, links seen rather than followed. */
 import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
 import path from 'node:path';
-import { errnoCodeOf } from './descriptor.ts';
+import { errnoCodeOf } from './byte-path.ts';
 
-export type PathInspection =
+type PathInspection =
   | { readonly kind: 'absent' | 'unreadable' }
   /** `at` is the first link on the way; `real` where the whole path leads, if anywhere. */
   | {

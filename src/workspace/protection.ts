@@ -2,10 +2,10 @@
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
 import { bytePathOf, pathText } from './byte-path.ts';
-import { grantedTreeOf, type GrantedTree } from './grants.ts';
-import { findOtherNames } from './hardlinks.ts';
+import { type GrantedTree, grantedTreeOf } from './grants.ts';
 import { HostLookup } from './host-lookup.ts';
 import { inspectPath, isBelow, realPathPrefix } from './inspect-path.ts';
+import { findOtherNames } from './walk.ts';
 
 /** A change on top of a visible tree, at an existing path that is no link. */
 export interface ProtectionCover {
@@ -23,7 +23,7 @@ export type GuardedPath =
       readonly target: string;
     };
 
-export interface ProtectionScope {
+interface ProtectionScope {
   readonly root: string | null;
   /** Whether writes below `root` go to a layer of their own: then nothing is mounted there. */
   readonly layered: boolean;
@@ -32,7 +32,7 @@ export interface ProtectionScope {
   readonly visible: readonly string[];
 }
 
-export interface ProtectionResult {
+interface ProtectionResult {
   readonly covers: readonly ProtectionCover[];
   readonly guarded: readonly GuardedPath[];
   readonly unprotected: number;

@@ -1,10 +1,10 @@
 /** Which directory of the host a session may work in, after every link is resolved. */
+import { lstatSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { errnoCodeOf } from './descriptor.ts';
-import { TrlError, type ErrorCode } from '../errors.ts';
+import { type ErrorCode, TrlError } from '../errors.ts';
+import { errnoCodeOf } from './byte-path.ts';
 import { isBelow, realPathPrefix } from './inspect-path.ts';
-import { projectOf } from './project.ts';
 
 export interface RootsInput {
   /** Directories that the operator allows, by real path: one that became a link allows nothing. */
@@ -188,3 +188,25 @@ function refused(code: ErrorCode, given: string, reason: string, cause?: unknown
   const shown = JSON.stringify(given.slice(0, 4096));
   return new TrlError(code, `Cannot use working directory ${shown}: ${reason}`, { cause });
 }
+
+// Which directory is the project, where nobody names one.
+
+/**
+ * The project that a directory belongs to: the top of its git worktree, else itself. What another
+ * user made above it, or the home directory, is no project.
+ *
+ * @param home the person's home directory; both by real path
+ */
+export function projectOf(directory: string, home: string): string {
+  for (let at = directory; at !== path.dirname(at); at = path.dirname(at)) {
+    const git = lstatSync(path.join(at, '.git'), { throwIfNoEntry: false });
+    if (git === undefined) continue;
+    const isOwn = git.uid === process.getuid?.() && (git.isDirectory() || git.isFile());
+    return isOwn && !isTooWideProject(at, home) ? at : directory;
+  }
+  return directory;
+}
+
+/** Whether it is the home directory, or holds it: no project, but where programs start servers. */
+export const isTooWideProject = (directory: string, home: string): boolean =>
+  `${home}/`.startsWith(directory === '/' ? directory : `${directory}/`);

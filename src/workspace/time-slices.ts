@@ -1,3 +1,5 @@
+import { setImmediate as turn } from 'node:timers/promises';
+
 /** Gives other work a turn before it waited for long. */
 export class TimeSlices {
   readonly #sliceMs: number;
@@ -18,5 +20,23 @@ export class TimeSlices {
       setImmediate(resolve);
     });
     this.#until = performance.now() + this.#sliceMs;
+  }
+}
+
+// Long work in slices, so that the event loop is never held for long.
+
+const sliceMs = 4;
+
+export class WorkPacer {
+  #since = performance.now();
+
+  /** Whether the slice is used up; then `await rest()`. Small work never awaits. */
+  isDue(): boolean {
+    return performance.now() - this.#since > sliceMs;
+  }
+
+  async rest(): Promise<void> {
+    await turn();
+    this.#since = performance.now();
   }
 }

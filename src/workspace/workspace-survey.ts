@@ -14,15 +14,19 @@ import type { FileGrants } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { bytePathOf, pathText } from './byte-path.ts';
 import { GitConfiguration } from './git-configuration.ts';
-import { outsideCommonDirectory } from './git-directories.ts';
-import { resolveGrants, supportsIdmap, type GrantedTree } from './grants.ts';
+import {
+  type GrantedTree,
+  refuseReservedGrants,
+  type ReservedPaths,
+  resolveGrants,
+  supportsIdmap,
+} from './grants.ts';
 import { HostLookup } from './host-lookup.ts';
 import { isBelow, lstatOrNull } from './inspect-path.ts';
-import { gitProtectedNames, unlayeredProtectedNames } from './unlayered-protected-names.ts';
-import { Protection, type ProtectionCover, type GuardedPath } from './protection.ts';
-import { refuseReservedGrants, type ReservedPaths } from './reserved-paths.ts';
 import { parsePathRules, type PathRuleSet } from './path-rules.ts';
-import { walkTree, type WalkResult } from './walk.ts';
+import { gitProtectedNames, unlayeredProtectedNames } from './protected-names.ts';
+import { type GuardedPath, Protection, type ProtectionCover } from './protection.ts';
+import { outsideCommonDirectory, type WalkResult, walkTree } from './walk.ts';
 
 export interface WorkspaceFacts {
   readonly root: string | null;

@@ -19,7 +19,7 @@ export interface GitCommitEntry {
   readonly path: BytePath;
 }
 
-export type GitObjectType = 'commit' | 'tag' | 'blob' | 'tree';
+type GitObjectType = 'commit' | 'tag' | 'blob' | 'tree';
 
 const listBytesMax = 256 * 1024 * 1024;
 const timeoutMs = 120_000;

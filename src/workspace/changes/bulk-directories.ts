@@ -25,7 +25,7 @@ const packages: ReadonlySet<string> = new Set(
   ),
 );
 
-export interface BulkDirectoriesContext {
+interface BulkDirectoriesContext {
   readonly how: Exclude<BulkDirectoryMode, 'parts'>;
   readonly upper: TreeCursor;
   readonly real: TreeCursor;

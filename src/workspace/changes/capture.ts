@@ -1,11 +1,11 @@
 /** The words of capturing: what a command changed, with what is needed to apply or refuse it. */
 import type { BytePath, Difference, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import type { LayerCopy, LayerState } from './layer-copies.ts';
-import type { DisplacedFile } from './yield-to-external.ts';
-import type { LayerAttributes } from './layer-attributes.ts';
-import type { LedgerLines } from './ledger.ts';
 import type { BulkDirectoryMode } from './bulk-directories.ts';
+import type { LayerAttributes } from './layer-attributes.ts';
+import type { LayerCopy, LayerState } from './layer-copies.ts';
+import type { LedgerLines } from './ledger.ts';
+import type { DisplacedFile } from './prune-applied.ts';
 
 /**
  * Where a content stands on the host: `path` below the directory `tree`. It may be deeper than

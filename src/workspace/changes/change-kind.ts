@@ -1,5 +1,6 @@
 /** What kind of change leads from one entry to another. */
-import type { ChangeKind, Entry } from '../../change.ts';
+import { createHash } from 'node:crypto';
+import type { Change, ChangeKind, Entry } from '../../change.ts';
 
 const specials: ReadonlySet<Entry['type']> = new Set(['fifo', 'socket', 'device']);
 
@@ -34,4 +35,30 @@ export function changeKindOf(
 /** What became of a path that is not as before; where nothing else shows, its times or owner. */
 export function netChangeKindOf(before: Entry | null, after: Entry | null): ChangeKind {
   return after === null ? 'deleted' : (changeKindOf(before, after, false) ?? 'metadata-only');
+}
+
+// What stands for changes that a person looked at.
+
+/**
+ * SHA-256 (hex) of what changes would bring into the real tree; `null` of none. Who lets them
+ * through names it, so that nothing can be put in their place after it was seen.
+ */
+export function changesDigest(changes: readonly Change[]): string | null {
+  if (changes.length === 0) return null;
+  const lines = changes
+    .map(({ path: name, kind, before, after, reason }) =>
+      JSON.stringify([name, kind, identity(before), identity(after), reason]),
+    )
+    .toSorted();
+  return createHash('sha256').update(lines.join('\n')).digest('hex');
+}
+
+/** Times are no part of what is let through. */
+function identity(entry: Entry | null): readonly unknown[] | null {
+  if (entry === null) return null;
+  if (entry.type === 'symlink') return [entry.type, entry.target];
+  if (entry.type !== 'file') return [entry.type, entry.mode];
+  // A content that nobody read is told apart by what else is known of it.
+  const content = entry.sha256 ?? `${entry.size} ${entry.mtimeMs}`;
+  return [entry.type, entry.mode, content];
 }

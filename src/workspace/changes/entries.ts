@@ -1,12 +1,9 @@
 /** Reads what stands at a path, and keeps its content. */
-import { closeSync } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
-import type { Entry, StatKey } from '../../change.ts';
+import { type BigIntStats, closeSync } from 'node:fs';
+import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { readUpTo } from '../descriptor.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
-import { fileEntry, permissionsOf, statKey, entryTypeOf } from '../stat.ts';
-import type { CaptureBudget } from './capture-budget.ts';
+import { baseNameOf, parentPathOf, readUpTo } from '../byte-path.ts';
+import { entryTypeOf, fileEntry, permissionsOf, statKey } from '../stat.ts';
 import type { CapturedSource } from './capture.ts';
 import { TreeCursor } from './tree-cursor.ts';
 
@@ -20,7 +17,7 @@ export interface ObservedEntry {
   readonly links: number;
 }
 
-export interface EntryReadContext {
+interface EntryReadContext {
   readonly contents: ContentStore;
   readonly allowance: CaptureBudget;
 }
@@ -99,4 +96,42 @@ function about(stat: BigIntStats, entry: Entry): ObservedEntry {
     owner: `${stat.uid}:${stat.gid}`,
     links: Number(stat.nlink),
   };
+}
+
+// How much one capture may tell. All of it is held in memory and kept as one text, and a command
+// can make a million names of 16 KiB in seconds.
+
+const entriesMax = 500_000;
+/** Of all paths, as they are written in JSON: a tree of half a million files has less. */
+const bytesMax = 32 * 1024 * 1024;
+/** One byte takes so many, as `\u0001`. */
+const escapedBytes = 6;
+/** Of holes in files: a command makes them for nothing, and they take time to read. */
+const holesMax = 1024 * 1024 * 1024;
+const plain = /^[ !#-[\]-~]*$/;
+
+export class CaptureBudget {
+  #entries = entriesMax;
+  #bytes = bytesMax;
+  #holes = holesMax;
+
+  /** @param known paths that are told already, and are kept with what is new */
+  constructor(known: Iterable<BytePath> = []) {
+    for (const path of known) this.take(path);
+  }
+
+  /** `false`: there is no room for it. */
+  take(path: BytePath): boolean {
+    this.#entries -= 1;
+    this.#bytes -= plain.test(path) ? path.length : path.length * escapedBytes;
+    return this.#entries >= 0 && this.#bytes >= 0;
+  }
+
+  /** Whether a file may be read: `size` and `written` in bytes, `written` without its holes. */
+  takeHoles(size: number, written: number): boolean {
+    const holes = Math.max(0, size - written);
+    if (holes > this.#holes) return false;
+    this.#holes -= holes;
+    return true;
+  }
 }

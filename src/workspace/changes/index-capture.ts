@@ -1,30 +1,27 @@
 /** Changes where commands write to the real tree itself: two scans, held against each other. */
-import { lstatSync } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
+import { type BigIntStats, lstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, errnoCodeOf, parentPathOf } from '../byte-path.ts';
 import {
   isRecentWrite,
   matchesQuickKey,
   permissionsOf,
   quickKey,
-  statKey,
   type QuickKey,
+  statKey,
 } from '../stat.ts';
-import { errnoCodeOf } from '../descriptor.ts';
-import { CaptureBudget } from './capture-budget.ts';
-import type { CaptureResult, CapturedChange, ChangeCapture } from './capture.ts';
-import { changeMarksOf } from './layer-comparison.ts';
+import { WorkPacer } from '../time-slices.ts';
+import type { CapturedChange, CaptureResult, ChangeCapture } from './capture.ts';
 import { changeKindOf } from './change-kind.ts';
-import { TreeCursor } from './tree-cursor.ts';
-import { readEntry, observeEntry, type ObservedEntry } from './entries.ts';
-import { holdsForAncestor, sortInTreeOrder } from './ledger.ts';
-import { WorkPacer } from './work-pacer.ts';
+import { CaptureBudget, type ObservedEntry, observeEntry, readEntry } from './entries.ts';
+import { changeMarksOf } from './layer-comparison.ts';
 import { capturedPathBytesMax } from './layer-survey.ts';
+import { holdsForAncestor, sortInTreeOrder } from './ledger.ts';
+import { TreeCursor } from './tree-cursor.ts';
 
 /** What is read of the tree when a session begins, so that `before` is known. */
-export interface IndexBudget {
+interface IndexBudget {
   /** Bytes of the largest file that is kept. Default 1 MiB. */
   readonly fileBytesMax: number;
   /** Bytes of all. Default 64 MiB. */
@@ -33,7 +30,7 @@ export interface IndexBudget {
   readonly filesMax: number;
 }
 
-export interface IndexCaptureOptions {
+interface IndexCaptureOptions {
   /** The real tree: absolute, without a link in it. */
   readonly root: string;
   readonly contents: ContentStore;

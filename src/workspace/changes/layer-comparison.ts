@@ -5,19 +5,22 @@ import type { ContentStore } from '../../content-store.ts';
 import { TrlError } from '../../errors.ts';
 import { baseNameOf, parentPathOf } from '../byte-path.ts';
 import { isRecentWrite, isWhiteout, statKey } from '../stat.ts';
-import type { CaptureBudget } from './capture-budget.ts';
+import type { WorkPacer } from '../time-slices.ts';
+import type { BulkDirectories } from './bulk-directories.ts';
 import type { CapturedChange, LayerCapture, OverlayCaptureOptions } from './capture.ts';
 import { changeKindOf } from './change-kind.ts';
-import type { TreeCursor } from './tree-cursor.ts';
-import { readEntry, observeEntry, type ObservedEntry } from './entries.ts';
+import { type CaptureBudget, type ObservedEntry, observeEntry, readEntry } from './entries.ts';
 import type { LayerQuery } from './layer-attributes.ts';
-import { queryLayer, type LayerAnswers } from './layer-queries.ts';
+import {
+  type LayerAnswers,
+  type LayerFinding,
+  type LayerSurvey,
+  queryLayer,
+} from './layer-survey.ts';
 import { holdsForAncestor, type Ledger, type LedgerEntry } from './ledger.ts';
-import type { WorkPacer } from './work-pacer.ts';
-import type { LayerFinding, LayerSurvey } from './layer-survey.ts';
-import type { BulkDirectories } from './bulk-directories.ts';
+import type { TreeCursor } from './tree-cursor.ts';
 
-export interface ComparisonContext extends OverlayCaptureOptions {
+interface ComparisonContext extends OverlayCaptureOptions {
   readonly ledger: Ledger;
   readonly pace: WorkPacer;
   readonly allowance: CaptureBudget;
@@ -36,7 +39,7 @@ interface Base {
   readonly isOrphan: boolean;
 }
 
-export interface ComparisonResult {
+interface ComparisonResult {
   readonly changes: CapturedChange[];
   /** Upper entries that say what the real tree says: opened for writing, made as they were. */
   readonly idle: readonly BytePath[];

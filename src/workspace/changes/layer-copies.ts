@@ -6,11 +6,10 @@ import { createHash, hash } from 'node:crypto';
 import { closeSync, readSync, rmdirSync, unlinkSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
-import { readUpTo } from '../descriptor.ts';
+import { baseNameOf, parentPathOf, readUpTo } from '../byte-path.ts';
 import { fileEntry, isWhiteout, permissionsOf, statKey } from '../stat.ts';
-import type { TreeCursor } from './tree-cursor.ts';
 import type { Ledger } from './ledger.ts';
+import type { TreeCursor } from './tree-cursor.ts';
 
 const pieceBytes = 1024 * 1024;
 
@@ -29,7 +28,7 @@ export interface LayerCopy {
 }
 
 /** A file of the layer that is as it was told. */
-export interface KnownLayerFile {
+interface KnownLayerFile {
   readonly entry: FileEntry;
   readonly upperKey: StatKey;
 }

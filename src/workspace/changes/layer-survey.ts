@@ -1,13 +1,16 @@
 /** Walks an upper layer and finds what is not known yet. */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { matchesQuickKey, isWhiteout } from '../stat.ts';
-import type { CaptureBudget } from './capture-budget.ts';
-import type { EnterResult, TreeCursor } from './tree-cursor.ts';
-import type { Ledger, LedgerEntry } from './ledger.ts';
-import type { WorkPacer } from './work-pacer.ts';
+import { TrlError } from '../../errors.ts';
+import { baseNameOf, bytePathOf, parentPathOf, pathText } from '../byte-path.ts';
+import { isWhiteout, matchesQuickKey } from '../stat.ts';
+import type { WorkPacer } from '../time-slices.ts';
 import type { BulkDirectories } from './bulk-directories.ts';
+import type { CaptureBudget } from './entries.ts';
+import type { LayerAttributes, LayerQuery } from './layer-attributes.ts';
+import type { Ledger, LedgerEntry } from './ledger.ts';
 import type { RecentWrites } from './recent-writes.ts';
+import type { EnterResult, TreeCursor } from './tree-cursor.ts';
 
 /** Longer paths are not told: each of a tree of n nested directories costs its whole length. */
 export const capturedPathBytesMax = 16 * 1024;
@@ -25,7 +28,7 @@ export interface LayerSurvey {
   readonly skipped: readonly BytePath[];
 }
 
-export interface LayerSurveyContext {
+interface LayerSurveyContext {
   readonly cursor: TreeCursor;
   readonly ledger: Ledger;
   readonly pace: WorkPacer;
@@ -113,4 +116,63 @@ function look(
   const isUpper = known?.told.key != null;
   if (!(stayed && isUpper)) found.push({ path, stat, known: known?.told });
   return stat.isDirectory();
+}
+
+// Asks a layer what stats do not say of the entries that were found in it.
+
+export interface LayerAnswers {
+  readonly opaque: Set<BytePath>;
+  readonly copied: Set<BytePath>;
+}
+
+interface LayerQueryContext {
+  readonly upper: string;
+  readonly upperCursor: TreeCursor;
+  readonly attributes: LayerAttributes;
+}
+
+/**
+ * One round trip for all, unless modes keep this process out of some.
+ *
+ * @param meanwhile what is done while the answer is on its way; it may move the cursor
+ */
+export async function queryLayer(
+  ground: LayerQueryContext,
+  questions: Iterable<readonly [LayerFinding, LayerQuery]>,
+  meanwhile: () => Promise<void> = async () => {},
+): Promise<LayerAnswers> {
+  const asked = [...questions];
+  const prefix = bytePathOf(ground.upper);
+  const asks = asked.map(([{ path }, question]) => ({ path: `${prefix}/${path}`, question }));
+  const answering = ground.attributes.read(asks);
+  // Should both fail, that it was not awaited yet must not end this process.
+  answering.catch(() => null);
+  await meanwhile();
+  const answers = await answering;
+  const said = { opaque: new Set<BytePath>(), copied: new Set<BytePath>() };
+  for (const [at, [found, question]] of asked.entries()) {
+    const ask = asks[at];
+    const answer = answers[at] ?? (ask === undefined ? null : await askClosed(ground, found, ask));
+    if (answer === null) {
+      const name = pathText(found.path);
+      throw new TrlError('INTERNAL_ERROR', `Cannot read the layer of an overlay at "${name}"`);
+    }
+    if (answer) said[question].add(found.path);
+  }
+  return said;
+}
+
+/** Asks again with the modes on the way widened, as for reading. */
+async function askClosed(
+  ground: LayerQueryContext,
+  found: LayerFinding,
+  ask: { readonly path: BytePath; readonly question: LayerQuery },
+): Promise<boolean | null> {
+  const { upperCursor, attributes } = ground;
+  // Gone meanwhile: neither.
+  if (upperCursor.goto(parentPathOf(found.path)) !== 'here') return false;
+  return upperCursor.readable(
+    baseNameOf(found.path),
+    async () => (await attributes.read([ask]))[0] ?? null,
+  );
 }

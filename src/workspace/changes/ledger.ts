@@ -2,7 +2,7 @@
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import { parentPathOf } from '../byte-path.ts';
 import { quickKey, type QuickKey } from '../stat.ts';
-import type { WorkPacer } from './work-pacer.ts';
+import type { WorkPacer } from '../time-slices.ts';
 
 /** What the session sees at a path since it was told. */
 export interface LedgerEntry {

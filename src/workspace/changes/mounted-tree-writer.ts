@@ -10,6 +10,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import {
+  type BigIntStats,
   closeSync,
   constants,
   fstatSync,
@@ -19,14 +20,12 @@ import {
   rmdirSync,
   unlinkSync,
   writeSync,
-  type BigIntStats,
 } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
 import { openDirectory, setMode, setOwner, setTimes } from '../beneath.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, entryPathIn, O_PATH, openOrNull, parentPathOf } from '../byte-path.ts';
 import type { AtomicRenames, RenameRequest } from '../commit/atomic-renames.ts';
-import { entryPathIn, O_PATH, openOrNull } from '../descriptor.ts';
-import { isWhiteout, permissionsOf, permissionBits, statKey } from '../stat.ts';
+import { isWhiteout, permissionBits, permissionsOf, statKey } from '../stat.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
 const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
@@ -34,7 +33,7 @@ const fileFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
 /** Who owns what belongs to nobody that the mount knows. */
 const nobody = 65_534n;
 
-export interface MountedTreeWriterOptions {
+interface MountedTreeWriterOptions {
   /** A descriptor of the mount's root, as a path, and the device that it must be of. */
   readonly root: string;
   readonly dev: number;

@@ -3,38 +3,41 @@ import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { bytePathOf, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { permissionsOf, permissionBits, statKey } from '../stat.ts';
-import { CaptureBudget } from './capture-budget.ts';
+import { baseNameOf, bytePathOf, parentPathOf } from '../byte-path.ts';
+import { permissionBits, permissionsOf, statKey } from '../stat.ts';
+import { WorkPacer } from '../time-slices.ts';
+import { BulkDirectories, type BulkDirectoryMode } from './bulk-directories.ts';
 import type {
-  CaptureResult,
   CapturedChange,
+  CaptureResult,
   LayerCapture,
   OverlayCaptureOptions,
 } from './capture.ts';
-import { pruneApplied, pruneStaleDirectories } from './prune-applied.ts';
+import { emptyDirectory } from './empty-directory.ts';
+import { CaptureBudget } from './entries.ts';
 import { LayerComparison } from './layer-comparison.ts';
 import {
   adoptCopy,
   adoptLayerDirectory,
+  type LayerCopiesContext,
+  type LayerCopy,
+  type LayerState,
   layerStateOf,
   removeCopyStaging,
   removeDeletionMarker,
 } from './layer-copies.ts';
-import type { LayerCopiesContext, LayerCopy, LayerState } from './layer-copies.ts';
-import { TreeCursor } from './tree-cursor.ts';
-import { emptyDirectory } from './empty-directory.ts';
-import {
-  displaceFile,
-  removeDisplacedFile,
-  type DisplacedFile,
-  type YieldContext,
-} from './yield-to-external.ts';
-import { sortInTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
-import { WorkPacer } from './work-pacer.ts';
 import { surveyLayer } from './layer-survey.ts';
-import { BulkDirectories, type BulkDirectoryMode } from './bulk-directories.ts';
-import { isOvertakenWhileDeferred, RecentWrites, type DeferredPaths } from './recent-writes.ts';
+import { Ledger, type LedgerLines, sortInTreeOrder } from './ledger.ts';
+import {
+  type DisplacedFile,
+  displaceFile,
+  pruneApplied,
+  pruneStaleDirectories,
+  removeDisplacedFile,
+  type YieldContext,
+} from './prune-applied.ts';
+import { type DeferredPaths, isOvertakenWhileDeferred, RecentWrites } from './recent-writes.ts';
+import { TreeCursor } from './tree-cursor.ts';
 
 /** Directories that say nothing and stay in the layer: each costs every capture a look. */
 const lentDirectoriesMax = 32;

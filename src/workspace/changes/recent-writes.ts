@@ -16,7 +16,7 @@ export interface FirstSeen {
 
 export type DeferredPaths = ReadonlyMap<BytePath, FirstSeen>;
 
-export interface RecentWritesContext {
+interface RecentWritesContext {
   /** What was made, or seen to be gone, later waits, Unix ns. */
   readonly sinceNs: bigint;
   readonly nowNs: bigint;

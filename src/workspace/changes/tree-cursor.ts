@@ -1,22 +1,31 @@
 /** A place in a tree that moves from directory to directory without ever following a link. */
 import {
+  type BigIntStats,
   chmodSync,
   closeSync,
   constants,
+  type Dirent,
   fstatSync,
   lstatSync,
   openSync,
   readdirSync,
   readlinkSync,
+  type Stats,
 } from 'node:fs';
-import type { BigIntStats, Dirent, Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { openDirectory } from '../beneath.ts';
-import { bytePathOf, pathBytes, joinPath, parentPathOf } from '../byte-path.ts';
+import {
+  bytePathOf,
+  entryPathIn,
+  errnoCodeOf,
+  joinPath,
+  O_PATH,
+  parentPathOf,
+  pathBytes,
+} from '../byte-path.ts';
 import { permissionBits } from '../stat.ts';
-import { entryPathIn, errnoCodeOf, O_PATH } from '../descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const directoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -39,7 +48,7 @@ interface Level {
   readonly narrow: number | null;
 }
 
-export interface TreeCursorOptions {
+interface TreeCursorOptions {
   /**
    * Whether a directory or file that keeps its owner out is opened all the same, its mode widened
    * meanwhile. Never in a tree of the user's.
@@ -51,7 +60,7 @@ export interface TreeCursorOptions {
 export type EnterResult = 'here' | 'missing' | 'closed';
 
 /** An open regular file, and what was known of it before its content is read. */
-export interface OpenFile {
+interface OpenFile {
   readonly fd: number;
   readonly stat: BigIntStats;
 }

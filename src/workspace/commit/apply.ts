@@ -14,6 +14,7 @@
  * set them within those microseconds.
  */
 import {
+  type BigIntStats,
   closeSync,
   fstatSync,
   linkSync,
@@ -21,35 +22,38 @@ import {
   renameSync,
   rmdirSync,
   unlinkSync,
-  type BigIntStats,
 } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import {
+  type FileOwner,
   makeDirectory,
   makeLink,
   modeOfDescriptor,
   openEntry,
   setMode,
   setTimes,
-  type FileOwner,
 } from '../beneath.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, entryPathIn, errnoCodeOf, parentPathOf } from '../byte-path.ts';
 import { isSameStat, statKey } from '../stat.ts';
-import { entryPathIn, errnoCodeOf } from '../descriptor.ts';
-import { writeNewContent } from './new-content.ts';
-import type {
-  ApplyInput,
-  CommitItem,
-  ItemResult,
-  CommitRefusal,
-  CommitSource,
+import {
+  type ApplyInput,
+  type CommitItem,
+  type CommitRefusal,
+  commitRefusalOf,
+  type CommitSource,
+  type ItemResult,
 } from './commit-item.ts';
-import { commitRefusalOf } from './commit-item.ts';
-import { moveBulkDirectoryAway, moveBulkDirectory, bulkDirectoryOf } from './move-directory.ts';
-import { RenameQueue, type CompletedRename, type QueuedRename } from './rename-queue.ts';
-import { isMetadataOnly, keyAfterWrite, mtimeOfEntry, statAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
+import { bulkDirectoryOf, moveBulkDirectory, moveBulkDirectoryAway } from './move-directory.ts';
+import { writeNewContent } from './new-content.ts';
+import { type CompletedRename, type QueuedRename, RenameQueue } from './rename-queue.ts';
+import {
+  isMetadataOnly,
+  keyAfterWrite,
+  mtimeOfEntry,
+  statAt,
+  TreePathResolver,
+} from './tree-path-resolver.ts';
 import { WritableDirectories } from './writable-directories.ts';
 
 const sliceMs = 5;

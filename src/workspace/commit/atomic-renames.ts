@@ -7,15 +7,27 @@
  *   exchange|away|name|fill|write|sync|plain|fits DIRECTORY STAGING NAME TEMPORARY KEPT KEY
  * The answer is a word for each, on one line. `late HEX` on a line of its own may come at any time.
  */
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, fdatasyncSync, lstatSync, openSync } from 'node:fs';
-import { renameSync, unlinkSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  unlinkSync,
+} from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { StatKey } from '../../change.ts';
+import { openDirectory } from '../beneath.ts';
+import { entryPathIn } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
-import { entryPathIn } from '../descriptor.ts';
 import { renameScript } from './rename-script.ts';
 
 /**
@@ -217,4 +229,36 @@ function writeOut(at: Buffer): void {
   } finally {
     closeSync(fd);
   }
+}
+
+// A private directory beside the tree, on the same mount: new contents are made there and displaced
+// ones wait there, so that who watches the tree sees no temporary name.
+
+/**
+ * Opens it, and makes it where it is missing; `null` where names cannot be moved from it to the
+ * tree. The caller closes it.
+ */
+export function openStaging(directory: string | null, tree: string): number | null {
+  if (directory === null) return null;
+  let staging: number | null = null;
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    staging = openDirectory(realpathSync(directory));
+    const root = openDirectory(tree);
+    try {
+      if (mountOf(staging) === mountOf(root)) return staging;
+    } finally {
+      closeSync(root);
+    }
+  } catch {
+    // As without one.
+  }
+  if (staging !== null) closeSync(staging);
+  return null;
+}
+
+/** Equal for descriptors between which names can be moved, as far as the kernel tells before. */
+function mountOf(fd: number): string {
+  const info = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8');
+  return `${fstatSync(fd).dev} ${/^mnt_id:\s*(\d+)/m.exec(info)?.[1] ?? ''}`;
 }

@@ -1,14 +1,14 @@
 /** Walks a directory that is to be moved as one, and sees whether it can be. */
 import { closeSync, type Dirent } from 'node:fs';
-import type { BytePath, Entry, DirectorySummary } from '../../change.ts';
+import type { BytePath, DirectorySummary, Entry } from '../../change.ts';
 import { openDirectory } from '../beneath.ts';
 import { baseNameOf, parentPathOf } from '../byte-path.ts';
 import { TreeCursor } from '../changes/tree-cursor.ts';
-import { WorkPacer } from '../changes/work-pacer.ts';
-import { isGitDirectory } from '../git-directories.ts';
 import { permissionBits } from '../stat.ts';
-import type { JudgedChange } from './commit-filter.ts';
+import { WorkPacer } from '../time-slices.ts';
+import { isGitDirectory } from '../walk.ts';
 import type { AtomicRenames, RenameRequest } from './atomic-renames.ts';
+import type { JudgedChange } from './commit-filter.ts';
 
 const [entriesMax, pathBytesMax] = [500_000, 3_000];
 /** Directories that are asked about at once, and so many times before an answer. */

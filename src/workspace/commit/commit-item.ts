@@ -1,7 +1,7 @@
 /** The words of committing: what is to be put into the real tree, and what came of it. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import type { GitPlan } from '../git-sync/git-plan.ts';
+import type { GitPlan } from '../git-sync/ref-values.ts';
 import type { AtomicRenames } from './atomic-renames.ts';
 
 /** Where a content stands: `path` below the directory `tree`, never through a link. */

@@ -2,10 +2,9 @@
 import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath, Entry } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { hashFile, readFileRange } from './new-content.ts';
 import type { CommitItem } from './commit-item.ts';
-import { entryAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
+import { hashFile, readFileRange } from './new-content.ts';
+import { entryAt, TreePathResolver } from './tree-path-resolver.ts';
 
 const partBytes = 1024 * 1024;
 

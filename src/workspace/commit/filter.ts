@@ -5,23 +5,21 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
 import { tagPattern } from '../../redacted.ts';
-import { bytePathOf, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { taggedFileBytesMax } from './commit-filter.ts';
-import type {
-  CommitFilter,
-  FilterInput,
-  HeldReason,
-  JudgedChange,
-  FilterLookup,
+import { baseNameOf, bytePathOf, foldName, parentPathOf, splitPath } from '../byte-path.ts';
+import {
+  type CommitFilter,
+  type FilterInput,
+  type FilterLookup,
+  type HeldReason,
+  type JudgedChange,
+  MergedView,
+  taggedFileBytesMax,
 } from './commit-filter.ts';
-import { isHarmlessModulesEdit } from './harmless-edit.ts';
-import { harmlessPartOf } from './harmless-part.ts';
-import { nameProtectionOf, contentProtectionOf } from './protected-paths.ts';
-import { RepositoryFilter } from './repository-filter.ts';
-import { foldName, splitPath } from './fold-name.ts';
-import { restoreTagValues } from './tag-values.ts';
+import { harmlessPartOf, isHarmlessModulesEdit } from './harmless-edit.ts';
+import { contentProtectionOf, nameProtectionOf } from './protected-paths.ts';
 import { ProtectedTargets } from './protected-targets.ts';
-import { MergedView } from './merged-view.ts';
+import { RepositoryFilter } from './repository-filter.ts';
+import { restoreTagValues } from './tag-values.ts';
 
 const setUid = 0o4000;
 const setGid = 0o2000;

@@ -8,7 +8,7 @@
  *   version 2, 3: the name, 1 to 8 zeros up to a multiple of 8
  *   version 4: how many bytes of the name before to drop (base 128), what comes instead, a zero
  */
-import { foldName, splitPath } from './fold-name.ts';
+import { foldName, splitPath } from '../byte-path.ts';
 
 const headerBytes = 12;
 const fixedBytes = 40;

@@ -1,6 +1,7 @@
 /** New contents, written whole under a temporary name before anybody sees them. */
 import { createHash } from 'node:crypto';
 import {
+  type BigIntStats,
   closeSync,
   constants,
   fchmodSync,
@@ -13,7 +14,6 @@ import {
   readSync,
   unlinkSync,
   writeSync,
-  type BigIntStats,
 } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -22,8 +22,7 @@ import type { ContentStore } from '../../content-store.ts';
 import type { FileOwner } from '../beneath.ts';
 import { statKey } from '../stat.ts';
 import type { CommitItem, CommitSource } from './commit-item.ts';
-import { mtimeOfEntry } from './entry-stat.ts';
-import type { TreePathResolver } from './tree-path-resolver.ts';
+import { mtimeOfEntry, type TreePathResolver } from './tree-path-resolver.ts';
 
 const { COPYFILE_FICLONE, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
 /** Files up to this are copied at once: less than a millisecond. */
@@ -33,7 +32,7 @@ const blockBytes = 512n;
 const isRoot = process.geteuid?.() === 0;
 const readChunk = promisify(readAsync);
 
-export interface ContentWrite {
+interface ContentWrite {
   readonly item: CommitItem;
   /** The temporary name, which must not exist. */
   readonly at: Buffer;

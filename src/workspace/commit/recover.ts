@@ -7,25 +7,23 @@
  * (exchanged, to be removed), the new content or the start of it (ours), or something that somebody
  * else made in that very moment, which goes back to its name.
  */
-import { linkSync, realpathSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
+import { type BigIntStats, linkSync, realpathSync, renameSync, unlinkSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { joinPath, parentPathOf } from '../byte-path.ts';
+import { errnoCodeOf, joinPath, parentPathOf } from '../byte-path.ts';
 import { isSameStat, permissionBits, statKey } from '../stat.ts';
-import { errnoCodeOf } from '../descriptor.ts';
 import { applyChanges } from './apply.ts';
-import { temporaryName } from './rename-queue.ts';
-import type { CommitIntent, CommitItem, ItemResult } from './commit-item.ts';
-import { matchesEntry, isPartOfNewContent } from './entry-match.ts';
-import { matchesManifest, bulkDirectoryOf } from './move-directory.ts';
 import type { AtomicRenames } from './atomic-renames.ts';
-import { entryAt, statAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
+import type { CommitIntent, CommitItem, ItemResult } from './commit-item.ts';
+import { isPartOfNewContent, matchesEntry } from './entry-match.ts';
+import { bulkDirectoryOf, matchesManifest } from './move-directory.ts';
+import { temporaryName } from './rename-queue.ts';
+import { entryAt, statAt, TreePathResolver } from './tree-path-resolver.ts';
 import { WritableDirectories } from './writable-directories.ts';
 
 const ownerAll = 0o700;
 
-export interface RecoverInput {
+interface RecoverInput {
   readonly intent: CommitIntent;
   readonly contents: Pick<ContentStore, 'read'>;
   readonly renames: AtomicRenames;

@@ -1,11 +1,14 @@
 /** Renames that wait to be carried out together, and where their temporary names are. */
-import { closeSync, type BigIntStats } from 'node:fs';
-import { joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { entryPathIn } from '../descriptor.ts';
+import { type BigIntStats, closeSync } from 'node:fs';
+import { baseNameOf, entryPathIn, joinPath, parentPathOf } from '../byte-path.ts';
+import {
+  type AtomicRenames,
+  openStaging,
+  type RenameRequest,
+  type RenameResult,
+} from './atomic-renames.ts';
 import type { ApplyInput, CommitItem } from './commit-item.ts';
-import type { AtomicRenames, RenameRequest, RenameResult } from './atomic-renames.ts';
-import { openStaging } from './staging.ts';
-import { removeOwnTemporary } from './entry-stat.ts';
+import { removeOwnTemporary } from './tree-path-resolver.ts';
 
 const renamesMax = 128;
 

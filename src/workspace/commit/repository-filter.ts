@@ -10,13 +10,18 @@
  */
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, joinPath, baseNameOf, parentPathOf, pathText } from '../byte-path.ts';
+import {
+  baseNameOf,
+  bytePathOf,
+  foldName,
+  joinPath,
+  parentPathOf,
+  pathText,
+} from '../byte-path.ts';
 import { isHarmlessConfig, parseGitConfig } from '../git-config.ts';
-import type { HeldReason, JudgedChange } from './commit-filter.ts';
+import type { HeldReason, JudgedChange, MergedView } from './commit-filter.ts';
 import { isSafeGitIndex } from './git-index.ts';
 import { isHarmlessConfigEdit } from './harmless-edit.ts';
-import { foldName } from './fold-name.ts';
-import type { MergedView } from './merged-view.ts';
 
 const textBytesMax = 256 * 1024;
 /** An index of a million files; a larger one is held. */

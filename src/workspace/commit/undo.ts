@@ -7,25 +7,24 @@
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
+import { type FileEntry, readCurrentFile } from '../merge/current-file.ts';
+import { mergeContents, mergeModes } from '../merge/merge-contents.ts';
 import { isSameStat, statKey } from '../stat.ts';
 import type {
   CommitItem,
-  ItemResult,
   CommitRefusal,
   CommitTree,
+  ItemResult,
   UndoableChange,
   UndoPlan,
 } from './commit-item.ts';
 import { isEqualEntry, matchesEntry } from './entry-match.ts';
 import { bulkDirectoryOf } from './move-directory.ts';
-import { entryAt, statAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
-import { mergeContents, mergeModes } from '../merge/merge-contents.ts';
-import { readCurrentFile, type FileEntry } from '../merge/current-file.ts';
+import { entryAt, statAt, TreePathResolver } from './tree-path-resolver.ts';
 
 const mergedBytesMax = 64 * 1024 * 1024;
 
-export interface UndoInput {
+interface UndoInput {
   readonly tree: CommitTree;
   /**
    * What was applied, the newest record first: one to undo a command, more to go back further. Of a

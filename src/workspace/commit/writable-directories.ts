@@ -1,9 +1,9 @@
 /** The directories of a tree in which something is being changed, held open and made writable. */
-import { accessSync, closeSync, constants, fstatSync, openSync, type BigIntStats } from 'node:fs';
+import { accessSync, type BigIntStats, closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
 import { isSameInode, modeOfDescriptor, openEntry, setMode } from '../beneath.ts';
+import { entryPathIn, O_PATH } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
-import { entryPathIn, O_PATH } from '../descriptor.ts';
 import { TreePathResolver } from './tree-path-resolver.ts';
 
 const { O_DIRECTORY, R_OK, W_OK, X_OK } = constants;

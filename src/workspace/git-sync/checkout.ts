@@ -6,16 +6,16 @@ import { readlinkSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath, Entry } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { bytePathOf, joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, bytePathOf, joinPath, parentPathOf } from '../byte-path.ts';
 import type { CommitItem } from '../commit/commit-item.ts';
 import { parseGitConfig } from '../git-config.ts';
 import { fileEntry, statKey } from '../stat.ts';
-import type { GitHistory, TreeEntry } from './git-history.ts';
 import type { GitFiles } from './git-files.ts';
+import type { GitHistory, TreeEntry } from './git-history.ts';
 import { algorithmOf, blobId } from './object-store.ts';
-import type { AsideCheckout } from './git-plan.ts';
+import type { AsideCheckout } from './ref-values.ts';
 
-export interface CheckoutContext {
+interface CheckoutContext {
   readonly root: string;
   readonly files: GitFiles;
   readonly history: GitHistory;

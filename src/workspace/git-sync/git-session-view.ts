@@ -4,13 +4,18 @@ import { join } from 'node:path';
 import type { BytePath, Entry } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
 import { joinPath, pathText } from '../byte-path.ts';
-import { statAt } from '../commit/entry-stat.ts';
 import type { CommitItem } from '../commit/commit-item.ts';
-import { TreePathResolver } from '../commit/tree-path-resolver.ts';
+import { statAt, TreePathResolver } from '../commit/tree-path-resolver.ts';
 import { statKey } from '../stat.ts';
-import type { GitFileLocation } from './git-file-locator.ts';
-import type { IndexBase, RefValue } from './git-plan.ts';
-import { parsePackedRefs, parseRef, readPackedRefs, readRef } from './ref-values.ts';
+import type { GitFileLocation } from './git-files.ts';
+import {
+  type IndexBase,
+  parsePackedRefs,
+  parseRef,
+  readPackedRefs,
+  readRef,
+  type RefValue,
+} from './ref-values.ts';
 
 /** A changed path of a git directory, and the content that it had before. */
 export interface GitPathChange {
@@ -19,7 +24,7 @@ export interface GitPathChange {
   readonly before: Entry | null;
 }
 
-export interface GitSessionViewDependencies {
+interface GitSessionViewDependencies {
   readonly root: string;
   readonly contents: Pick<ContentStore, 'read'>;
   /** Whether there is anything at a path in the session's layer. */

@@ -17,7 +17,7 @@ const packTimeoutMs = 600_000;
 const heading = /^(?:blob|tree|commit|tag) (\d+)$/;
 
 /** Whether the bytes of a loose object are what its name says. */
-export async function matchesObjectId(oid: string, bytes: Uint8Array): Promise<boolean> {
+async function matchesObjectId(oid: string, bytes: Uint8Array): Promise<boolean> {
   try {
     const content = await inflated(bytes, { maxOutputLength: objectBytesMax });
     const zero = content.indexOf(0);

@@ -11,7 +11,7 @@ export class GitFailure extends Error {
   }
 }
 
-export interface GitInvocation {
+interface GitInvocation {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string;

@@ -1,14 +1,20 @@
 /** Walks a tree for what policy hides in it, and knows it again after parts of it changed. */
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { joinPath, baseNameOf, parentPathOf, isSamePathList, topmostPaths } from '../byte-path.ts';
-import { errnoCodeOf } from '../descriptor.ts';
+import {
+  baseNameOf,
+  errnoCodeOf,
+  isSamePathList,
+  joinPath,
+  parentPathOf,
+  topmostPaths,
+} from '../byte-path.ts';
+import { TimeSlices } from '../time-slices.ts';
 import { Aliases } from './aliases.ts';
 import { OpenDirectory } from './open-directory.ts';
-import { TimeSlices } from '../time-slices.ts';
 import type { Visibility } from './visibility.ts';
 
-export interface HiddenPathsOptions {
+interface HiddenPathsOptions {
   readonly root: string;
   readonly visibility: Visibility;
   /** Bound of the entries looked at. */

@@ -15,14 +15,13 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  type Stats,
   utimesSync,
 } from 'node:fs';
-import type { Stats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, pathBytes, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { errnoCodeOf } from '../descriptor.ts';
-import { OpenDirectory } from './open-directory.ts';
+import { baseNameOf, bytePathOf, errnoCodeOf, parentPathOf, pathBytes } from '../byte-path.ts';
 import { TimeSlices } from '../time-slices.ts';
+import { OpenDirectory } from './open-directory.ts';
 
 /** What Node cannot do; `LayerAttributes` of `workspace/changes` can. Paths are absolute bytes. */
 export interface LayerMarkWriter {
@@ -37,13 +36,13 @@ export interface LayerOwner {
 }
 
 /** A directory that is shown instead of the real one of that path. */
-export interface ReplacedDirectory {
+interface ReplacedDirectory {
   readonly path: BytePath;
   /** Whose content is copied: directories and regular files only. */
   readonly from: string;
 }
 
-export interface MaskLayerInput {
+interface MaskLayerInput {
   readonly root: string;
   /** An empty directory. */
   readonly directory: string;

@@ -10,19 +10,19 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { pathBytes, isAtOrBelow, parentPathOf, topmostPaths } from '../byte-path.ts';
+import { isAtOrBelow, parentPathOf, pathBytes, topmostPaths } from '../byte-path.ts';
+import { RepositoryProjections, type RepositoryView } from './git-projection.ts';
 import { HiddenPaths } from './hidden-paths.ts';
 import {
+  type LayerMarkWriter,
+  type LayerOwner,
   parentDirectoriesOf,
   refreshMaskLayer,
   writeMaskLayer,
-  type LayerMarkWriter,
-  type LayerOwner,
 } from './mask-layer.ts';
-import { RepositoryProjections, type RepositoryView } from './repository-projections.ts';
 import type { Visibility } from './visibility.ts';
 
-export interface MaskOptions {
+interface MaskOptions {
   /** The workspace, a real path. */
   readonly root: string;
   /** Private to the runtime and this workspace; made where it is missing. */

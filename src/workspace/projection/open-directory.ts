@@ -1,9 +1,17 @@
 /** Directories of a tree by byte paths of any depth, read without following a link. */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync } from 'node:fs';
-import type { BigIntStats, Dirent } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+} from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { openDirectory } from '../beneath.ts';
-import { entryPathIn, O_PATH } from '../descriptor.ts';
+import { entryPathIn, O_PATH } from '../byte-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const stepFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;

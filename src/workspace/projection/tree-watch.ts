@@ -10,6 +10,7 @@
  */
 import {
   closeSync,
+  type FSWatcher,
   lstatSync,
   mkdirSync,
   openSync,
@@ -18,14 +19,17 @@ import {
   utimesSync,
   watch,
 } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { joinPath } from '../byte-path.ts';
-import { isInotifyReliable } from './file-systems.ts';
-import { isOutOfWatches, WatchedTree, type WatchLossReason } from './watched-tree.ts';
+import {
+  isInotifyReliable,
+  isOutOfWatches,
+  WatchedTree,
+  type WatchLossReason,
+} from './watched-tree.ts';
 
-export interface TreeWatchOptions {
+interface TreeWatchOptions {
   /** Directories watched at most; 65,536 by default. A tree with more is always `'all'`. */
   readonly directoriesMax?: number;
   /** A directory of this process, made (0700) where it is missing; must not lie in the tree. */
@@ -56,7 +60,7 @@ export interface WatchCursor {
   close(): void;
 }
 
-export interface TreeWatchStatus {
+interface TreeWatchStatus {
   readonly ready: boolean;
   readonly directories: number;
   /** Why every answer is `'all'`; `null` while the watch works. */

@@ -1,11 +1,9 @@
 /** One watch for each directory of a tree, kept complete while directories come and go. */
-import { watch } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
+import { type FSWatcher, statfsSync, watch } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { errnoCodeOf } from '../descriptor.ts';
-import { OpenDirectory } from './open-directory.ts';
+import { errnoCodeOf } from '../byte-path.ts';
 import { TimeSlices } from '../time-slices.ts';
-import { isInotifyReliable, linksCountDirectories } from './file-systems.ts';
+import { OpenDirectory } from './open-directory.ts';
 
 /**
  * `no-watches`: the system gives no more of them. `file-system`: some of it changes without a word.
@@ -19,7 +17,7 @@ export type WatchLossReason =
   | 'failed'
   | 'closed';
 
-export interface WatchedTreeOptions {
+interface WatchedTreeOptions {
   readonly directoriesMax: number;
   /**
    * The entry `name` of this directory changed; `null`: any of them may have, or it is another
@@ -286,4 +284,51 @@ function subdirectories(directory: OpenDirectory): string[] {
     .entries()
     .filter((entry) => entry.isDirectory())
     .map((entry) => entry.name.toString('latin1'));
+}
+
+// What is known of file systems by their `statfs` type.
+
+/**
+ * Where every change goes through this kernel, so that inotify tells of it. Others (NFS, 9p, FUSE,
+ * virtiofs, CIFS) change without a word.
+ */
+const local: ReadonlySet<number> = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58_46_53_42, // xfs
+  0x91_23_68_3e, // btrfs
+  0xf2_f5_20_10, // f2fs
+  0x01_02_19_94, // tmpfs
+  0x85_84_58_f6, // ramfs
+  0x2f_c1_2f_c1, // zfs
+  0xca_45_1a_4e, // bcachefs
+  0x4d44, // vfat
+  0x20_11_ba_b0, // exfat
+  0x79_4c_76_30, // overlayfs
+  0x31_53_46_4a, // jfs
+  0x52_65_49_73, // reiserfs
+  0x34_34, // nilfs2
+]);
+
+/** Where a directory has two links and one more for each directory in it. */
+const countsDirectories: ReadonlySet<number> = new Set([0xef53, 0x58_46_53_42, 0x01_02_19_94]);
+
+function typeOf(name: string): number | null {
+  try {
+    // Types come as signed 32 bits from some kernels.
+    return statfsSync(name).type >>> 0;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether inotify tells of every change on the file system of `name`. */
+export function isInotifyReliable(name: string): boolean {
+  const type = typeOf(name);
+  return type !== null && local.has(type);
+}
+
+/** Whether two links mean that a directory holds no directory. */
+function linksCountDirectories(name: string): boolean {
+  const type = typeOf(name);
+  return type !== null && countsDirectories.has(type);
 }
