@@ -145,8 +145,8 @@ test('the word of a runtime that was killed does not last', async (context) => {
   mkdirSync(path.join(directory, id));
   const module = JSON.stringify(new URL('../src/host/cache-directories.ts', import.meta.url));
   const script =
-    `import { CacheUse } from ${module}; const [, directory, id] = process.argv; ` +
-    'new CacheUse(directory).hold(id); console.log(1); setInterval(() => {}, 1e6)';
+    `import { CacheLocks } from ${module}; const [, directory, id] = process.argv; ` +
+    'new CacheLocks(directory).acquire(id); console.log(1); setInterval(() => {}, 1e6)';
   const words = ['--input-type=module', '-e', script, directory, id];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   context.after(() => child.kill('SIGKILL'));

@@ -165,7 +165,7 @@ export class ChangeAnnouncer {
       else if ((await layer.layerStateOf(path)) !== 'none') {
         // It may have been written half, which nobody is to be made of.
         this.#committing.points.drop(path);
-        this.#committing.markContested([{ path, state: 'conflict' }]);
+        this.#committing.applied.markContested([{ path, state: 'conflict' }]);
       }
     }
   }
@@ -370,7 +370,7 @@ export class ChangeAnnouncer {
       if (isOurs && !this.#committing.isSettled(path)) continue;
       const was = isOurs ? inLayer.entry : null;
       const upperKey = isOurs ? inLayer.upperKey : null;
-      const known = this.#copies.get(path)?.[0]?.key ?? this.#committing.appliedKeyAt(path);
+      const known = this.#copies.get(path)?.[0]?.key ?? this.#committing.applied.keyAt(path);
       const wasIno = isOurs && known !== null ? inoOf(known) : null;
       const at = { path, upperKey, wasIno, was };
       const stat = tree.statAt(path);

@@ -1,6 +1,6 @@
 /** Where each change of a command goes, and its way into the real tree. */
 import * as judging from './tree-writer.ts';
-import type { BytePath, Change, StatKey } from '../change.ts';
+import type { BytePath, StatKey } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import { parentPathOf } from '../workspace/byte-path.ts';
 import type { CapturedChange, CaptureResult } from '../workspace/changes/capture.ts';
@@ -43,26 +43,23 @@ import {
   isStillPending,
   isWaitingForGit,
 } from './git-sync.ts';
-import { PendingChanges, type PendingEntry } from './pending-changes.ts';
+import { type AppliedEntries, PendingChanges, type PendingEntry } from './pending-changes.ts';
 import { type CommitterDependencies, TreeWriter } from './tree-writer.ts';
 
 export class ChangeCommitter {
-  readonly pending = new PendingChanges();
+  readonly pending: PendingChanges;
+  readonly applied: AppliedEntries;
   /** What may not leave the layer by itself; `null`: there is no layer, all is in the real tree. */
   filter: CommitFilter | null = null;
   readonly #parts: CommitterDependencies;
-  /** What commits left in the real tree while commands run; `null`: nothing. */
-  readonly #own = new Map<BytePath, StatKey | null>();
-  /** Applied, and still in the upper layer above the real tree's. */
-  readonly #shadowing = new Set<BytePath>();
   readonly #putting: TreeWriter;
-  /** Still in the upper layer above somebody else's version, which stands. */
-  #contested: ReadonlySet<BytePath> = new Set();
   readonly #merging: FileMerger;
   readonly git: GitSync;
 
   constructor(parts: CommitterDependencies) {
     this.#parts = parts;
+    this.applied = parts.applied;
+    this.pending = new PendingChanges(parts.onPendingChange);
     this.#putting = new TreeWriter(parts);
     this.git = new GitSync(parts);
     this.#merging = new FileMerger(parts);
@@ -72,11 +69,6 @@ export class ChangeCommitter {
   /** What the files of the layer are deltas against. */
   readonly points: SyncPoints;
 
-  /** Of what this session put into the real tree; `null`: nothing stands there by it. */
-  appliedKeyAt(path: BytePath): StatKey | null {
-    return this.#own.get(path) ?? null;
-  }
-
   /** How it went was appended to the store: recovery has nothing to find out. */
   readonly markRecorded = (): void => this.#putting.markRecorded();
 
@@ -84,32 +76,22 @@ export class ChangeCommitter {
   begin(isFirst: boolean): void {
     this.git.noteIndexes();
     if (!isFirst) return;
-    this.#own.clear();
+    this.applied.keys.clear();
     this.#merging.points.clear();
   }
 
   /** The upper layer was cleared of what was applied, and of conflicts but these. */
   cleared(contested: readonly BytePath[] = []): void {
-    this.#shadowing.clear();
+    this.applied.cleared(contested);
     this.#merging.points.clear();
-    this.#contested = new Set(contested);
     this.git.cleared();
-  }
-
-  /** What an earlier daemon knew of a layer that commands go on with; not of what is contested. */
-  remember(changes: readonly RecordedChange[], isInLayer: boolean): void {
-    for (const { path, state, key } of changes) {
-      if (state !== 'applied' || key === null) continue;
-      this.#own.set(path, key);
-      if (isInLayer && !this.#contested.has(path)) this.#shadowing.add(path);
-    }
   }
 
   /** Takes over what waited when an earlier daemon ended. */
   restore({ waiting, points }: Pick<RecoveredViewState, 'waiting' | 'points'>): void {
     this.pending.restore(waiting);
     this.points.restore(points);
-    this.markContested(waiting.map(({ change }) => change));
+    this.applied.markContested(waiting.map(({ change }) => change));
   }
 
   /** What the upper layer has of these directories that was applied; nothing of `but`. */
@@ -121,39 +103,39 @@ export class ChangeCommitter {
     const isMeant = (path: BytePath): boolean => known?.has(parentPathOf(path)) ?? true;
     const isFree = (path: BytePath): boolean =>
       isMeant(path) && this.isSettled(path) && !this.git.isCoupled(path);
-    return [...this.#shadowing.difference(but)].filter(isFree);
+    return [...this.applied.shadowing.difference(but)].filter(isFree);
   }
 
   /** What nobody needs in the upper layer once no command runs. */
   clearable(): BytePath[] {
-    const settled = [...this.#shadowing].filter((path) => this.isSettled(path));
+    const settled = [...this.applied.shadowing].filter((path) => this.isSettled(path));
     return [...settled, ...this.pending.conflicts('stored')];
   }
 
   /** Whether the layer has a path as it was applied, and nothing of it waits. */
   isSettled(path: BytePath): boolean {
-    return this.#shadowing.has(path) && this.pending.find(path) === null;
+    return this.applied.shadowing.has(path) && this.pending.find(path) === null;
   }
 
   /** Whether the real tree has something else now than what hides it. */
   isOutdated(path: BytePath): boolean {
     return (
-      this.points.hidesMerged(path) || this.#parts.tree.keyAt(path) !== this.appliedKeyAt(path)
+      this.points.hidesMerged(path) || this.#parts.tree.keyAt(path) !== this.applied.keyAt(path)
     );
   }
 
   /** Whether what stands in the real tree is somebody else's. */
   isExternal(path: BytePath): boolean {
-    return !this.#own.has(path) || this.isOutdated(path);
+    return !this.applied.keys.has(path) || this.isOutdated(path);
   }
 
   /** The layer has a copy of somebody else's file now, so that commands hear of it. */
   noteCopied(path: BytePath, { entry, key }: LayerCopy, was: FileEntry | null): void {
     if (was !== null && this.points.of(path).length === 0) {
-      this.points.set(path, syncPointOf(was, this.appliedKeyAt(path)));
+      this.points.set(path, syncPointOf(was, this.applied.keyAt(path)));
     }
-    this.#own.set(path, key);
-    this.#shadowing.add(path);
+    this.applied.keys.set(path, key);
+    this.applied.shadowing.add(path);
     this.points.show(path, { ...syncPointOf(entry, key), isShown: true });
   }
 
@@ -164,9 +146,9 @@ export class ChangeCommitter {
    * @returns what that one is a delta against, should a command write to it
    */
   noteYielded(path: BytePath, was: FileEntry): SyncPoint {
-    const point = this.points.of(path).at(-1) ?? syncPointOf(was, this.appliedKeyAt(path));
-    this.#shadowing.delete(path);
-    this.#own.set(path, this.#parts.tree.keyAt(path));
+    const point = this.points.of(path).at(-1) ?? syncPointOf(was, this.applied.keyAt(path));
+    this.applied.shadowing.delete(path);
+    this.applied.keys.set(path, this.#parts.tree.keyAt(path));
     this.#merging.noteShown(path, point);
     return point;
   }
@@ -242,7 +224,7 @@ export class ChangeCommitter {
     });
     for (const { path, state, reason } of late) this.pending.mark(path, state, reason);
     const told = [...changes, ...late];
-    if (origin.start === undefined) this.markContested(told);
+    if (origin.start === undefined) this.applied.markContested(told);
     await this.#note(told, origin.start === undefined);
     return told;
   }
@@ -255,14 +237,14 @@ export class ChangeCommitter {
     const { tree } = this.#parts;
     const keyOf = (path: BytePath): StatKey | null | undefined => {
       const result = results.get(path)?.result;
-      return result?.state === 'applied' ? result.key : this.#own.get(path);
+      return result?.state === 'applied' ? result.key : this.applied.keys.get(path);
     };
     const { exec: label, places, busy, isUnderWay = false } = origin;
     return this.git.sync(passing, places, {
       label,
       busy,
       isUnderWay,
-      untouched: (captured) => !this.#isConflict(captured, origin),
+      untouched: (captured) => !this.applied.isConflict(captured, origin.isStale),
       isOwn: (path) => keyOf(path) !== undefined && keyOf(path) === tree.keyAt(path),
       put: this.#intoTree.apply,
       carriedOut: (id) => this.#putting.carriedOut.push(id),
@@ -287,15 +269,16 @@ export class ChangeCommitter {
       return { ...change, state: 'held', reason: held.get(change.path) ?? null, key: null };
     });
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
-    this.markContested(changes);
+    this.applied.markContested(changes);
     await this.#note(changes);
     return changes;
   }
 
   /** Of what is held, the part that may pass. */
   #bringParts(all: readonly CapturedChange[], origin: CommitOrigin): Promise<AppliedParts> {
-    const isConflict = (one: CapturedChange): boolean => this.#isConflict(one, origin);
-    const own = { put: this.#intoTree.apply, left: this.#own, isConflict };
+    const isConflict = (one: CapturedChange): boolean =>
+      this.applied.isConflict(one, origin.isStale);
+    const own = { put: this.#intoTree.apply, left: this.applied.keys, isConflict };
     return applyHarmlessParts(this, { ...this.#parts, ...own }, all, origin);
   }
 
@@ -305,7 +288,8 @@ export class ChangeCommitter {
   ): Promise<ReadonlyMap<BytePath, ChangeDisposition>> {
     const { filter, pending } = this;
     if (filter === null) return new Map();
-    const isConflict = (one: CapturedChange): boolean => this.#isConflict(one, origin);
+    const isConflict = (one: CapturedChange): boolean =>
+      this.applied.isConflict(one, origin.isStale);
     const held = await this.#judge(judging.candidatesFromCapture(changes, pending));
     const values = await restoreTaggedFiles(changes, held, origin, {
       ...this.#parts,
@@ -331,20 +315,20 @@ export class ChangeCommitter {
     if (!isFileOverFile(captured)) return { item, start: null };
     const last = this.#merging.points.of(path).at(-1);
     if (last?.isShown === false) return { item, start: last };
-    if (last === undefined && this.#shadowing.has(path) && before?.type === 'file') {
-      return { item, start: syncPointOf(before, this.appliedKeyAt(path)) };
+    if (last === undefined && this.applied.shadowing.has(path) && before?.type === 'file') {
+      return { item, start: syncPointOf(before, this.applied.keyAt(path)) };
     }
     const since = commandStartsBefore(captured, origin);
     const isSaved = (at: number): boolean =>
-      isSavedAfter(captured, at, this.appliedKeyAt(path), this.#parts.tree.versions);
+      isSavedAfter(captured, at, this.applied.keyAt(path), this.#parts.tree.versions);
     const isBehind =
       last !== undefined ||
-      this.#contested.has(path) ||
-      this.#isConflict(captured, origin) ||
+      this.applied.isContested(path) ||
+      this.applied.isConflict(captured, origin.isStale) ||
       isSaved(since.last);
     if (isBehind || isSaved(since.first)) {
       const start =
-        this.#contested.has(path) && last === undefined
+        this.applied.isContested(path) && last === undefined
           ? null
           : await this.#merging.mergeBaseOf(captured, since);
       if (start !== null) return { item, start };
@@ -371,29 +355,10 @@ export class ChangeCommitter {
     } else if (start !== null && origin.start === undefined) this.points.set(path, start);
   }
 
-  /** Whether somebody else changed the path while the command ran. */
-  #isConflict(captured: CapturedChange, { isStale: isBehind }: CommitOrigin): boolean {
-    const { path, base, baseKey, after } = captured;
-    if (this.#own.has(path) && this.#own.get(path) === baseKey) return false;
-    if (base === null && after === null) return false;
-    // A directory is changed by what is done in it, and does not go while there is something.
-    const isEntered = after === null || after.type === 'directory';
-    if (base?.type === 'directory' && isEntered) return false;
-    // The layer hides their version, whenever they made it.
-    if (this.#contested.has(path) || this.#shadowing.has(path)) return true;
-    return isBehind(captured);
-  }
-
   /** Of a conflict that is over, a command saw their version: its change starts from that. */
   #startAnew(changes: readonly CapturedChange[]): void {
-    const paths = changes.map(({ path }) => path).filter((path) => !this.#contested.has(path));
+    const paths = changes.map(({ path }) => path).filter((path) => !this.applied.isContested(path));
     this.pending.drop(paths.filter((path) => this.pending.isConflict(path)));
-  }
-
-  /** The layer has something where these conflict that is put in nobody's place. */
-  markContested(changes: readonly Pick<Change, 'path' | 'state'>[]): void {
-    const paths = changes.filter(({ state }) => state === 'conflict').map(({ path }) => path);
-    if (paths.length > 0) this.#contested = new Set([...this.#contested, ...paths]);
   }
 
   readonly #intoTree = {
@@ -408,14 +373,14 @@ export class ChangeCommitter {
     const dropped = changes.filter(
       (change) => change.state === 'discarded' && !isStillPending(change),
     );
-    for (const { path } of dropped) this.#shadowing.add(path);
+    for (const { path } of dropped) this.applied.shadowing.add(path);
     const done = changes.filter(({ state }) => state === 'applied');
     const pace = new WorkPacer();
     for (const { path, before, after, key } of done) {
       if (pace.isDue()) await pace.rest();
       tree.identity.change(path, before, after);
-      this.#own.set(path, key);
-      if (this.filter !== null && isInLayer) this.#shadowing.add(path);
+      this.applied.keys.set(path, key);
+      if (this.filter !== null && isInLayer) this.applied.shadowing.add(path);
     }
     const paths = done.map(({ path }) => path);
     this.pending.drop([...dropped, ...done].map(({ path }) => path));

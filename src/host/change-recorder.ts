@@ -8,6 +8,7 @@ import {
   appliedStateOf,
   type ChangeRecord,
   changeRecordsOf,
+  isChangeRecord,
   mergeRecordedChanges,
   originalHashesOf,
   type RecordedChange,
@@ -15,14 +16,17 @@ import {
   recordKinds,
 } from './change-record.ts';
 import type { StoredDisplacedFile } from './displaced-files.ts';
+import { discardedChange } from './change-outcomes.ts';
 import { syncPointOf } from './file-merger.ts';
 import {
   attributeChanges,
   type AttributedChanges,
   type SyncPoint,
   type SyncPointsJson,
+  uniqueNowMs,
 } from './file-versions.ts';
 import type { PendingChanges, PendingEntry } from './pending-changes.ts';
+import type { CommandStart } from './port.ts';
 import type { RunningCommand } from './session-dependencies.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
@@ -60,6 +64,18 @@ export class ChangeRecorder {
     this.#pending = pending;
   }
 
+  /** A command that begins now, or one that an earlier daemon followed. */
+  running(beginning: CommandStart, overlapping: Iterable<ExecId>): RunningCommand {
+    const known = this.#parts.store.get(recordKinds.changes, beginning.exec);
+    return {
+      ...beginning,
+      begunAt: beginning.startedAt ?? uniqueNowMs(),
+      before: isChangeRecord(known) ? known.before : this.id(),
+      overlapping: new Set(overlapping),
+      earlier: isChangeRecord(known) ? known.changes : [],
+    };
+  }
+
   append(record: ChangeRecord): void {
     const { store, tree, layer } = this.#parts;
     const contents = recordedContents(record.changes);
@@ -92,6 +108,19 @@ export class ChangeRecorder {
     const command = `(open in ${run.exec})`;
     const kept = { ...change, keptAs: `${exec}:${change.path}`, key: null };
     this.append(this.record({ ...run, exec, command }, [kept], true));
+  }
+
+  /** Keeps what a command changed in a layer that is gone. */
+  appendDiscarded(
+    run: CommandStart,
+    { changes: found, complete }: CaptureResult,
+    overlapping: readonly ExecId[],
+  ): ChangeRecord {
+    const of = { exec: run.exec, overlapping };
+    const changes = found.map((one) => ({ ...discardedChange(one, of), key: null }));
+    const record = this.record({ ...run, before: this.id() }, changes, complete);
+    this.append(record);
+    return record;
   }
 
   appendPending(): void {

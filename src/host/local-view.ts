@@ -17,16 +17,31 @@ import type {
 } from './port.ts';
 import type { SessionWorkspace } from './session-workspace.ts';
 
+/** Where dry runs happen: each writes to a layer of its own, which is removed with its end. */
+export interface DryRunDependencies {
+  readonly layering: LayerLayout;
+  /** Where the session's own commands run. */
+  readonly overlay: Overlay;
+  /** Finds the changes in an upper layer that is mounted above the session's. */
+  readonly captureOf: (upper: string, over: LedgerLines) => LayerCapture | null;
+}
+
+interface DryRun {
+  readonly layers: LayerDirectories;
+  beginning: CommandStart | null;
+}
+
 export class LocalView implements WorkspaceView {
   readonly #session: SessionId;
   readonly #workspace: SessionWorkspace;
-  readonly #dryRuns: DryRuns | null;
+  readonly #dryRunParts: DryRunDependencies | null;
+  readonly #dryRuns = new Map<ExecId, DryRun>();
 
   /** @param dryRuns `null`: there are no layers */
-  constructor(session: SessionId, workspace: SessionWorkspace, dryRuns: DryRuns | null) {
+  constructor(session: SessionId, workspace: SessionWorkspace, dryRuns: DryRunDependencies | null) {
     this.#session = session;
     this.#workspace = workspace;
-    this.#dryRuns = dryRuns;
+    this.#dryRunParts = dryRuns;
   }
 
   facts(): ViewFacts {
@@ -41,10 +56,10 @@ export class LocalView implements WorkspaceView {
   }
 
   pendingChanges(...states: readonly ChangeState[]): Promise<readonly Change[]> {
-    return Promise.resolve(this.#waiting(...states));
+    return Promise.resolve(this.#pending(...states));
   }
 
-  #waiting(...states: readonly ChangeState[]): Change[] {
+  #pending(...states: readonly ChangeState[]): Change[] {
     return this.#workspace.pending.all(...states).map(({ change }) => change);
   }
 
@@ -53,36 +68,61 @@ export class LocalView implements WorkspaceView {
   }
 
   dryRun(exec: ExecId): Overlay | null {
-    return this.#dryRuns?.overlay(exec, this.#workspace) ?? null;
+    if (this.#dryRunParts === null) return null;
+    const { layering, overlay } = this.#dryRunParts;
+    const layers = layering.directoriesForCommand(this.#workspace.parts.view, exec);
+    this.#dryRuns.set(exec, { layers, beginning: null });
+    const { upper, work } = layers;
+    return { ...overlay, below: overlay.upper, upper, work };
   }
 
   async begin(command: CommandStart): Promise<void> {
-    if (this.#dryRuns?.has(command.exec) === true) this.#dryRuns.begin(command);
-    else await this.#workspace.begin(command);
+    const dryRun = this.#dryRuns.get(command.exec);
+    if (dryRun === undefined) await this.#workspace.begin(command);
+    else dryRun.beginning = command;
   }
 
   async abandon(exec: ExecId): Promise<void> {
-    await this.#dryRuns?.abandon(exec);
+    await this.#endDryRun(exec);
     this.#workspace.abandon(exec);
   }
 
   settle(exec: ExecId, isLost: boolean): Promise<ChangeRecord | null> {
-    if (this.#dryRuns?.has(exec) === true) return this.#dryRuns.settle(exec, this.#workspace);
-    return this.#workspace.settle(exec, isLost);
+    const dryRun = this.#dryRuns.get(exec);
+    if (dryRun === undefined) return this.#workspace.settle(exec, isLost);
+    return this.#settleDryRun(exec, dryRun);
+  }
+
+  /** Records what a dry run changed, and removes its layer. */
+  async #settleDryRun(exec: ExecId, { layers, beginning }: DryRun): Promise<ChangeRecord | null> {
+    if (this.#dryRunParts === null || beginning === null) return null;
+    try {
+      // The dry run started from what the session's commands see, not from the real tree.
+      const over = this.#workspace.parts.layer?.ledgerLines() ?? [];
+      const found = await this.#dryRunParts.captureOf(layers.upper, over)?.capture();
+      return found === undefined ? null : await this.#workspace.recordCapture(beginning, found);
+    } finally {
+      await this.#endDryRun(exec);
+    }
+  }
+
+  async #endDryRun(exec: ExecId): Promise<void> {
+    const dryRun = this.#dryRuns.get(exec);
+    this.#dryRuns.delete(exec);
+    if (dryRun !== undefined) await this.#dryRunParts?.layering.remove(dryRun.layers);
   }
 
   apply({ paths, states, heldDigest }: ApplySelection): Promise<ChangeRecord | null> {
     const isSelected = pathSelector(paths);
     // A command that runs may have brought others before it was this one's turn.
     const check = (): void => {
-      if (heldDigest === undefined || changesDigest(this.#waiting('held')) === heldDigest) return;
+      if (heldDigest === undefined || changesDigest(this.#pending('held')) === heldDigest) return;
       const message = 'Cannot apply held changes: they are others than those that were shown';
       throw new TrlError('INVALID_PARAMS', message);
     };
     return this.#workspace.publish(
       this.#session,
       ({ change }) => states.includes(change.state) && isSelected(change.path),
-      '(workspace apply)',
       check,
     );
   }
@@ -90,67 +130,5 @@ export class LocalView implements WorkspaceView {
   discard(paths: PathSelection): Promise<readonly Change[]> {
     const isSelected = pathSelector(paths);
     return this.#workspace.discard(({ change }) => isSelected(change.path));
-  }
-}
-
-// Commands of which nothing is to stay: each writes to a layer of its own, which goes with it.
-
-interface DryRunDependencies {
-  readonly layering: LayerLayout;
-  /** Where the session's own commands run. */
-  readonly overlay: Overlay;
-  /** What finds the changes in an upper layer that was mounted above the session's. */
-  readonly captureOf: (upper: string, over: LedgerLines) => LayerCapture;
-}
-
-interface DryRun {
-  readonly layers: LayerDirectories;
-  beginning: CommandStart | null;
-}
-
-export class DryRuns {
-  readonly #parts: DryRunDependencies;
-  readonly #runs = new Map<ExecId, DryRun>();
-
-  constructor(parts: DryRunDependencies) {
-    this.#parts = parts;
-  }
-
-  has(id: ExecId): boolean {
-    return this.#runs.has(id);
-  }
-
-  /** Where the command runs: above what the session's commands see. */
-  overlay(id: ExecId, { parts }: SessionWorkspace): Overlay {
-    const { layering, overlay } = this.#parts;
-    const layers = layering.directoriesForCommand(parts.view, id);
-    this.#runs.set(id, { layers, beginning: null });
-    const { upper, work } = layers;
-    return { ...overlay, below: overlay.upper, upper, work };
-  }
-
-  begin(beginning: CommandStart): void {
-    const run = this.#runs.get(beginning.exec);
-    if (run !== undefined) run.beginning = beginning;
-  }
-
-  /** Finds what the command changed; nothing of it is left then. */
-  async settle(id: ExecId, workspace: SessionWorkspace): Promise<ChangeRecord | null> {
-    const run = this.#runs.get(id);
-    if (run?.beginning == null) return null;
-    try {
-      // It started from what the session's commands see, not from the real tree.
-      const over = workspace.parts.layer?.ledgerLines() ?? [];
-      const found = await this.#parts.captureOf(run.layers.upper, over).capture();
-      return await workspace.recordCapture(run.beginning, found);
-    } finally {
-      await this.abandon(id);
-    }
-  }
-
-  async abandon(id: ExecId): Promise<void> {
-    const run = this.#runs.get(id);
-    this.#runs.delete(id);
-    if (run !== undefined) await this.#parts.layering.remove(run.layers);
   }
 }

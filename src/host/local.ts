@@ -29,6 +29,7 @@ import { FileCollector, LocalFileSource, surveyFiles } from './publication/file-
 import { PushCollector } from './publication/push-collector.ts';
 import { LocalHistory } from './restore.ts';
 import { SnapshotStores } from './snapshot-stores.ts';
+import { WorkspaceTrees } from './workspace-tree.ts';
 import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
 
 interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
@@ -62,16 +63,19 @@ export class LocalHost implements WorkspaceHost {
     // Beside the stores: whoever finishes an interrupted commit from one of them looks there.
     const renames = new AtomicRenames(onLate, { staging: join(dataDirectory, 'staging') });
     const stores = new SnapshotStores({ renames, directory, key: () => key(directory), log });
+    const viewsDirectory = join(stateDirectory, 'workspaces');
+    const trees = new WorkspaceTrees(join(viewsDirectory, 'cookies'));
     this.views = new Workspaces({
       mounts,
       tags,
-      directory: join(stateDirectory, 'workspaces'),
+      directory: viewsDirectory,
       host: facts,
+      trees,
       stores,
       renames,
       log,
     });
-    this.history = new LocalHistory(this.views);
+    this.history = new LocalHistory({ host: facts, stores, trees, renames });
     this.files = new LocalFiles(facts.home);
     this.caches = new LocalHomeCaches({
       directory: join(dataDirectory, 'caches'),

@@ -6,9 +6,11 @@ import type { PathRules } from '../command.ts';
 import { limits } from '../limits.ts';
 import type { GitView } from '../protocol/workspace.ts';
 import type { IssuedTags } from '../redacted.ts';
+import { type HostFacts, visibleTrees } from '../sandbox/host-facts.ts';
 import { isAtOrBelow } from '../workspace/byte-path.ts';
 import { buildFilterInput, type CommitFilter } from '../workspace/commit/commit-filter.ts';
 import { openCommitFilter } from '../workspace/commit/filter.ts';
+import { SystemTrees } from '../workspace/commit/system-trees.ts';
 import type { LayerMarkWriter } from '../workspace/projection/mask-layer.ts';
 import { compileMask, type Mask, type MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
@@ -130,17 +132,23 @@ export function gitView(root: string, state: MaskState | null): GitView {
 
 export interface CommitFilterScope {
   readonly root: string;
-  /** Of the person on the host. */
-  readonly home: string;
-  /** Given out in the place of secrets. */
+  readonly host: HostFacts;
+  /** Issued in place of secrets. */
   readonly tags: IssuedTags;
-  /** Whether a path leads to what every sandbox shows read-only, and to nothing of these. */
-  readonly systemOf: (hidden: readonly string[]) => (target: BytePath) => boolean;
+}
+
+/** Tests whether a path leads to a tree that every sandbox shows read-only, and to none of `hidden`. */
+export function systemPathTest(
+  host: HostFacts,
+  hidden: readonly string[],
+): (target: BytePath) => boolean {
+  const trees = new SystemTrees(visibleTrees(host), [...host.masked, ...hidden]);
+  return (target) => trees.shows(target);
 }
 
 /** @returns `null` where there is no layer */
 export function createSessionFilter(
-  { root, home, tags, systemOf }: CommitFilterScope,
+  { root, host, tags }: CommitFilterScope,
   given: {
     readonly facts: WorkspaceFacts | null;
     readonly write: PathRules;
@@ -156,12 +164,12 @@ export function createSessionFilter(
   const isProjected = (path: BytePath): boolean => isAtOrBelow(path, projected);
   const input = buildFilterInput({
     root,
-    home,
+    home: host.home,
     write,
     gitDirectories: facts.gitDirectories,
     links: facts.links ?? [],
     isReserved: (path) => !isProjected(path) && (hidden?.hides(path) ?? false),
-    isSystem: systemOf([root, ...facts.covers.map(({ path }) => path)]),
+    isSystem: systemPathTest(host, [root, ...facts.covers.map(({ path }) => path)]),
     tags,
     isProjectedGit: gitView(root, hidden) === 'projected',
     changesMax: limits.commitChanges.default,

@@ -3,7 +3,7 @@ import type { BytePath, Change, ChangeState, Entry, StatKey } from '../change.ts
 import { TrlError } from '../errors.ts';
 import { parentPathOf } from '../workspace/byte-path.ts';
 import type { CapturedChange, CapturedSource } from '../workspace/changes/capture.ts';
-import type { AppliedState } from './change-record.ts';
+import type { AppliedState, RecordedChange } from './change-record.ts';
 import type { ChangeRecorder } from './change-recorder.ts';
 import type { SessionWorkspaceDependencies } from './session-dependencies.ts';
 
@@ -20,9 +20,13 @@ export interface PendingEntry {
 
 /** By path. A later change of a path takes the place of the earlier one, and keeps its start. */
 export class PendingChanges {
-  /** Told after each change. Must not throw. */
-  onChange: () => void = () => {};
   readonly #all = new Map<BytePath, PendingEntry>();
+  readonly #onChange: () => void;
+
+  /** @param onChange called after each change; must not throw */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
 
   get size(): number {
     return this.#all.size;
@@ -74,7 +78,7 @@ export class PendingChanges {
       source,
       sourceKey,
     });
-    this.onChange();
+    this.#onChange();
   }
 
   /** A part of what waits is in the real tree. */
@@ -83,7 +87,7 @@ export class PendingChanges {
     if (found === undefined) return;
     const change = { ...found.change, before: after };
     this.#all.set(path, { ...found, change, base: after, baseKey: key });
-    this.onChange();
+    this.#onChange();
   }
 
   /** Another state of what waits. */
@@ -91,12 +95,12 @@ export class PendingChanges {
     const found = this.#all.get(path);
     if (found === undefined) return;
     this.#all.set(path, { ...found, change: { ...found.change, state, reason } });
-    this.onChange();
+    this.#onChange();
   }
 
   drop(paths: Iterable<BytePath>): void {
     for (const path of paths) this.#all.delete(path);
-    this.onChange();
+    this.#onChange();
   }
 
   toJson(): readonly PendingEntry[] {
@@ -105,11 +109,66 @@ export class PendingChanges {
 
   restore(list: readonly PendingEntry[]): void {
     for (const waiting of list) this.#all.set(waiting.change.path, waiting);
-    this.onChange();
+    this.#onChange();
   }
 }
 
-// Throws away what waits in a layer.
+/** What commits of a view put into the real tree, and what of it the upper layer still has. */
+export class AppliedEntries {
+  /** The key in the real tree by path, while commands run; `null`: the commit deleted the entry. */
+  readonly keys = new Map<BytePath, StatKey | null>();
+  /** Applied, and still in the upper layer above the entry of the real tree. */
+  readonly shadowing = new Set<BytePath>();
+  /** In the upper layer above another writer's version, which the real tree keeps. */
+  #contested: ReadonlySet<BytePath> = new Set();
+
+  /** Of what this view put into the real tree; `null`: nothing there is the view's. */
+  keyAt(path: BytePath): StatKey | null {
+    return this.keys.get(path) ?? null;
+  }
+
+  isContested(path: BytePath): boolean {
+    return this.#contested.has(path);
+  }
+
+  /** Adds conflicts whose upper version stays in the layer and replaces nothing. */
+  markContested(changes: readonly Pick<Change, 'path' | 'state'>[]): void {
+    const paths = changes.filter(({ state }) => state === 'conflict').map(({ path }) => path);
+    if (paths.length > 0) this.#contested = new Set([...this.#contested, ...paths]);
+  }
+
+  /** The upper layer was cleared of applied entries, and of conflicts except these. */
+  cleared(contested: readonly BytePath[]): void {
+    this.shadowing.clear();
+    this.#contested = new Set(contested);
+  }
+
+  /** Takes over what an earlier daemon applied from a layer that commands still use. */
+  remember(changes: readonly RecordedChange[], isInLayer: boolean): void {
+    for (const { path, state, key } of changes) {
+      if (state !== 'applied' || key === null) continue;
+      this.keys.set(path, key);
+      if (isInLayer && !this.isContested(path)) this.shadowing.add(path);
+    }
+  }
+
+  /**
+   * Whether another writer changed the path while the command ran.
+   *
+   * @param isStale whether the real tree has a version that the command did not see
+   */
+  isConflict(captured: CapturedChange, isStale: (captured: CapturedChange) => boolean): boolean {
+    const { path, base, baseKey, after } = captured;
+    if (this.keys.has(path) && this.keys.get(path) === baseKey) return false;
+    if (base === null && after === null) return false;
+    // A directory changes with its entries, and is not removed while it has any.
+    const isEntered = after === null || after.type === 'directory';
+    if (base?.type === 'directory' && isEntered) return false;
+    // The layer hides the other version, at whatever time it was written.
+    if (this.isContested(path) || this.shadowing.has(path)) return true;
+    return isStale(captured);
+  }
+}
 
 interface DiscardGround extends Pick<SessionWorkspaceDependencies, 'layer' | 'store' | 'refresh'> {
   readonly pending: PendingChanges;

@@ -6,6 +6,8 @@ import type { ExecId } from '../command.ts';
 import type { ContentStore } from '../content-store.ts';
 import { TrlError } from '../errors.ts';
 import { type FileOwner, openDirectoryOrNull } from '../workspace/beneath.ts';
+import type { HostFacts } from '../sandbox/host-facts.ts';
+import type { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { pathSelector } from '../workspace/byte-path.ts';
 import { netChangeKindOf } from '../workspace/changes/change-kind.ts';
 import { applyChanges } from '../workspace/commit/apply.ts';
@@ -26,8 +28,18 @@ import {
   recordKinds,
 } from './change-record.ts';
 import type { ChangeHistory, HistoryStats, UndoRequest, UndoResult } from './port.ts';
+import { systemPathTest } from './masks.ts';
 import { findHeldInBulkDirectories, findHeldUndoItems } from './undo-filter.ts';
-import type { Workspaces } from './workspaces.ts';
+import type { SnapshotStores } from './snapshot-stores.ts';
+import type { WorkspaceTrees } from './workspace-tree.ts';
+
+interface HistoryDependencies {
+  readonly host: HostFacts;
+  readonly stores: SnapshotStores;
+  /** The real trees that views write to, one commit at a time. */
+  readonly trees: WorkspaceTrees;
+  readonly renames: AtomicRenames;
+}
 
 interface UndoOptions {
   readonly isMeant: (path: BytePath) => boolean;
@@ -36,20 +48,20 @@ interface UndoOptions {
 
 /** Takes back what one command did, also what was published of it later. */
 async function undoRecord(
-  workspaces: Workspaces,
+  parts: HistoryDependencies,
   record: ChangeRecord,
   how: UndoOptions,
 ): Promise<UndoResult> {
-  const undone = await takeBack(workspaces, [await published(workspaces, record)], how);
+  const undone = await takeBack(parts, [await published(parts, record)], how);
   const isNothing = undone.nothing !== null && record.changes.length > 0;
   return isNothing ? { ...undone, nothing: whyNothing(record) } : undone;
 }
 
 /** The record with what was staged or held as if the command itself had applied it. */
-async function published(workspaces: Workspaces, record: ChangeRecord): Promise<ChangeRecord> {
+async function published(parts: HistoryDependencies, record: ChangeRecord): Promise<ChangeRecord> {
   const waits = ({ state }: Change): boolean => state !== 'applied' && state !== 'discarded';
   if (!record.changes.some(waits)) return record;
-  const later = (await workspaces.stores.records()).filter(
+  const later = (await parts.stores.records()).filter(
     ({ session, at, isPublication }) =>
       isPublication === true && session === record.session && at > record.at,
   );
@@ -80,11 +92,11 @@ function whyNothing({ undone, changes, exec }: ChangeRecord): string {
  * since is taken back, newest first. What nobody recorded stays.
  */
 async function restoreToRecord(
-  workspaces: Workspaces,
+  parts: HistoryDependencies,
   record: ChangeRecord,
   how: UndoOptions & { readonly inclusive: boolean },
 ): Promise<UndoResult> {
-  const all = await workspaces.stores.records();
+  const all = await parts.stores.records();
   const isLater = ({ root, at, exec }: ChangeRecord): boolean =>
     root === record.root && (at > record.at || (exec === record.exec && how.inclusive));
   // Of what several commands tell, one is enough.
@@ -92,11 +104,11 @@ async function restoreToRecord(
     ...one,
     changes: one.changes.filter(({ isShared }) => isShared !== true),
   }));
-  return takeBack(workspaces, own, how);
+  return takeBack(parts, own, how);
 }
 
 async function takeBack(
-  workspaces: Workspaces,
+  parts: HistoryDependencies,
   records: readonly ChangeRecord[],
   { isMeant, dryRun }: UndoOptions,
 ): Promise<UndoResult> {
@@ -108,7 +120,7 @@ async function takeBack(
   }
   const tree = { root, ...ownerOf(root) };
   const staying = stayingOf(root, newestFirst);
-  const contents = await workspaces.stores.contents();
+  const contents = await parts.stores.contents();
   const done: (readonly UndoableChange[])[] = [];
   for (const { changes } of newestFirst) {
     const steps = changes.flatMap((change) =>
@@ -119,13 +131,13 @@ async function takeBack(
     const all = await expandBulkDirectories(steps, contents);
     done.push(all.filter(({ path }) => isMeant(path) && !staying.has(path)));
   }
-  const store = await workspaces.stores.own();
+  const store = await parts.stores.own();
   const kept = { ...contents, put: (bytes: Uint8Array) => store.put(bytes) };
   const plan = await planUndo({ tree, records: done, contents: kept });
   const id = randomBytes(4).toString('hex');
-  const { home, renames } = workspaces;
-  const isSystem = workspaces.systemOf([root]);
-  const judging = { root, home, isSystem, contents, records: newestFirst };
+  const { host, renames } = parts;
+  const isSystem = systemPathTest(host, [root]);
+  const judging = { root, home: host.home, isSystem, contents, records: newestFirst };
   let held: ReadonlyMap<BytePath, HeldReason> = new Map();
   let results: readonly ItemResult[] = [];
   const judge = (): Promise<ReadonlyMap<BytePath, HeldReason>> =>
@@ -139,7 +151,7 @@ async function takeBack(
       await store.sync();
       return await applyChanges({ tree, id, items, contents, renames });
     };
-    results = await (workspaces.trees.find(root)?.exclusive(run) ?? run());
+    results = await (parts.trees.find(root)?.exclusive(run) ?? run());
     store.drop(recordKinds.intent, id);
   }
   const outcomes = new Map([...results, ...plan.refused].map((one) => [one.path, one]));
@@ -154,7 +166,7 @@ async function takeBack(
       : { ...change, state: 'held', reason };
   });
   const restored = all.filter(({ state }) => state === 'applied');
-  if (!dryRun) await note(workspaces, newestFirst, [...restored.map(pathOf), ...staying]);
+  if (!dryRun) await note(parts, newestFirst, [...restored.map(pathOf), ...staying]);
   return {
     restored,
     conflicts: all.filter(({ state }) => state === 'conflict'),
@@ -200,13 +212,13 @@ function ownerOf(root: string): FileOwner {
 
 /** Keeps that they were taken back; an undo is itself recorded nowhere else. */
 async function note(
-  workspaces: Workspaces,
+  parts: HistoryDependencies,
   records: readonly ChangeRecord[],
   restored: readonly BytePath[],
 ): Promise<void> {
   const paths = new Set(restored);
   for (const record of records) {
-    const { store, record: known } = await workspaces.stores.find(record.exec);
+    const { store, record: known } = await parts.stores.find(record.exec);
     const open = record.changes.filter((change) => appliedStateOf(change) !== null).map(pathOf);
     const undone = open.every((path) => paths.has(path));
     const back = new Map(record.changes.map(({ path, state }) => [path, state]));
@@ -308,9 +320,9 @@ function entryOf(key: StatKey): Entry | null {
 // Records and contents on this machine, and the way back.
 
 export class LocalHistory implements ChangeHistory {
-  readonly #parts: Workspaces;
+  readonly #parts: HistoryDependencies;
 
-  constructor(parts: Workspaces) {
+  constructor(parts: HistoryDependencies) {
     this.#parts = parts;
   }
 
@@ -346,7 +358,7 @@ export class LocalHistory implements ChangeHistory {
 
   #how({ root }: ChangeRecord, { paths, deny, dryRun }: UndoRequest): UndoOptions {
     const isSelected = pathSelector(paths);
-    const { home } = this.#parts;
+    const { home } = this.#parts.host;
     const denied = deny.length === 0 ? null : readVisibility({ allow: [], deny }, { root, home });
     const isMeant = (path: BytePath): boolean => isSelected(path) && denied?.hides(path) !== true;
     return { isMeant, dryRun };

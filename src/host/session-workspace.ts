@@ -10,25 +10,23 @@ import type { CaptureResult } from '../workspace/changes/capture.ts';
 import { BulkDirectoryMoves } from './bulk-directory-moves.ts';
 import { ChangeAnnouncer, noStoredCopies } from './change-announcer.ts';
 import { ChangeCommitter } from './change-committer.ts';
-import { type CommitOrigin, discardedChange } from './change-outcomes.ts';
+import type { CommitOrigin } from './change-outcomes.ts';
 import {
   type ChangeRecord,
   changeRecordsOf,
-  isChangeRecord,
   newRecordId,
   type RecordedChange,
-  recordKinds,
   soleCommand,
 } from './change-record.ts';
 import { type AttributedRecord, ChangeRecorder, recoverViewState } from './change-recorder.ts';
 import { DisplacedFiles } from './displaced-files.ts';
-import { uniqueNowMs } from './file-versions.ts';
 import { discardPending, type PendingChanges, type PendingEntry } from './pending-changes.ts';
 import type { CommandStart } from './port.ts';
 import { PeriodicTask, SerialQueue } from './scheduling.ts';
 import type {
   CaptureRecord,
   RunningCommand,
+  SessionViewContext,
   SessionWorkspaceDependencies,
   ViewSummary,
 } from './session-dependencies.ts';
@@ -58,18 +56,24 @@ export class SessionWorkspace {
     this.parts = parts;
     this.committing = new ChangeCommitter(parts);
     this.pending = this.committing.pending;
-    if (parts.layer !== null) {
-      parts.layer.appliedKeyAt = (path) => this.committing.appliedKeyAt(path);
-    }
     this.#wholes = new BulkDirectoryMoves(parts, this.committing);
     this.#recording = new ChangeRecorder(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
     this.#announcing = ChangeAnnouncer.of(parts, this.committing, this.#keepPoints);
     this.#staleness = new Staleness(parts.tree.watch.cursor(), (touched, isAll) => {
-      const others = touched.filter((path) => this.committing.appliedKeyAt(path) === null);
+      const others = touched.filter((path) => this.committing.applied.keyAt(path) === null);
       parts.tree.versions.note(others, isAll);
     });
     this.#adopted = new Set(parts.adopted);
+  }
+
+  /** Takes a session in, or moves it to another context; the latest context is the view's. */
+  join(session: SessionId, context: SessionViewContext): void {
+    this.committing.filter = context.filter;
+    this.committing.git.directories = context.gitDirectories;
+    this.mounts.set(session, context.generation);
+    for (const { path, isWhole } of context.mounts) this.mounts.cover(path, isWhole);
+    this.view = context.summary;
   }
 
   /**
@@ -119,23 +123,16 @@ export class SessionWorkspace {
   /** Notes how things stand before a command. */
   begin(beginning: CommandStart): Promise<void> {
     return this.#serial.run(async () => {
-      const { tree, store, layer, capture } = this.parts;
+      const { tree, layer, capture } = this.parts;
       await tree.detectExternalChanges();
       const isFirst = this.#running.size === 0 && beginning.startedAt === undefined;
       // Without a layer, what others did since the last scan would be taken for the command's.
       if (layer === null && isFirst && (await this.#staleness.drain())) await capture.capture();
       this.committing.begin(isFirst);
       if (layer !== null) await tree.versions.warm();
-      const known = store.get(recordKinds.changes, beginning.exec);
-      const run: RunningCommand = {
-        ...beginning,
-        begunAt: beginning.startedAt ?? uniqueNowMs(),
-        before: isChangeRecord(known) ? known.before : this.#recording.id(),
-        overlapping: new Set(this.#running.keys()),
-        earlier: isChangeRecord(known) ? known.changes : [],
-      };
+      const run = this.#recording.running(beginning, this.#running.keys());
       if (beginning.startedAt !== undefined) this.#goOn(beginning.startedAt);
-      this.committing.remember(run.earlier, true);
+      this.committing.applied.remember(run.earlier, true);
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#adopted.delete(run.exec);
@@ -149,24 +146,14 @@ export class SessionWorkspace {
     this.#staleness.since(startedAt);
     // What the view's own commands left is no version of somebody else.
     for (const { changes } of changeRecordsOf(store, view)) {
-      this.committing.remember(changes, false);
+      this.committing.applied.remember(changes, false);
     }
   }
 
   /** Keeps what a command changed in a layer that is gone. */
-  recordCapture(
-    run: CommandStart,
-    { changes: found, complete }: CaptureResult,
-  ): Promise<ChangeRecord> {
+  recordCapture(run: CommandStart, found: CaptureResult): Promise<ChangeRecord> {
     return this.#serial.run(async () => {
-      const of = { exec: run.exec, overlapping: [...this.#running.keys()] };
-      const changes = found.map((one) => ({ ...discardedChange(one, of), key: null }));
-      const record = this.#recording.record(
-        { ...run, before: this.#recording.id() },
-        changes,
-        complete,
-      );
-      this.#recording.append(record);
+      const record = this.#recording.appendDiscarded(run, found, [...this.#running.keys()]);
       await this.parts.store.sync();
       return record;
     });
@@ -199,15 +186,14 @@ export class SessionWorkspace {
   }
 
   /**
-   * Publishes what waits and is `wanted`. Held changes only where a person said so.
+   * Applies the pending changes that are `wanted`: held ones only after a person approved them.
    *
-   * @param check called when nothing changes what waits any more; what it throws is thrown
+   * @param check called when the pending changes no longer change; its error is thrown
    */
   publish(
     session: SessionId,
-    wanted: (waiting: PendingEntry) => boolean,
-    label: string,
-    check: () => void = () => undefined,
+    wanted: (pending: PendingEntry) => boolean,
+    check: () => void,
   ): Promise<ChangeRecord | null> {
     return this.#serial.run(async () => {
       check();
@@ -216,7 +202,8 @@ export class SessionWorkspace {
       const before = this.#recording.id();
       const exec = newRecordId();
       const changes = await this.committing.publish(chosen, exec);
-      const run = { exec, session, command: label, mode: this.parts.mode, before };
+      const command = '(workspace apply)';
+      const run = { exec, session, command, mode: this.parts.mode, before };
       const record = { ...this.#recording.record(run, changes, true), isPublication: true };
       await this.#keep(record);
       await this.#clear();

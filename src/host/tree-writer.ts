@@ -13,7 +13,7 @@ import type { CommitItem, CommitSource, ItemResult } from '../workspace/commit/c
 import { TreeLookup } from '../workspace/commit/tree-path-resolver.ts';
 import type { FileEntry } from '../workspace/merge/current-file.ts';
 import { type RecordedChange, recordKinds } from './change-record.ts';
-import type { PendingChanges, PendingEntry } from './pending-changes.ts';
+import type { AppliedEntries, PendingChanges, PendingEntry } from './pending-changes.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
 export interface CommitterDependencies {
@@ -24,6 +24,10 @@ export interface CommitterDependencies {
   readonly renames: AtomicRenames;
   /** With an overlay, `capture` of its upper layer; `null`: commands write to the real tree. */
   readonly layer: LayerCapture | null;
+  /** What earlier commits of this view applied; the layer's capture reads it, too. */
+  readonly applied: AppliedEntries;
+  /** Called when the pending changes differ. Must not throw. */
+  readonly onPendingChange: () => void;
   /** A directory of the runtime's own, for git. */
   readonly scratch: string;
   /** Makes the overlay show what lies in its layers now, above all in these directories. */

@@ -88,6 +88,12 @@ export interface OverlayCaptureOptions {
   readonly pinned?: () => ReadonlySet<BytePath>;
   readonly contents: ContentStore;
   readonly attributes: LayerAttributes;
+  /**
+   * The key of the entry that applying this layer's changes left at a path of the real tree. A
+   * command that deletes a file just when the file is applied leaves no whiteout for it: the
+   * capture then reports the applied file as deleted. Default: nothing was applied.
+   */
+  readonly appliedKeyAt?: (path: BytePath) => StatKey | null;
   /** What the layer below has of its own, where this one lies above another. Default: nothing. */
   readonly over?: LedgerLines;
 }
@@ -97,12 +103,6 @@ export interface OverlayCaptureOptions {
  * that are cleared are those whose upper version nobody needs any more: applied, or given up.
  */
 export interface LayerCapture extends ChangeCapture {
-  /**
-   * The key of what applying this layer's changes left at a path of the real tree. A command that
-   * deletes something in the very moment in which it is applied leaves no whiteout for it: then
-   * what was applied is deleted, too. Default: nothing was applied.
-   */
-  appliedKeyAt: (path: BytePath) => StatKey | null;
   /**
    * Whether `clearApplied(paths)` is due: the layer has something at one of `paths`, or an entry
    * that says what the real tree says, as after an open for writing. Until it is cleared it hides

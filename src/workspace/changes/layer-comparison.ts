@@ -7,7 +7,7 @@ import { baseNameOf, parentPathOf } from '../byte-path.ts';
 import { isRecentWrite, isWhiteout, statKey } from '../stat.ts';
 import type { WorkPacer } from '../time-slices.ts';
 import type { BulkDirectories } from './bulk-directories.ts';
-import type { CapturedChange, LayerCapture, OverlayCaptureOptions } from './capture.ts';
+import type { CapturedChange, OverlayCaptureOptions } from './capture.ts';
 import { changeKindOf } from './change-kind.ts';
 import { type CaptureBudget, type ObservedEntry, observeEntry, readEntry } from './entries.ts';
 import type { LayerQuery } from './layer-attributes.ts';
@@ -24,7 +24,6 @@ interface ComparisonContext extends OverlayCaptureOptions {
   readonly ledger: Ledger;
   readonly pace: WorkPacer;
   readonly allowance: CaptureBudget;
-  readonly appliedKeyAt: LayerCapture['appliedKeyAt'];
   readonly wholes: BulkDirectories | null;
   readonly upperCursor: TreeCursor;
   readonly realCursor: TreeCursor;
@@ -311,7 +310,7 @@ export class LayerComparison {
     const told = this.#ground.ledger.get(path);
     const { stat } = this.#base(path);
     const isShown = !this.#isHidden(path) && stat !== null;
-    const isLeft = stat !== null && isSameThing(this.#ground.appliedKeyAt(path), stat);
+    const isLeft = stat !== null && isSameThing(this.#ground.appliedKeyAt?.(path) ?? null, stat);
     // Commands cannot bring the real tree back: somebody cleared the layer.
     if (told === undefined || (isShown && !isLeft)) {
       this.#next.set(path, null);

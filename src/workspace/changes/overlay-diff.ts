@@ -51,7 +51,6 @@ const attemptsMax = 3;
  * since before a capture is seen when the kernel notes its next write (up to half a minute).
  */
 export class OverlayCapture implements LayerCapture {
-  appliedKeyAt: LayerCapture['appliedKeyAt'] = () => null;
   readonly #options: OverlayCaptureOptions;
   readonly #ledger = new Ledger();
   /** Nobody needs their upper version, and it is still in the layer. */
@@ -258,9 +257,8 @@ export class OverlayCapture implements LayerCapture {
       recentWrites: young,
       wholes,
     });
-    const { appliedKeyAt } = this;
     const cursors = { upperCursor, realCursor };
-    const ground = { ...this.#options, ledger, pace, allowance, appliedKeyAt, wholes, ...cursors };
+    const ground = { ...this.#options, ledger, pace, allowance, wholes, ...cursors };
     const { changes, idle, skipped } = await new LayerComparison(ground, surveyed).run();
     this.#waiting = young?.deferred ?? wholes?.deferred ?? new Map();
     for (const [at, change] of changes.entries()) {
