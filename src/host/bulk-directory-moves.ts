@@ -62,7 +62,8 @@ export class BulkDirectoryMoves {
   }
 
   /**
-   * What changed, as `ChangeCapture.capture` tells it, with what is ready to be moved as one.
+   * The changes, as from `ChangeCapture.capture`, with the directories that are ready to be moved
+   * as one.
    *
    * @param when whether the command has ended, as the last of the view that ran
    */
@@ -121,7 +122,7 @@ export class BulkDirectoryMoves {
     this.#syncing[Symbol.dispose]();
   }
 
-  /** `null`: it is told in parts. */
+  /** `null`: it is captured path by path. */
   async #ready(captured: CapturedChange): Promise<CapturedChange | null> {
     const { path, after, base, before, isMasked } = captured;
     const { layer, store, announcing } = this.#parts;
@@ -157,7 +158,7 @@ export class BulkDirectoryMoves {
     }
   }
 
-  /** A directory of the real tree that is to go; `null`: it is told in parts. */
+  /** A directory of the real tree that is to be removed; `null`: it is captured path by path. */
   async #readyToGo(
     captured: CapturedChange,
     staleness: When['staleness'],

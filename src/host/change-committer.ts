@@ -1,5 +1,4 @@
 /** Where each change of a command goes, and its way into the real tree. */
-import * as judging from './tree-writer.ts';
 import type { BytePath, StatKey } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import { parentPathOf } from '../workspace/byte-path.ts';
@@ -44,7 +43,16 @@ import {
   isWaitingForGit,
 } from './git-sync.ts';
 import { type AppliedEntries, PendingChanges, type PendingEntry } from './pending-changes.ts';
-import { type CommitterDependencies, TreeWriter } from './tree-writer.ts';
+import {
+  candidateFromPending,
+  candidatesFromCapture,
+  type FilterCandidate,
+  findHeldChanges,
+  findReleasedDeletions,
+  TreeWriter,
+  withRealBase,
+  type CommitterDependencies,
+} from './tree-writer.ts';
 
 export class ChangeCommitter {
   readonly pending: PendingChanges;
@@ -72,7 +80,7 @@ export class ChangeCommitter {
   /** How it went was appended to the store: recovery has nothing to find out. */
   readonly markRecorded = (): void => this.#putting.markRecorded();
 
-  /** @param isFirst no command runs that could have seen the commits of before */
+  /** @param isFirst no command runs that could have seen the earlier commits */
   begin(isFirst: boolean): void {
     this.git.noteIndexes();
     if (!isFirst) return;
@@ -124,7 +132,7 @@ export class ChangeCommitter {
     );
   }
 
-  /** Whether what stands in the real tree is somebody else's. */
+  /** Whether the entry in the real tree is another writer's. */
   isExternal(path: BytePath): boolean {
     return !this.applied.keys.has(path) || this.isOutdated(path);
   }
@@ -154,11 +162,11 @@ export class ChangeCommitter {
   }
 
   /**
-   * Lets what may pass into the real tree. Nothing is there before `keep` has put what is to be
-   * done into the store and the store is on disk.
+   * Applies what needs no approval to the real tree. Nothing reaches it before `keep` has put the
+   * plan into the store and the store is on disk.
    *
-   * @param keep told of the changes as they are planned; must not throw
-   * @throws TrlError of the store: then nothing reached the real tree, and everything waits
+   * @param keep called with the planned changes; must not throw
+   * @throws TrlError of the store: then nothing reached the real tree, and everything stays pending
    */
   async commit(
     capture: CaptureResult,
@@ -182,7 +190,7 @@ export class ChangeCommitter {
       return done;
     }
     const passing = planned.filter(({ change }) => change.state === 'applied');
-    keep(planned.map(({ change }) => judging.withRealBase(this.pending, { ...change, key: null })));
+    keep(planned.map(({ change }) => withRealBase(this.pending, { ...change, key: null })));
     const wanted: DesiredFile[] = [];
     for (const { captured } of passing) {
       const { path } = captured;
@@ -192,10 +200,10 @@ export class ChangeCommitter {
       );
     }
     wanted.push(...filesAfterGit(this.pending, this.git, gits));
-    const freed = await judging.findReleasedDeletions(capture.changes, this.pending, this.#judge);
+    const freed = await findReleasedDeletions(capture.changes, this.pending, this.#judge);
     wanted.push(...freed.map(desiredOfPending));
     const results = await this.#merging.put(wanted, this.#intoTree).catch((error: unknown) => {
-      // No later capture tells them.
+      // No later capture reports them.
       for (const { captured, change } of passing) {
         this.pending.put(captured, { ...change, state: 'staged', reason: 'not-recorded' });
       }
@@ -215,7 +223,7 @@ export class ChangeCommitter {
         synced === undefined ? outcomeWithGit(change, put, gits) : { ...change, ...synced };
       this.#follow(captured, put, starts.get(path) ?? null, origin);
       if (change.state === 'applied' && isStillPending(done)) this.pending.put(captured, done);
-      return judging.withRealBase(this.pending, done);
+      return withRealBase(this.pending, done);
     });
     const late = changesAfterGit(this.pending, changes, (change) => {
       const [synced, put] = [git.get(change.path), results.get(change.path)];
@@ -223,10 +231,10 @@ export class ChangeCommitter {
       return put === undefined ? null : outcomeWithGit(change, put, gits);
     });
     for (const { path, state, reason } of late) this.pending.mark(path, state, reason);
-    const told = [...changes, ...late];
-    if (origin.start === undefined) this.applied.markContested(told);
-    await this.#note(told, origin.start === undefined);
-    return told;
+    const reported = [...changes, ...late];
+    if (origin.start === undefined) this.applied.markContested(reported);
+    await this.#note(reported, origin.start === undefined);
+    return reported;
   }
 
   #syncGit(
@@ -258,7 +266,7 @@ export class ChangeCommitter {
    * @throws as {@link commit}
    */
   async publish(chosen: readonly PendingEntry[], exec: ExecId): Promise<RecordedChange[]> {
-    const held = await this.#judge(chosen.map(judging.candidateFromPending));
+    const held = await this.#judge(chosen.map(candidateFromPending));
     const isFree = ({ change }: PendingEntry): boolean =>
       change.state === 'held' || !held.has(change.path);
     const wanted = chosen.filter(isFree).map(desiredOfPending);
@@ -290,7 +298,7 @@ export class ChangeCommitter {
     if (filter === null) return new Map();
     const isConflict = (one: CapturedChange): boolean =>
       this.applied.isConflict(one, origin.isStale);
-    const held = await this.#judge(judging.candidatesFromCapture(changes, pending));
+    const held = await this.#judge(candidatesFromCapture(changes, pending));
     const values = await restoreTaggedFiles(changes, held, origin, {
       ...this.#parts,
       filter,
@@ -300,11 +308,11 @@ export class ChangeCommitter {
   }
 
   readonly #judge = (
-    changes: readonly judging.FilterCandidate[],
+    changes: readonly FilterCandidate[],
   ): Promise<ReadonlyMap<BytePath, string>> => {
     const { filter } = this;
     if (filter === null) return Promise.resolve(new Map());
-    return judging.findHeldChanges({ filter, ...this.#putting.filterCheck }, changes);
+    return findHeldChanges({ filter, ...this.#putting.filterCheck }, changes);
   };
 
   /** What a change starts from, for a merge with what somebody else did. */

@@ -103,12 +103,12 @@ export function desiredOfPending(waiting: PendingEntry): DesiredFile {
   const { change, base, baseKey, source, sourceKey } = waiting;
   const { path, after } = change;
   const item = { path, base, baseKey, after, source, sourceKey };
-  // What a person let through is what comes, and nothing else.
+  // Exactly what the person approved is applied.
   const isText = change.state !== 'held' && base?.type === 'file' && after?.type === 'file';
   return { item, start: isText ? syncPointOf(base, baseKey) : null };
 }
 
-/** What came of something that waited; what a person let through is noted. */
+/** The outcome of a pending change; notes whether a person approved it. */
 export function publishedChange(
   change: Change,
   put: PutResult | undefined,
@@ -137,7 +137,7 @@ function withResult(change: Change, put: PutResult | undefined, exec: ExecId): R
     const { keptAs: _, ...rest } = change;
     const done = { ...rest, state: 'applied', reason: null, key: result.key } as const;
     if (!isMerged) return done;
-    // What reached the real tree is what the receipt tells.
+    // The receipt shows what reached the real tree.
     const { base: before, after } = item;
     return {
       ...done,

@@ -23,7 +23,7 @@ export interface RecordedChange extends Change {
   readonly isShared?: boolean;
   /** It was written to a file that had left the layer, open, and has a record of its own. */
   readonly isOpen?: true;
-  /** A person saw it and let it through. */
+  /** A person saw and approved it. */
   readonly wasHeld?: true;
   /** What reached the real tree, where that is not the whole change, as the session saw it. */
   readonly reached?: AppliedState;
@@ -41,7 +41,7 @@ export interface AppliedState {
 export interface ChangeRecord {
   readonly exec: ExecId;
   readonly session: SessionId;
-  /** The view that it ran in; absent in records of before views: the session's own. */
+  /** The view that it ran in; absent in records from before views: the session's own. */
   readonly view?: string;
   readonly root: string;
   /** Known secrets in it are masked. */
@@ -96,7 +96,7 @@ export function originalHashesOf(
   );
 }
 
-/** What was told of a command, and what came after it: one change a path. */
+/** The recorded changes of a command, merged with later ones: one change for each path. */
 export function mergeRecordedChanges(
   earlier: readonly RecordedChange[],
   later: readonly RecordedChange[],
@@ -129,10 +129,16 @@ function both(first: RecordedChange, last: RecordedChange): RecordedChange {
   if (first.state === 'conflict' && first.isOpen !== true && last.isOpen === true) return first;
   const marks = [...new Set([...first.marks, ...last.marks])];
   const { before } = first;
-  const { reached: _, steps: __, ...told } = last;
+  const { reached: _, steps: __, ...reported } = last;
   const steps = joined([...appliedStepsOf(first), ...appliedStepsOf(last)]);
   const parts = steps.length > 1 ? { steps } : {};
-  const merged = { ...told, before, marks, kind: netChangeKindOf(before, last.after), ...parts };
+  const merged = {
+    ...reported,
+    before,
+    marks,
+    kind: netChangeKindOf(before, last.after),
+    ...parts,
+  };
   const [start, end] = [appliedStateOf(first), appliedStateOf(last)];
   if (start === null && end === null) return merged;
   const { after, key } = end ?? start ?? last;
@@ -184,11 +190,11 @@ export function changeRecordsOf(
 /** For what no command of the session did, such as publishing. */
 export const newRecordId = (): ExecId => `x-${randomBytes(16).toString('hex')}`;
 
-/** Of a command beside which no other ran, and of which nothing was told yet. */
+/** Of a command that ran alone, and has no record yet. */
 export const soleCommand = { begunAt: 0, overlapping: new Set<ExecId>(), earlier: [] };
 
-// What commands left in the real tree, as far as this runtime knows. They may change it again, also
-// where undo does not have it, and it is given up before what anybody else made.
+// What commands of this runtime wrote to the real tree. They may change it again, even if undo does
+// not have it, and it is dropped before another writer's content.
 
 /** Past this nothing is known any more, and all counts as somebody else's. */
 const knownMax = 50_000;
@@ -218,7 +224,7 @@ export class CommandMadePaths {
   }
 }
 
-/** `null`: nothing that could be told from what stood there before. */
+/** `null`: it cannot be distinguished from the earlier content. */
 function nameOf(path: BytePath, entry: Entry | null): string | null {
   if (entry?.type === 'file') return entry.sha256 === null ? null : `${entry.sha256} ${path}`;
   return entry?.type === 'directory' && entry.whole !== undefined ? wholeName(path) : null;

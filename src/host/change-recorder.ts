@@ -47,7 +47,7 @@ interface RecordHeader {
   readonly before: TreeId;
 }
 
-/** What one command tells, and its record with all that it told before. */
+/** What one command reports, and its record with all earlier changes. */
 export interface AttributedRecord extends AttributedChanges {
   readonly record: ChangeRecord;
 }
@@ -84,8 +84,8 @@ export class ChangeRecorder {
   }
 
   /** What is in nobody else's record but as shared. */
-  appendRecords(told: readonly AttributedRecord[]): void {
-    for (const { isOwner, record } of told) if (isOwner) this.append(record);
+  appendRecords(reported: readonly AttributedRecord[]): void {
+    for (const { isOwner, record } of reported) if (isOwner) this.append(record);
   }
 
   /** What commands tell of changes that `finder` came upon: its own record, then the others'. */
@@ -217,11 +217,11 @@ function isKeptPoints(value: unknown): value is StoredSyncState {
 // brought into the real tree last. It may have died before it kept how that went.
 
 type Layer = Pick<LayerCapture, 'has'>;
-type Kept = Pick<SnapshotStore, 'get' | 'records'>;
+type RecordReader = Pick<SnapshotStore, 'get' | 'records'>;
 
 export interface RecoveredViewState extends StoredSyncState {
   readonly waiting: readonly PendingEntry[];
-  /** Of what was told; `null`: nothing waited. */
+  /** Of what was captured; `null`: nothing was pending. */
   readonly ledger: string | null;
   /** Planned, and nobody knows whether the real tree has it: it is to be looked at again. */
   readonly unsettled: readonly BytePath[];
@@ -229,7 +229,7 @@ export interface RecoveredViewState extends StoredSyncState {
 
 /** @param layer `null`: no command runs that could go on */
 export function recoverViewState(
-  store: Kept,
+  store: RecordReader,
   view: string,
   layer: Layer | null,
 ): RecoveredViewState {
@@ -268,7 +268,7 @@ function pointsOf(
   return { points: [...points], displaced, copies: kept.copies };
 }
 
-/** Where nothing but the record tells of a file. */
+/** For a file that only the record knows. */
 function startAfter(change: RecordedChange): SyncPoint | null {
   const reached = appliedStateOf(change);
   if (reached?.after?.type !== 'file') return null;

@@ -1,4 +1,4 @@
-/** Where a change of a command goes, as far as it can be said before anything is done. */
+/** Decides where a change of a command goes, before anything is applied. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Change, StatKey } from '../change.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
@@ -154,10 +154,10 @@ export function filesAfterGit(
 /** What became of changes that waited, by others. */
 export function changesAfterGit(
   pending: PendingChanges,
-  told: readonly RecordedChange[],
+  reported: readonly RecordedChange[],
   outcome: (change: Change) => RecordedChange | null,
 ): RecordedChange[] {
-  const known = new Set(told.map(({ path }) => path));
+  const known = new Set(reported.map(({ path }) => path));
   return pending
     .all('staged', 'conflict', 'held')
     .flatMap(({ change }) => (known.has(change.path) ? [] : (outcome(change) ?? [])));
@@ -179,9 +179,9 @@ interface TagContext extends Pick<CommitterDependencies, 'tree' | 'owner'> {
 }
 
 /**
- * What is held for its tags alone and may pass with the values back in their lines. Only of a file
- * that stands in the real tree, that its owner, as whom commands run, may read, and whose new
- * version nobody else may read who could not read the old one.
+ * Finds changes that are held only for their tags and may be applied with the values restored in
+ * their lines. Only for a file of the real tree that its owner, as whom commands run, may read, and
+ * whose new version gives nobody else read access.
  */
 export async function restoreTaggedFiles(
   changes: readonly CapturedChange[],
@@ -198,13 +198,13 @@ export async function restoreTaggedFiles(
     if (held.get(path) !== reason || !isFileOverFile(captured)) continue;
     if (after?.type !== 'file' || after.sha256 === null) continue;
     if (!isOrdinaryFile(places.get(path)) || isConflict(captured)) continue;
-    const standing = readCurrentFile(tree.root, path, taggedFileBytesMax);
-    if (standing === null || standing.key !== baseKey || standing.uid !== owner.uid) continue;
-    const { mode: was } = standing.entry;
+    const onDisk = readCurrentFile(tree.root, path, taggedFileBytesMax);
+    if (onDisk === null || onDisk.key !== baseKey || onDisk.uid !== owner.uid) continue;
+    const { mode: was } = onDisk.entry;
     if ((was & readable) === 0 || (after.mode & ~was & permissions) !== 0) continue;
     const written = await store.read(after.sha256);
     if (written === null) continue;
-    const texts = [standing.bytes, written].map((bytes) => bytes.toString('latin1'));
+    const texts = [onDisk.bytes, written].map((bytes) => bytes.toString('latin1'));
     if ((searched += 1) > searchedMax) break;
     await turn();
     const text = filter.restoreTagValues(texts[0] ?? '', texts[1] ?? '');
@@ -257,17 +257,17 @@ export async function applyHarmlessParts(
     const { path, after, baseKey } = captured;
     if (!filter.hasHarmlessPart(path) || pending.find(path)?.change.state !== 'held') continue;
     if (after?.type !== 'file' || after.sha256 === null || isConflict(captured)) continue;
-    const standing = readCurrentFile(tree.root, path, bytesMax);
+    const onDisk = readCurrentFile(tree.root, path, bytesMax);
     const wanted = await store.read(after.sha256);
-    if (standing === null || wanted === null || standing.key !== baseKey) continue;
-    const texts = [standing.bytes, wanted].map((bytes) => bytes.toString('latin1'));
+    if (onDisk === null || wanted === null || onDisk.key !== baseKey) continue;
+    const texts = [onDisk.bytes, wanted].map((bytes) => bytes.toString('latin1'));
     const part = filter.harmlessPart(path, texts[0] ?? '', texts[1] ?? '');
     if (part === null) continue;
     const bytes = Buffer.from(part, 'latin1');
-    store.put(standing.bytes);
+    store.put(onDisk.bytes);
     store.put(bytes);
-    const entry = { ...fileEntryWithBytes(standing.entry, bytes), mtimeMs: Date.now() };
-    const sides = { base: standing.entry, baseKey, after: entry };
+    const entry = { ...fileEntryWithBytes(onDisk.entry, bytes), mtimeMs: Date.now() };
+    const sides = { base: onDisk.entry, baseKey, after: entry };
     found.set(path, { path, ...sides, source: null, sourceKey: null });
   }
   if (found.size === 0) return new Map();

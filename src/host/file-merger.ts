@@ -1,7 +1,7 @@
 /**
- * Changes of files on their way into a real tree that somebody else changes as well. What a command
- * did is a delta against what was last brought together; it is merged with what stands there, and
- * put in its place only while that still stands. What cannot be merged is a conflict.
+ * Applies changes of files to a real tree that others change as well. A command's change is a delta
+ * against the version that both sides last agreed on; it is merged with the current file, and
+ * replaces that only if it is unchanged. A change that cannot be merged is a conflict.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { BytePath, StatKey } from '../change.ts';
@@ -62,7 +62,7 @@ export interface DesiredFile {
 /** What was put there in the end. */
 export interface PutResult {
   readonly result: ItemResult;
-  /** With `applied`: what stood there, and what stands there; else as it was tried. */
+  /** With `applied`: the entries before and after; else the attempted ones. */
   readonly item: CommitItem;
   readonly isMerged: boolean;
   readonly hasValuesBack?: true;
@@ -99,7 +99,7 @@ export class FileMerger {
     const ours = after?.type === 'file' ? await this.#read(after) : null;
     const now = readCurrentFile(tree.root, path, bytesMax);
     if (ours === null || now === null) return null;
-    // What stands there may be the file's own, put there later by another process.
+    // The current file may be the session's own, applied later by another process.
     const seen = this.points.isRestored ? 'any' : layerWriteTimeMs(captured);
     const shown = this.points.of(path);
     const versions = tree.versions.of(path).map((version) => ({
@@ -122,7 +122,8 @@ export class FileMerger {
       !contents.some(
         (one) => one !== null && one.length > bytes.length && hasPrefixBytes(one, bytes),
       );
-    // It has all of what stands there, and not equal lines that were added after it was written.
+    // It has everything of the current file, and not identical lines that were added after it was
+    // written.
     const isLater = seen !== 'any' && isAfter(now.entry, seen);
     // Of the same moment, its end may have been cut off after the command wrote.
     const { sha256, mtimeMs } = now.entry;
@@ -225,7 +226,7 @@ export class FileMerger {
     return next === null ? { ...plain, next } : { item: next, next, isMerged: true };
   }
 
-  /** Merged with what stands there now; `null`: it cannot be. */
+  /** Merged with the current file; `null`: that is impossible. */
   async #again(one: DesiredFile): Promise<Tried | null> {
     const { item, start } = one;
     if (start === null) return null;
@@ -330,7 +331,7 @@ function isMadeOf(now: Buffer, before: Buffer, content: Buffer): boolean {
   );
 }
 
-/** Whether the content came after a moment, to the µs, as far as its time tells. */
+/** Whether the content was written after a moment, to the µs, judging by its time. */
 function isAfter({ mtimeMs }: FileEntry, at: number): boolean {
   return mtimeMs >= at + 0.001;
 }

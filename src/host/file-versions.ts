@@ -17,7 +17,7 @@ import type { RunningCommand } from './session-dependencies.ts';
 
 let lastMoment = 0;
 
-/** Unix ms with a fraction, later at each call: what came first is told within a millisecond. */
+/** Unix ms with a fraction, greater at each call: this orders events within a millisecond. */
 export function uniqueNowMs(): number {
   lastMoment = Math.max(Date.now(), lastMoment + 0.001);
   return lastMoment;
@@ -40,7 +40,7 @@ const bytesMax = 16 * KiB * KiB;
 const entriesMax = 4_000;
 /** A command waits so long for it. */
 const warmMs = 20;
-/** Entries that are read anew at one look. */
+/** Entries that are read again at one look. */
 const notedMax = 256;
 const versionsMax = 16;
 /** Clocks of file systems tick this much behind. */
@@ -135,7 +135,7 @@ export class FileVersions {
     const found = readCurrentFile(this.#root, path, fileBytesMax);
     if (found === null) return;
     const { entry, ctimeMs, bytes } = found;
-    // Its time may be a tick too early; that it stands there now is certain.
+    // Its time may be a tick too early; that it is there now is certain.
     const since = Math.min(ctimeMs + clockTickMs, uniqueNowMs());
     this.#add(path, { since, heard, entry, bytes });
   }
@@ -183,8 +183,8 @@ function entriesOf(directory: OpenDirectory | null): Dirent<Buffer>[] {
   }
 }
 
-// Whose changes are, of commands that run together in one layer: of each that had begun when a path
-// was written. Which of those did it, the layer cannot tell: each tells it.
+// Attributes changes of commands that run together in one layer: to each command that had begun
+// when a path was written. The layer cannot show which of them wrote it, so each reports it.
 
 /** Unix ms when the first and the last command began that may have written something. */
 export interface CommandStartRange {
@@ -197,7 +197,7 @@ export function layerWriteTimeMs({ upperKey }: Pick<CapturedChange, 'upperKey'>)
   return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000n) / 1_000;
 }
 
-/** What one command tells. */
+/** What one command reports. */
 export interface AttributedChanges {
   readonly run: RunningCommand;
   readonly changes: readonly RecordedChange[];
@@ -250,9 +250,9 @@ export interface SyncPoint {
   readonly layer: FileEntry;
   /** What the real tree had with that delta in it. */
   readonly real: FileEntry;
-  /** Of the real tree's file; `null`: another stands there now, and both are to be merged. */
+  /** Of the real tree's file; `null`: another file is there now, and both must be merged. */
   readonly realKey: StatKey | null;
-  /** Somebody else's version shows through since: a file of the session begins anew. */
+  /** Another writer's version has shown through since: the session's next file starts from it. */
   readonly isShown: boolean;
   /** What somebody else added since that the session's file may have. */
   readonly maySee: SeenAppends;

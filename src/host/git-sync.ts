@@ -66,7 +66,7 @@ interface GitSyncOptions {
 
 /** These are put there one by one, as any other files. */
 const plainKinds: ReadonlySet<string> = new Set(['state', 'scratch']);
-/** Git makes them anew from others, or they are of one git alone. */
+/** Git creates them again from others, or they belong to one git process. */
 const droppedKinds: ReadonlySet<string> = new Set(['derived', 'lock']);
 const waits: ReadonlySet<string | null> = new Set(['git-busy', 'git-objects', 'git-refused']);
 const [quietMs, everyMs, attemptsMax] = [300, 10, 3];
@@ -326,7 +326,7 @@ export class GitSync {
     return new Map([...rows.keys()].map((path) => [path, outcome]));
   }
 
-  /** What merging made stands in the record, for the way back. */
+  /** Records the result of a merge, for undo. */
   #reached(
     outcome: Omit<GitSyncOutcome, 'merged'>,
     merged: { readonly from: Buffer; readonly to: Buffer },

@@ -255,7 +255,7 @@ export class LocalHomeCaches implements HomeCaches {
     const to = openOrNull(mkdtempSync(path.join(place, gonePrefix)), directoryFlags);
     if (to === null) return { count: 0, why: null };
     const homes = this.#options.names.map((name) => openPlace(path.join(place, 'home'), name));
-    // No session has layers of it: who is about to have some makes them anew.
+    // No session has layers of it: a session that needs some creates them again.
     const layers = openOrNull(path.join(place, layersName), directoryFlags);
     let [count, moved]: [number, number] = [0, 0];
     let why: string | null = null;

@@ -1,4 +1,4 @@
-/** The host whose files are on this machine. */
+/** The host adapter for files on this machine. */
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import { limits } from '../limits.ts';
@@ -60,7 +60,7 @@ export class LocalHost implements WorkspaceHost {
     const onLate = (at: Buffer): void => {
       log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
     };
-    // Beside the stores: whoever finishes an interrupted commit from one of them looks there.
+    // Beside the stores: recovery of an interrupted commit looks there.
     const renames = new AtomicRenames(onLate, { staging: join(dataDirectory, 'staging') });
     const stores = new SnapshotStores({ renames, directory, key: () => key(directory), log });
     const viewsDirectory = join(stateDirectory, 'workspaces');

@@ -19,7 +19,7 @@ import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
 interface Held {
   readonly digest: string;
   readonly mask: Mask;
-  /** As it was last looked at; `null`: that failed, and nothing of before may be used. */
+  /** As it was last computed; `null`: that failed, and no earlier state may be used. */
   state: MaskState | null;
   /** Of the layer that is mounted. */
   readonly generation: string;
@@ -42,9 +42,9 @@ export class Masks {
   }
 
   /**
-   * The state that a view's overlay is to be mounted with; `null`: nothing is hidden.
+   * The state that a view's overlay is mounted with; `null`: nothing is hidden.
    *
-   * @throws TrlError and errors of the system where it cannot be told: no command may run then
+   * @throws TrlError and errors of the system if it cannot be computed: no command may run then
    */
   of(view: string, rules: PathRules, place: MaskLocation): Promise<MaskState | null> {
     return this.#alone(view, () => this.#compiled(view, rules, place));
@@ -137,7 +137,7 @@ export interface CommitFilterScope {
   readonly tags: IssuedTags;
 }
 
-/** Tests whether a path leads to a tree that every sandbox shows read-only, and to none of `hidden`. */
+/** Tests whether a path leads to a tree that every sandbox shows read-only, outside `hidden`. */
 export function systemPathTest(
   host: HostFacts,
   hidden: readonly string[],

@@ -46,13 +46,13 @@ interface UndoOptions {
   readonly dryRun: boolean;
 }
 
-/** Takes back what one command did, also what was published of it later. */
+/** Undoes one command, including what was applied of it later. */
 async function undoRecord(
   parts: HistoryDependencies,
   record: ChangeRecord,
   how: UndoOptions,
 ): Promise<UndoResult> {
-  const undone = await takeBack(parts, [await published(parts, record)], how);
+  const undone = await undoRecords(parts, [await published(parts, record)], how);
   const isNothing = undone.nothing !== null && record.changes.length > 0;
   return isNothing ? { ...undone, nothing: whyNothing(record) } : undone;
 }
@@ -88,8 +88,8 @@ function whyNothing({ undone, changes, exec }: ChangeRecord): string {
 }
 
 /**
- * Goes back to where the workspace was after `record`, or before it (`inclusive`): what was told
- * since is taken back, newest first. What nobody recorded stays.
+ * Restores the workspace to its state after `record`, or before it (`inclusive`): later records are
+ * undone, newest first. Unrecorded changes stay.
  */
 async function restoreToRecord(
   parts: HistoryDependencies,
@@ -104,10 +104,10 @@ async function restoreToRecord(
     ...one,
     changes: one.changes.filter(({ isShared }) => isShared !== true),
   }));
-  return takeBack(parts, own, how);
+  return undoRecords(parts, own, how);
 }
 
-async function takeBack(
+async function undoRecords(
   parts: HistoryDependencies,
   records: readonly ChangeRecord[],
   { isMeant, dryRun }: UndoOptions,
@@ -137,11 +137,11 @@ async function takeBack(
   const id = randomBytes(4).toString('hex');
   const { host, renames } = parts;
   const isSystem = systemPathTest(host, [root]);
-  const judging = { root, home: host.home, isSystem, contents, records: newestFirst };
+  const undoScope = { root, home: host.home, isSystem, contents, records: newestFirst };
   let held: ReadonlyMap<BytePath, HeldReason> = new Map();
   let results: readonly ItemResult[] = [];
   const judge = (): Promise<ReadonlyMap<BytePath, HeldReason>> =>
-    findHeldInBulkDirectories(plan.items, (items) => findHeldUndoItems(judging, items));
+    findHeldInBulkDirectories(plan.items, (items) => findHeldUndoItems(undoScope, items));
   if (dryRun) held = await judge();
   else if (plan.items.length > 0) {
     const run = async (): Promise<readonly ItemResult[]> => {
@@ -155,11 +155,11 @@ async function takeBack(
     store.drop(recordKinds.intent, id);
   }
   const outcomes = new Map([...results, ...plan.refused].map((one) => [one.path, one]));
-  const told = plan.items.map(({ path, base, after }) => changeOf(path, base, after));
+  const reported = plan.items.map(({ path, base, after }) => changeOf(path, base, after));
   const refused = plan.refused
     .filter(({ path }) => !plan.items.some((item) => item.path === path))
     .map(({ path }) => changeOf(path, current(newestFirst, path), current(newestFirst, path)));
-  const all = [...told, ...refused].map((change): Change => {
+  const all = [...reported, ...refused].map((change): Change => {
     const reason = held.get(change.path);
     return reason === undefined
       ? withOutcome(change, outcomes.get(change.path))
@@ -210,7 +210,7 @@ function ownerOf(root: string): FileOwner {
   }
 }
 
-/** Keeps that they were taken back; an undo is itself recorded nowhere else. */
+/** Records that they were undone; an undo has no record of its own. */
 async function note(
   parts: HistoryDependencies,
   records: readonly ChangeRecord[],
@@ -279,7 +279,7 @@ const types: ReadonlyMap<number, 'directory' | 'file' | 'symlink'> = new Map([
   [0o120000, 'symlink'],
 ]);
 
-/** With all that came in directories that are told as one. */
+/** Adds all entries of directories that were captured as one change. */
 async function expandBulkDirectories(
   undoable: readonly UndoableChange[],
   contents: Pick<ContentStore, 'read'>,
@@ -300,7 +300,7 @@ async function entriesOf(
 ): Promise<UndoableChange[]> {
   const found: UndoableChange[] = [];
   for await (const line of readManifest(whole, contents)) {
-    // What is not known is not taken back, nor the directory that it is in.
+    // An unknown entry is not undone, nor the directory that contains it.
     const after = line === null ? null : entryOf(line.key);
     if (line === null || after === null) continue;
     found.push({ path: `${directory}/${line.path}`, before: null, after, key: line.key });
@@ -308,7 +308,7 @@ async function entriesOf(
   return found;
 }
 
-/** As far as a stat tells. */
+/** The entry that a stat shows. */
 function entryOf(key: StatKey): Entry | null {
   const { mode, size, mtimeMs } = quickKey(key);
   const type = types.get(mode & typeBits);

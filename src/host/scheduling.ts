@@ -67,7 +67,7 @@ export class PeriodicTask {
   }
 }
 
-/** Runs one piece of work after the other, in the order in which they were given. */
+/** Runs tasks one after the other, in the order of the calls. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -1,4 +1,4 @@
-/** What the workspace of sessions is made of, and what it is told. */
+/** What the workspace of a view consists of, and what it receives. */
 import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { ChangeCapture } from '../workspace/changes/capture.ts';
@@ -45,7 +45,7 @@ export interface RunningCommand extends CommandStart {
   readonly begunAt: number;
   readonly before: TreeId;
   readonly overlapping: Set<ExecId>;
-  /** What was told of it already. */
+  /** Its changes so far. */
   earlier: readonly RecordedChange[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The workspace of the sessions of one view: finds what their commands change, after each and now
- * and then while one runs long, records it, and applies it as far as mode and filter say.
+ * The workspace of the sessions of one view: captures what their commands change, at the end of
+ * each and regularly during a long one, records it, and applies what mode and filter permit.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Change } from '../change.ts';
@@ -77,8 +77,8 @@ export class SessionWorkspace {
   }
 
   /**
-   * Lets the session's next command see what somebody else changed in the real tree. `false`: it
-   * must not see all of that, so its overlay has to be mounted anew.
+   * Shows the session's next command what others changed in the real tree. `false`: it must not see
+   * all of that, so its overlay must be mounted again.
    */
   refresh(session: SessionId): Promise<boolean> {
     return this.#serial.run(async () => {
@@ -91,15 +91,15 @@ export class SessionWorkspace {
   async #refresh(isDue = false): Promise<void> {
     const { layer, remask, refresh } = this.parts;
     if (layer === null) return;
-    // What a command deleted while it was applied is not to be seen again.
+    // A file that a command deleted during its apply must not reappear.
     await this.#lookAtRunning();
     const at = Date.now();
     const changed = await this.#staleness.look();
     if (changed !== null && !(await remask(changed))) this.mounts.outdate();
     const heard = changed !== null && this.#isOccupied() ? this.#staleness.unseen : [];
-    using telling = await this.#announcing?.begin(heard);
+    using announcement = await this.#announcing?.begin(heard);
     if (changed !== null) {
-      const out = this.committing.appliedEntriesIn(changed, telling?.announced);
+      const out = this.committing.appliedEntriesIn(changed, announcement?.announced);
       const gone = await this.#displaced.displace(layer, this.committing, out, this.#keepPoints);
       this.#announcing?.release(gone);
       if (this.#isOccupied()) await layer.dropStaleDirectories();
@@ -107,26 +107,24 @@ export class SessionWorkspace {
     }
     const names = this.parts.tree.namesIn(changed ?? [], this.#isOccupied());
     if (changed !== null || isDue) await refresh(names);
-    await telling?.end();
+    await announcement?.end();
     this.#staleness.refreshed(at, !this.#isOccupied());
-    // What is in the layer by now may be of what was there before; what comes later is not.
+    // Entries of the layer so far may be based on the earlier state; later ones are not.
     if (changed !== null) await this.#lookAtRunning();
   }
 
-  /** Whether a command of any of the sessions runs: it may have open what is in the layer. */
-  #isOccupied(): boolean {
-    return this.#running.size > 0 || this.#isAnyAdopted();
-  }
+  /** Whether a command of any session runs: it may have entries of the layer open. */
+  readonly #isOccupied = (): boolean => this.#running.size > 0 || this.#isAnyAdopted();
 
   readonly #isAnyAdopted = (): boolean => [...this.#adopted].some(this.parts.isRunning);
 
-  /** Notes how things stand before a command. */
+  /** Notes the state of the tree before a command. */
   begin(beginning: CommandStart): Promise<void> {
     return this.#serial.run(async () => {
       const { tree, layer, capture } = this.parts;
       await tree.detectExternalChanges();
       const isFirst = this.#running.size === 0 && beginning.startedAt === undefined;
-      // Without a layer, what others did since the last scan would be taken for the command's.
+      // Without a layer, changes of others since the last scan would be attributed to the command.
       if (layer === null && isFirst && (await this.#staleness.drain())) await capture.capture();
       this.committing.begin(isFirst);
       if (layer !== null) await tree.versions.warm();
@@ -163,7 +161,7 @@ export class SessionWorkspace {
   readonly abandon = (exec: ExecId): unknown => this.#running.delete(exec);
 
   /**
-   * Tells, keeps and commits what a command changed; `null`: it was not begun.
+   * Captures, records and applies what a command changed; `null`: it was not begun.
    *
    * @param isLost nobody saw how the command ended
    * @throws TrlError of the store: then nothing more reached the real tree
@@ -173,13 +171,13 @@ export class SessionWorkspace {
     void this.#serial.run(async () => {
       const run = this.#running.get(exec);
       const looking = run === undefined ? Promise.resolve(null) : this.#look(run, isLost);
-      await looking.then((looked) => resolve(looked?.record ?? null), reject);
+      await looking.then((captureRecord) => resolve(captureRecord?.record ?? null), reject);
       this.abandon(exec);
       if (run === undefined) return;
       // The answer goes first; the next command waits for what comes after it.
       await turn();
-      const looked = await looking.catch(() => null);
-      if (looked !== null) this.#keepSoon(looked);
+      const captureRecord = await looking.catch(() => null);
+      if (captureRecord !== null) this.#keepSoon(captureRecord);
       await this.#clear();
     });
     return promise;
@@ -202,8 +200,7 @@ export class SessionWorkspace {
       const before = this.#recording.id();
       const exec = newRecordId();
       const changes = await this.committing.publish(chosen, exec);
-      const command = '(workspace apply)';
-      const run = { exec, session, command, mode: this.parts.mode, before };
+      const run = { exec, session, command: '(workspace apply)', mode: this.parts.mode, before };
       const record = { ...this.#recording.record(run, changes, true), isPublication: true };
       await this.#keep(record);
       await this.#clear();
@@ -212,14 +209,12 @@ export class SessionWorkspace {
   }
 
   /** @throws TrlError `SESSION_BUSY` while a command of the view runs */
-  discard(wanted: (waiting: PendingEntry) => boolean): Promise<readonly Change[]> {
-    return this.#serial.run(() => {
-      const ground = { ...this.parts, pending: this.pending, recording: this.#recording };
-      return discardPending(ground, wanted, this.#isOccupied());
-    });
+  discard(wanted: (pending: PendingEntry) => boolean): Promise<readonly Change[]> {
+    const context = { ...this.parts, pending: this.pending, recording: this.#recording };
+    return this.#serial.run(() => discardPending(context, wanted, this.#isOccupied()));
   }
 
-  /** What a command left whose end nobody saw waits for somebody to look at it. */
+  /** Stages the changes of a command whose end nobody saw, for a person to review. */
   takeLeftovers(session: SessionId): Promise<void> {
     return this.#serial.run(async () => {
       const { capture, layer, mode } = this.parts;
@@ -252,7 +247,9 @@ export class SessionWorkspace {
     await this.#displaced.restore(kept.displaced, layer);
   }
 
-  /** A session has ended, and others go on: what its commands left is told as theirs. */
+  /**
+   * A session has ended, and others continue: the changes of its commands are recorded as theirs.
+   */
   leave(session: SessionId): Promise<void> {
     return this.#serial.run(async () => {
       this.mounts.leave(session);
@@ -276,7 +273,7 @@ export class SessionWorkspace {
     for (const exec of this.#running.keys()) this.abandon(exec);
   }
 
-  /** Tells what changed since the last look, and commits it. */
+  /** Captures the changes since the last look, and commits them. */
   async #look(run: RunningCommand, isLost: boolean, isEnd = true): Promise<CaptureRecord> {
     const { layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
@@ -296,7 +293,8 @@ export class SessionWorkspace {
       return { record, needsFinalRecord: isWritten };
     }
     let record = await this.#commit(run, found, origin);
-    // Somebody made the same meanwhile: what the layer has in it is told path by path.
+    // Another writer made the same directory meanwhile: what the layer has in it is captured path
+    // by path.
     if (isLast && isEnd && (found.wholes ?? []).some((path) => layer?.has(path))) {
       record = await this.#commit(run, await this.parts.capture.capture(), origin);
     }
@@ -327,13 +325,15 @@ export class SessionWorkspace {
     found: CaptureResult,
     origin: CommitOrigin,
   ): Promise<ChangeRecord> {
-    const told = (changes: readonly RecordedChange[]): [AttributedRecord, ...AttributedRecord[]] =>
+    const attribute = (
+      changes: readonly RecordedChange[],
+    ): [AttributedRecord, ...AttributedRecord[]] =>
       this.#recording.attribute(run, changes, found, this.#running.values());
     const changes = await this.committing.commit(found, origin, (planned) => {
-      this.#recording.appendRecords(told(planned));
+      this.#recording.appendRecords(attribute(planned));
       this.#recording.appendPending();
     });
-    const [own, ...others] = told(changes);
+    const [own, ...others] = attribute(changes);
     for (const { run: by, record } of [own, ...others]) by.earlier = record.changes;
     this.#recording.appendRecords(others);
     if (this.parts.layer === null) await this.#keep(own.record);
@@ -391,7 +391,7 @@ export class SessionWorkspace {
       this.#keepPoints();
       if (isDue) await this.#refresh(true);
     } catch (error) {
-      // The next command has its overlay mounted anew, or is refused with the reason.
+      // The next command gets a new mount of its overlay, or is refused with the reason.
       this.mounts.outdate();
       // A runner that ended, as after the one command of its runtime, has nothing mounted.
       if (!isTrlError(error, 'BACKEND_UNAVAILABLE')) log(`layer: ${String(error)}`);

@@ -268,10 +268,10 @@ function isIntent(value: unknown): value is CommitIntent {
   return typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'items'));
 }
 
-// Directories of thousands of entries that commands removed, each as it was, for the way back. They
-// lie in a private directory, on the mount of their tree or not at all, as long as the record of
-// the command is kept, and as far as there is room: what a command had made goes first, then the
-// oldest, and nothing that anybody else made within a day.
+// Directories of thousands of entries that commands removed, each unchanged, for undo. They are in
+// a private directory, on the mount of their tree or not at all, while the record of the command
+// exists and there is room: directories that a command had made are dropped first, then the oldest,
+// and none that another writer made within a day.
 
 const madeMark = 'made';
 
@@ -322,9 +322,9 @@ export class RemovedDirectories {
   }
 
   /** What is to stay longest comes first. */
-  #all(): Kept[] {
+  #all(): RemovedDirectory[] {
     const firmSince = Date.now() - originalsRetentionMs;
-    const all = namesIn(this.#directory).map((name): Kept => {
+    const all = namesIn(this.#directory).map((name): RemovedDirectory => {
       const [atMs = '', bytes = '', first = '', mark = ''] = name.split('-');
       const isMade = mark === madeMark;
       const isFirm = !isMade && Number(atMs) > firmSince;
@@ -335,7 +335,7 @@ export class RemovedDirectories {
   }
 }
 
-interface Kept {
+interface RemovedDirectory {
   readonly name: string;
   readonly atMs: number;
   readonly bytes: number;

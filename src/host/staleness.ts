@@ -31,12 +31,12 @@ export class Staleness {
   #seen: Touched = nothing;
   /** Unix ms. */
   #refreshedAt = Date.now();
-  /** What is in the layer and was not told yet is of this moment, Unix ms, or later. */
+  /** Entries of the layer that are not captured yet are from this moment, Unix ms, or later. */
   #since = this.#refreshedAt;
 
   readonly #onTouched: OnTouched;
 
-  /** @param onTouched told of entries that changed; must not throw */
+  /** @param onTouched called with entries that changed; must not throw */
   constructor(cursor: WatchCursor, onTouched: OnTouched) {
     this.#cursor = cursor;
     this.#onTouched = onTouched;
@@ -105,12 +105,12 @@ export class Staleness {
   }
 
   /**
-   * The layer was looked at, and then `look` was called.
+   * To be called after a capture of the layer and `look`.
    *
-   * @param waiting what is told at a later look: what somebody did there before counts then, too
+   * @param waiting what a later capture reports: changes of others before that count then, too
    * @param tree when a directory on the way to a path changed last, Unix ns, and whether a file is
    *   known to have been there
-   * @returns whether somebody may have changed a path since a command saw it
+   * @returns whether another writer may have changed a path since a command saw it
    */
   captured(
     tree: Pick<WorkspaceTree, 'pathChangedNs' | 'wasThere'>,

@@ -113,7 +113,7 @@ interface FilterCheckDependencies {
   readonly filter: CommitFilter;
   readonly root: string;
   readonly contents: Pick<ContentStore, 'read'>;
-  /** Default: every content of before is. */
+  /** Default: every earlier content is. */
   readonly isKept?: FilterLookup['isKept'];
 }
 

@@ -23,13 +23,13 @@ interface UndoJudging {
   readonly home: string;
   readonly isSystem: (target: BytePath) => boolean;
   readonly contents: Pick<ContentStore, 'read'>;
-  /** What is taken back, the newest first. */
+  /** The records that are undone, the newest first. */
   readonly records: readonly ChangeRecord[];
 }
 
 /**
- * Judged as if a command wrote it now. Left out: what goes away, names that are always protected
- * (what was there under one had come by a person's word) and what a person let through.
+ * Judged as if a command wrote it now. Exceptions: deletions, names that are always protected (a
+ * person approved what was there) and changes that a person approved.
  */
 export async function findHeldUndoItems(
   { root, home, isSystem, contents, records }: UndoJudging,
@@ -72,11 +72,11 @@ export async function findHeldUndoItems(
     source,
   }));
   const all = await findHeldChanges({ filter, root, contents }, unjudged);
-  const told = new Set(judged.map(({ path }) => path));
-  return new Map([...all].filter(([path]) => told.has(path)));
+  const reported = new Set(judged.map(({ path }) => path));
+  return new Map([...all].filter(([path]) => reported.has(path)));
 }
 
-/** Paths whose content of before stood there when a person let the change of it through. */
+/** Paths whose earlier content was there when a person approved the change of it. */
 function seenByPerson(records: readonly ChangeRecord[]): ReadonlySet<BytePath> {
   const seen = new Set<BytePath>();
   for (const { changes } of records) {

@@ -55,9 +55,9 @@ export class WorkspaceTree {
   }
 
   /**
-   * Looks whether somebody else changed the tree since the last look; if so it is another tree from
-   * now on. What they did in the very directories of a commit, and while it went on, is not told
-   * apart from it.
+   * Detects whether others changed the tree since the last look; if so it has another id from now
+   * on. Their changes in the very directories of a commit, during the commit, cannot be
+   * distinguished from it.
    */
   async detectExternalChanges(): Promise<void> {
     const committed = this.#committed;
@@ -79,7 +79,7 @@ export class WorkspaceTree {
     return this.versions.of(path).length > 0;
   }
 
-  /** When a directory on the way to a path was last changed, as far as there are any; Unix ns. */
+  /** When an existing directory on the way to a path was last changed; Unix ns. */
   pathChangedNs(path: BytePath): bigint {
     let newest = this.#ownStat().ctimeNs;
     let at = '';
@@ -139,7 +139,7 @@ export class WorkspaceTree {
     }
   }
 
-  /** What runs may hold them open, which no refresh shows anew: each is looked at by name. */
+  /** Running commands may have them open, and no refresh updates those: each is checked by name. */
   namesIn(directories: readonly BytePath[] | 'all', isBusy: boolean): readonly BytePath[] | 'all' {
     if (directories === 'all' || !isBusy) return directories;
     return directories.flatMap((path) => [path, ...this.entries(path)]);

@@ -20,12 +20,13 @@ import { isBelow } from '../workspace/inspect-path.ts';
 import { parsePathRules } from '../workspace/path-rules.ts';
 import type { MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
-import { findWatchedMount, type ViewMountClient } from './change-announcer.ts';
 import { recordKinds } from './change-record.ts';
 import {
+  findWatchedMount,
   type LayerDirectories,
   LayerLayout,
   mountParents,
+  type ViewMountClient,
   workspaceMounts,
 } from './layer-layout.ts';
 import { type DryRunDependencies, LocalView } from './local-view.ts';

@@ -1,9 +1,9 @@
 /**
- * Operations beneath an open directory, none of which follows a link, whoever swaps what meanwhile.
- * A path is opened one component at a time; what has no call that refuses links (modes, owners,
- * times) is done to a descriptor, after a look at what it is.
+ * Operations beneath an open directory. None of them follows a link, even if another process swaps
+ * names meanwhile. A path is opened one component at a time; operations that have no system call
+ * that refuses links (modes, owners, times) act on a descriptor, after a check of its type.
  *
- * `/proc/self/fd/N` leads to the very thing that `N` is open on, a link included.
+ * `/proc/self/fd/N` leads to exactly the file that `N` is open on, even if that is a link.
  */
 import {
   type BigIntStats,

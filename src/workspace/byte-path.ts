@@ -36,7 +36,7 @@ export function isAtOrBelow(path: BytePath, paths: ReadonlySet<BytePath>): boole
   return paths.has(path) || isBelow(path, paths);
 }
 
-/** Tells whether a path is one of `paths`, or lies below one; `null`: all are. */
+/** Whether a path is one of `paths`, or below one; `null`: every path is. */
 export function pathSelector(paths: readonly BytePath[] | null): (path: BytePath) => boolean {
   const wanted = new Set(paths);
   if (paths === null || wanted.has('')) return () => true;

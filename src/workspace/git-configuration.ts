@@ -44,8 +44,8 @@ export class GitConfiguration {
   }
 
   /**
-   * The git directory that a `.git` is or points to, and the links on the way there. The directory
-   * that it stands in counts as a worktree from then on.
+   * The git directory that a `.git` is or points to, and the links on the way. The directory that
+   * contains it counts as a worktree from then on.
    */
   directoryOf(named: BytePath): { readonly git: BytePath; readonly links: readonly BytePath[] } {
     const found = this.#directoryOf(named);
@@ -323,7 +323,7 @@ function startsOf(parts: readonly (readonly string[])[]): BytePath[] {
   return [...new Set(starts)];
 }
 
-/** With an ending that an interpreter need not be told; `a.b` is a module of Python. */
+/** With an ending that an interpreter finds by itself; `a.b` is a module of Python. */
 function ended(
   parts: readonly (readonly string[])[],
   words: readonly GitCommandWord[],

@@ -210,7 +210,7 @@ export function refuseReservedGrants(
 const refusal = ({ path }: GrantedTree, why: string): TrlError =>
   new TrlError('INVALID_PARAMS', `Cannot let commands write "${path}": ${why}; grant less`);
 
-// The links by which a path is reached: whoever may write one of them decides what is read.
+// The links by which a path is reached: a writer of any of them decides which file is read.
 
 /** As long as a chain of links may be (Linux: 40). */
 const linksMax = 40;

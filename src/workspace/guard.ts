@@ -174,7 +174,7 @@ function inPlace(tree: string, place: string, before: KnownGitState): GuardedPat
   ];
 }
 
-/** Git takes the directory it stands in for a repository where it has these. */
+/** Git takes a directory for a repository if it contains these. */
 function looksBare(place: string): boolean {
   const has = (name: string): boolean => statOrUnreadable(`${place}/${name}`) !== null;
   return has('commondir') || (has('objects') && has('refs'));

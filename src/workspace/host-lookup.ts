@@ -1,4 +1,4 @@
-/** Looks at what stands on the host, at absolute byte paths, and remembers it for one judgement. */
+/** Looks up entries of the host by absolute byte paths, and caches the answers for one decision. */
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import type { BytePath } from '../change.ts';
 import { readSmallText } from './beneath.ts';
@@ -14,7 +14,7 @@ export type HostEntry =
 interface LinkResolution {
   /** What decides where it leads: each link on the way, and where the last one leads to. */
   readonly trail: readonly BytePath[];
-  /** What stands there in the end; it may be missing. */
+  /** The path after every link; it may not exist. */
   readonly end: BytePath;
 }
 

@@ -55,7 +55,7 @@ export function realPathOrNull(name: string): string | null {
   }
 }
 
-/** The real path of `name` as far as it exists, with the rest as written. */
+/** The real path of the part of `name` that exists, with the rest as written. */
 export function realPathPrefix(name: string): string {
   const real = realPathOrNull(name);
   if (real !== null || name === '/') return real ?? name;

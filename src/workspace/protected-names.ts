@@ -1,7 +1,7 @@
 /**
- * Names of files that a tool runs or obeys without being asked: on entering a directory, on opening
- * a project, at each command of git or a package manager. Data: each row with where it is
- * documented. A directory's name stands for all that is in it.
+ * Names of files that a tool runs or obeys without approval: on entering a directory, on opening a
+ * project, at each command of git or a package manager. Data: each row cites its documentation. A
+ * directory's name covers everything in it.
  */
 
 export interface ProtectedNamesRow {

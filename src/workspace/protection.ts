@@ -76,7 +76,7 @@ export class Protection {
     if (tree === null) return;
     const found = inspectPath(tree, real);
     const isOutside = found.kind === 'link' && found.real !== null && !this.#isLayered(found.real);
-    // Where the commit filter stands, a command is told at once only what was asked for.
+    // With a commit filter, a command is denied at once only what was requested.
     if (this.#isLayered(real) && !isOutside && reason === 'built-in') return;
     if (found.kind === 'absent' && !this.#isLayered(real)) {
       this.#guard({ kind: 'absent', tree, path: real });

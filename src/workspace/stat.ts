@@ -24,7 +24,7 @@ export function isWhiteout(stat: BigIntStats): boolean {
   return stat.isCharacterDevice() && stat.rdev === 0n;
 }
 
-/** What a stat alone tells; a file's hash and a link's target are still unknown. */
+/** The entry that a stat alone shows; a file's hash and a link's target are still unknown. */
 export function entryTypeOf(stat: BigIntStats): Entry['type'] {
   if (stat.isFile()) return 'file';
   if (stat.isDirectory()) return 'directory';

@@ -30,7 +30,7 @@ import { outsideCommonDirectory, type WalkResult, walkTree } from './walk.ts';
 
 export interface WorkspaceFacts {
   readonly root: string | null;
-  /** Whether commands write to a layer above `root`; absent in surveys of before: no. */
+  /** Whether commands write to a layer above `root`; absent in earlier surveys: no. */
   readonly layered?: boolean;
   readonly uid: number;
   readonly gid: number;
@@ -40,7 +40,7 @@ export interface WorkspaceFacts {
   readonly guarded: readonly GuardedPath[];
   /** Git directories known now; others that appear are new. */
   readonly gitDirectories: readonly string[];
-  /** Protected names that are links; absent in surveys of before. */
+  /** Protected names that are links; absent in earlier surveys. */
   readonly links?: readonly string[];
   /** Paths that should be covered and are not, for want of mounts. */
   readonly unprotected: number;

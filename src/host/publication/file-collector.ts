@@ -80,7 +80,9 @@ export class FileCollector {
   readonly #allowance: PublicationBudget;
   readonly #slices = new TimeSlices();
 
-  /** @param isDenied of what is denied the path says it all: whether it is there is not told */
+  /**
+   * @param isDenied a denied path is collected by its name alone: whether it exists is not shown
+   */
   constructor(root: string, isDenied: (path: BytePath) => boolean, allowance: PublicationBudget) {
     this.#root = root;
     this.#isDenied = isDenied;
@@ -179,10 +181,10 @@ const reasons: ReadonlyMap<string, string> = new Map([
 // Which files of a workspace an audience must not see, and which it may.
 
 /**
- * Walks the whole tree; what lies in a `.git` is neither.
+ * Walks the whole tree, without any `.git`.
  *
- * @throws TrlError `QUOTA_EXCEEDED` where it is larger than the bound; the system's error where a
- *   denied file cannot be looked at: what is not known cannot be told from what leaves
+ * @throws TrlError `QUOTA_EXCEEDED` if it is larger than the bound; the system's error if a denied
+ *   file cannot be read: unknown content cannot be compared with what is sent
  */
 export async function surveyFiles(root: string, visibility: Visibility): Promise<SurveyedFiles> {
   const entriesMax = limits.workspaceEntries.default;

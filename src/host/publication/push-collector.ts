@@ -179,7 +179,7 @@ export class PushCollector {
     const kind = entry.mode === link ? 'text' : 'file';
     this.#items.push({ name, kind, bytes, path: this.#pathOf(entry), file: null });
     if (bytes.subarray(0, largeFile.length).equals(largeFile)) {
-      const reason = 'stands for a file that git LFS sends besides';
+      const reason = 'is a pointer to a file that git LFS sends separately';
       this.#unread.push({ name, reason, key: entry.id });
     }
   }

@@ -8,19 +8,19 @@ import type { LedgerLines } from './ledger.ts';
 import type { DisplacedFile } from './prune-applied.ts';
 
 /**
- * Where a content stands on the host: `path` below the directory `tree`. It may be deeper than
- * `PATH_MAX` and any part of it may have become a link since: `openSource` opens it rightly.
+ * Where a content is on the host: `path` below the directory `tree`. It may be deeper than
+ * `PATH_MAX`, and any component may have become a link since: `openSource` opens it safely.
  */
 export interface CapturedSource {
   readonly tree: string;
   readonly path: BytePath;
 }
 
-/** A difference, and what stands on either side of it. */
+/** A difference, and the entries on both sides of it. */
 export interface CapturedChange extends Difference {
   /**
-   * What stands in the real tree now; `null`: nothing, or a masked path, of which nothing is read.
-   * Its `sha256` is `null` where nobody needed its content.
+   * The entry in the real tree now; `null`: none, or a masked path, of which nothing is read. Its
+   * `sha256` is `null` if nobody needed its content.
    */
   readonly base: Entry | null;
   readonly baseKey: StatKey | null;
@@ -51,22 +51,22 @@ export interface CaptureResult {
   readonly complete: boolean;
   /** Directories that were too deep, or could not be read: what is below them is not known. */
   readonly skipped: readonly BytePath[];
-  /** Too young to be told by this one. Default: nothing. */
+  /** Too recent for this capture. Default: none. */
   readonly waiting?: readonly BytePath[];
-  /** New directories of which what is in them is not told, or not yet. Default: none. */
+  /** New directories whose entries are not captured, or not yet. Default: none. */
   readonly wholes?: readonly BytePath[];
 }
 
-/** What tells the changes of a command, whatever the method. Calls wait for each other. */
+/** Finds the changes of a command, by any method. Calls run one after the other. */
 export interface ChangeCapture {
   /**
-   * What changed since the last capture.
+   * Returns the changes since the last capture.
    *
-   * @param ageMs only what was made this long ago, default 0: while commands run, what they made
-   *   just now may be a lock or a part of something, and gone before anybody has seen it. What was
-   *   deleted waits with it, as it may be the other half of a rename.
-   * @param wholes what is done with new directories of thousands of entries, default `parts`
-   * @param endedNs with `wait`, Unix ns: what was made since then is told all the same
+   * @param ageMs captures only what is at least this old, default 0: while commands run, a recent
+   *   file may be a lock or a part of something, and soon be gone. Deletions wait as well, as one
+   *   may be half of a rename.
+   * @param wholes how new directories of thousands of entries are captured, default `parts`
+   * @param endedNs with `wait`, Unix ns: changes since then are captured all the same
    */
   capture(
     ageMs?: number,
@@ -117,11 +117,11 @@ export interface LayerCapture extends ChangeCapture {
    */
   dropStaleDirectories(): Promise<void>;
   /**
-   * Removes entries from the upper layer: those of `paths` that still are what was captured, and
-   * directories that say nothing more. Whatever else stands there stays. Only while no command of
-   * the session runs; the overlay must be refreshed before the next one.
+   * Removes entries from the upper layer: those of `paths` that still are as captured, and
+   * directories without a change. Everything else stays. Only while no command of the session runs;
+   * the overlay must be refreshed before the next one.
    *
-   * @returns the paths that were changed since they were captured, and stayed
+   * @returns the paths that changed since the capture, and stayed
    */
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]>;
   /**
@@ -146,11 +146,11 @@ export interface LayerCapture extends ChangeCapture {
   removeDeletionMarker(path: BytePath): Promise<void>;
   /** Removes a directory of the upper layer that copies come from: see `copies.ts`. */
   removeStaging(name: string, copies: readonly LayerCopy[]): Promise<boolean>;
-  /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */
+  /** Forgets the captured state of `paths`, after their upper entries were removed elsewhere. */
   forget(paths: readonly BytePath[]): void;
   /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */
   discard(): Promise<void>;
-  /** What was told and is in the layer, for one that is laid above it. */
+  /** The captured state of the layer, for another one that is mounted above it. */
   ledgerLines(): LedgerLines;
   /** What a later process needs to go on, for `restoreLedger`. */
   ledgerJson(): string;

@@ -37,7 +37,7 @@ export function netChangeKindOf(before: Entry | null, after: Entry | null): Chan
   return after === null ? 'deleted' : (changeKindOf(before, after, false) ?? 'metadata-only');
 }
 
-// What stands for changes that a person looked at.
+// The digest of changes that a person reviewed.
 
 /**
  * SHA-256 (hex) of what changes would bring into the real tree; `null` of none. Who lets them
@@ -53,12 +53,12 @@ export function changesDigest(changes: readonly Change[]): string | null {
   return createHash('sha256').update(lines.join('\n')).digest('hex');
 }
 
-/** Times are no part of what is let through. */
+/** Times are not part of what a person approves. */
 function identity(entry: Entry | null): readonly unknown[] | null {
   if (entry === null) return null;
   if (entry.type === 'symlink') return [entry.type, entry.target];
   if (entry.type !== 'file') return [entry.type, entry.mode];
-  // A content that nobody read is told apart by what else is known of it.
+  // Contents without a hash differ by what else is known of them.
   const content = entry.sha256 ?? `${entry.size} ${entry.mtimeMs}`;
   return [entry.type, entry.mode, content];
 }

@@ -26,7 +26,7 @@ const blockBytes = 512n;
 /** Files of at most this size are read at once, larger ones in parts between other work. */
 const atOnceBytes = 256 * 1024;
 
-/** What a stat alone tells: a file's hash stays unknown. */
+/** The entry that a stat alone shows: a file's hash stays unknown. */
 export function observeEntry(
   cursor: TreeCursor,
   name: string,
@@ -40,10 +40,10 @@ export function observeEntry(
 }
 
 /**
- * What stands at `name` where the cursor is, its content kept. `null`: it went away meanwhile.
- * Special files are not opened, links not followed, and what is nothing but holes stays unread
- * where others had more than may be. A file that is written meanwhile is told as it was read, under
- * the key of before: the next look finds it changed.
+ * Reads the entry `name` of the cursor's directory and stores its content. `null`: it disappeared
+ * meanwhile. Special files are not opened, links not followed, and a file that consists of holes
+ * only is not read if other files use up the bound. A file that is written meanwhile is captured as
+ * read, under its earlier key: the next capture finds it changed.
  */
 export async function readEntry(
   cursor: TreeCursor,
@@ -115,7 +115,7 @@ export class CaptureBudget {
   #bytes = bytesMax;
   #holes = holesMax;
 
-  /** @param known paths that are told already, and are kept with what is new */
+  /** @param known paths that are captured already, and are kept with the new ones */
   constructor(known: Iterable<BytePath> = []) {
     for (const path of known) this.take(path);
   }

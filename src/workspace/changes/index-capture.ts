@@ -1,4 +1,4 @@
-/** Changes where commands write to the real tree itself: two scans, held against each other. */
+/** Finds changes if commands write to the real tree itself, by comparing two scans. */
 import { type BigIntStats, lstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
@@ -64,10 +64,10 @@ interface Scan {
 type Visit = (scan: Scan, path: BytePath, name: string) => boolean | Promise<boolean>;
 
 /**
- * A capture costs one `lstat` an entry of the tree. Contents are compared, where they are known, as
- * soon as any of mtime, ctime, size, inode and mode moved; where the old one is not known, that
- * alone is told as `modified`, marked `before-unknown`. Modes are never widened here, so what
- * keeps this process out is `skipped`. Otherwise exact as `UpperCapture` is.
+ * A capture costs one `lstat` for each entry of the tree. Known contents are compared as soon as
+ * any of mtime, ctime, size, inode and mode differs; if the old content is unknown, that alone is
+ * reported as `modified`, marked `before-unknown`. Modes are never widened here, so a directory
+ * that this process cannot read is `skipped`. Otherwise as exact as `OverlayCapture`.
  */
 export class IndexCapture implements ChangeCapture {
   readonly #options: IndexCaptureOptions;
@@ -139,7 +139,7 @@ export class IndexCapture implements ChangeCapture {
       }
       const stat = cursor.stat(name);
       if (stat === null) {
-        // Gone between its name and this look: told as deleted below.
+        // Deleted between the listing and this look: reported as deleted below.
         if (known !== undefined) known.seenBy -= 1;
         return false;
       }

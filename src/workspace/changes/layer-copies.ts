@@ -27,13 +27,13 @@ export interface LayerCopy {
   readonly key: StatKey;
 }
 
-/** A file of the layer that is as it was told. */
+/** A file of the layer that is as captured. */
 interface KnownLayerFile {
   readonly entry: FileEntry;
   readonly upperKey: StatKey;
 }
 
-/** What the layer has at a path: `none`, a file as it was told last, or `other`. */
+/** What the layer has at a path: `none`, a file as captured last, or `other`. */
 export type LayerState = 'none' | 'other' | KnownLayerFile;
 
 export function layerStateOf(
@@ -44,10 +44,10 @@ export function layerStateOf(
   if (entered !== 'here') return entered === 'missing' ? 'none' : 'other';
   const stat = upperCursor.stat(baseNameOf(path));
   if (stat === null) return 'none';
-  const told = ledger.get(path);
-  const isTold = told?.key === statKey(stat) && !told.isFresh;
-  return isTold && told.entry?.type === 'file'
-    ? { entry: told.entry, upperKey: statKey(stat) }
+  const captured = ledger.get(path);
+  const isTold = captured?.key === statKey(stat) && !captured.isFresh;
+  return isTold && captured.entry?.type === 'file'
+    ? { entry: captured.entry, upperKey: statKey(stat) }
     : 'other';
 }
 
@@ -67,10 +67,10 @@ export function adoptCopy(
   const stat = upperCursor.stat(name);
   if (stat?.isFile() !== true) return false;
   if (!isCertain && contentOf(upperCursor, name, entry.size) !== entry.sha256) return false;
-  const told = { ...entry, mtimeMs: fileEntry(stat).mtimeMs };
+  const captured = { ...entry, mtimeMs: fileEntry(stat).mtimeMs };
   ledger.set(path, {
     key: statKey(stat),
-    entry: told,
+    entry: captured,
     owner: `${stat.uid}:${stat.gid}`,
     hides: true,
     // A command may have written to it since: the next look reads it.
@@ -107,17 +107,17 @@ export function adoptLayerDirectory(
   return true;
 }
 
-/** Removes what a deletion that was being told left at its path when a process ended. */
+/** Removes the marker of a deletion that a process was announcing when it ended. */
 export function removeDeletionMarker(
   { ledger, upperCursor }: LayerCopiesContext,
   path: BytePath,
 ): void {
-  const told = ledger.get(path);
-  if (told?.entry === null || upperCursor.goto(parentPathOf(path)) !== 'here') return;
+  const captured = ledger.get(path);
+  if (captured?.entry === null || upperCursor.goto(parentPathOf(path)) !== 'here') return;
   const at = upperCursor.at(baseNameOf(path));
   const stat = upperCursor.stat(baseNameOf(path));
   try {
-    if (stat?.isDirectory() === true && told === undefined) rmdirSync(at);
+    if (stat?.isDirectory() === true && captured === undefined) rmdirSync(at);
     if (stat === null || !isWhiteout(stat)) return;
     unlinkSync(at);
     ledger.forget([path]);

@@ -160,7 +160,7 @@ export class MountedTreeWriter implements Disposable {
     return done;
   }
 
-  /** Tells of a directory that came. */
+  /** Announces a new directory. */
   announceDirectory(path: BytePath): void {
     const directory = this.#directory(path);
     if (directory === null) return;
@@ -174,7 +174,7 @@ export class MountedTreeWriter implements Disposable {
     }
   }
 
-  /** Tells of what went: a directory comes and goes under its name, where nothing stands. */
+  /** Announces a deletion: a directory appears and disappears under the name, which is free. */
   announceRemoval(path: BytePath): void {
     if (statBelow(this.#options.upper, path) !== null) return;
     const directory = this.#directory(parentPathOf(path));
@@ -260,7 +260,7 @@ export class MountedTreeWriter implements Disposable {
     return isSame ? { stat: copied, kind: 'fill' } : null;
   }
 
-  /** What somebody made anew in the tree must not be hidden. */
+  /** A new entry of the tree must not be hidden. */
   #dropWhiteout(path: BytePath): void {
     const stat = statBelow(this.#options.upper, path);
     if (stat === null || !isWhiteout(stat)) return;
@@ -305,7 +305,7 @@ function make(
   }
 }
 
-/** The last that is told of a file is that it was written: an exchange looks like its end. */
+/** The last event of a file is that it was written: an exchange looks like the end of it. */
 function endWriting(
   { directory, name }: RenameRequest,
   { mode, mtimeMs }: NonNullable<MountedFileUpdate['next']>,
@@ -361,6 +361,6 @@ function removeDirectoryAt(directory: number, name: string): void {
   try {
     rmdirSync(entryPathIn(directory, name));
   } catch {
-    // A command put something into it: that is its own, and is told.
+    // A command put something into it: that is the command's own, and is captured.
   }
 }

@@ -41,14 +41,14 @@ import { TreeCursor } from './tree-cursor.ts';
 
 /** Directories that say nothing and stay in the layer: each costs every capture a look. */
 const lentDirectoriesMax = 32;
-/** How often a capture begins anew where somebody moved what it was reading. */
+/** How often a capture starts again because another process moved what it was reading. */
 const attemptsMax = 3;
 
 /**
- * Made when the upper layer is made, before a command runs. What it tells is exact for contents,
- * modes, types, links and special files. It does not compare extended attributes, times of
- * directories, or device numbers. A process that lives on and writes through a mapping that it has
- * since before a capture is seen when the kernel notes its next write (up to half a minute).
+ * Created with the upper layer, before a command runs. It is exact for contents, modes, types,
+ * links and special files. It does not compare extended attributes, times of directories, or device
+ * numbers. A write through a memory map that a process has since before a capture is seen when the
+ * kernel notes its next write (up to half a minute).
  */
 export class OverlayCapture implements LayerCapture {
   readonly #options: OverlayCaptureOptions;
@@ -57,7 +57,7 @@ export class OverlayCapture implements LayerCapture {
   readonly #settled = new Set<BytePath>();
   /** The mode of the tree's own directory before any command. */
   #firstMode: number;
-  /** The same, as it was last told. */
+  /** The same, as captured last. */
   #rootMode: number;
   #waiting: DeferredPaths = new Map();
   #last: Promise<unknown> = Promise.resolve();
@@ -67,8 +67,8 @@ export class OverlayCapture implements LayerCapture {
     this.#options = options;
     this.#firstMode = lstatSync(options.upper).mode & permissionBits;
     this.#rootMode = this.#firstMode;
-    for (const [path, told] of options.over ?? []) {
-      this.#ledger.set(path, { ...told, key: null, isFresh: false });
+    for (const [path, captured] of options.over ?? []) {
+      this.#ledger.set(path, { ...captured, key: null, isFresh: false });
     }
   }
 
@@ -126,50 +126,50 @@ export class OverlayCapture implements LayerCapture {
       const settled = this.#settled;
       const pinned = this.#options.pinned?.() ?? new Set<BytePath>();
       const cursors = { upperCursor, realCursor };
-      const ground = { upper, attributes, ledger, settled, pinned, ...cursors, pace };
-      return await pruneApplied(ground);
+      const context = { upper, attributes, ledger, settled, pinned, ...cursors, pace };
+      return await pruneApplied(context);
     });
   }
 
   displace(path: BytePath): Promise<DisplacedFile | null> {
-    return this.#givingWay((ground) => displaceFile(ground, path));
+    return this.#givingWay((context) => displaceFile(context, path));
   }
 
   removeDisplaced(displaced: readonly Pick<DisplacedFile, 'path' | 'fd'>[]): Promise<void> {
-    return this.#givingWay((ground) => {
-      for (const one of displaced) removeDisplacedFile(ground, one);
+    return this.#givingWay((context) => {
+      for (const one of displaced) removeDisplacedFile(context, one);
     });
   }
 
   layerStateOf(path: BytePath): Promise<LayerState> {
-    return this.#amongCopies((ground) => layerStateOf(ground, path));
+    return this.#amongCopies((context) => layerStateOf(context, path));
   }
 
   adoptCopy(path: BytePath, copy: LayerCopy & { readonly isCertain: boolean }): Promise<boolean> {
-    return this.#amongCopies((ground) => adoptCopy(ground, path, copy));
+    return this.#amongCopies((context) => adoptCopy(context, path, copy));
   }
 
   adoptDirectory(path: BytePath): Promise<boolean> {
-    return this.#amongCopies((ground) => adoptLayerDirectory(ground, path));
+    return this.#amongCopies((context) => adoptLayerDirectory(context, path));
   }
 
   removeDeletionMarker(path: BytePath): Promise<void> {
-    return this.#amongCopies((ground) => removeDeletionMarker(ground, path));
+    return this.#amongCopies((context) => removeDeletionMarker(context, path));
   }
 
   removeStaging(name: string, copies: readonly LayerCopy[]): Promise<boolean> {
     const { contents } = this.#options;
-    return this.#amongCopies((ground) => removeCopyStaging(ground, name, { contents, copies }));
+    return this.#amongCopies((context) => removeCopyStaging(context, name, { contents, copies }));
   }
 
-  #amongCopies<T>(work: (ground: LayerCopiesContext) => T | Promise<T>): Promise<T> {
+  #amongCopies<T>(work: (context: LayerCopiesContext) => T | Promise<T>): Promise<T> {
     return this.#alone(async () => {
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       return await work({ ledger: this.#ledger, settled: this.#settled, upperCursor });
     });
   }
 
-  #givingWay<T>(work: (ground: YieldContext) => T): Promise<T> {
+  #givingWay<T>(work: (context: YieldContext) => T): Promise<T> {
     return this.#alone(async () => {
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       const aside = join(dirname(this.#options.upper), 'displaced');
@@ -181,8 +181,8 @@ export class OverlayCapture implements LayerCapture {
     return this.#alone(async () => {
       const { attributes, upper } = this.#options;
       await attributes.clearOpaque([`${bytePathOf(upper)}/${path}`]);
-      const told = this.#ledger.get(path);
-      if (told !== undefined) this.#ledger.set(path, { ...told, hides: false });
+      const captured = this.#ledger.get(path);
+      if (captured !== undefined) this.#ledger.set(path, { ...captured, hides: false });
     });
   }
 
@@ -258,8 +258,8 @@ export class OverlayCapture implements LayerCapture {
       wholes,
     });
     const cursors = { upperCursor, realCursor };
-    const ground = { ...this.#options, ledger, pace, allowance, wholes, ...cursors };
-    const { changes, idle, skipped } = await new LayerComparison(ground, surveyed).run();
+    const context = { ...this.#options, ledger, pace, allowance, wholes, ...cursors };
+    const { changes, idle, skipped } = await new LayerComparison(context, surveyed).run();
     this.#waiting = young?.deferred ?? wholes?.deferred ?? new Map();
     for (const [at, change] of changes.entries()) {
       if (isOvertakenWhileDeferred(before, change.path, change.baseKey)) {
@@ -331,7 +331,7 @@ function parseState(json: string): State {
     const state: State = JSON.parse(json);
     if (state.version === 1) return state;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new TrlError('INTERNAL_ERROR', 'Cannot go on with a ledger of changes: it is damaged');
 }

@@ -1,17 +1,17 @@
 /**
- * Puts changes into the real tree, each path only where it still is as the change expects: anything
- * that somebody else made meanwhile stands, and is reported.
+ * Applies changes to the real tree, each path only if it still is as the change expects: anything
+ * that another process wrote meanwhile stays, and is reported.
  *
- * Contents are written under a temporary name, out of the tree where that can be (`staging.ts`),
- * else in the same directory. A new file gets its name where nothing has it (`renames.ts`); what
- * replaces a file is exchanged with it, and exchanged back where what came out is not what was
- * expected (`renames.ts`). Every step goes through descriptors of directories and follows no link.
- * So nobody sees half a file, and nothing outside is reached.
+ * Contents are written under a temporary name, outside the tree if possible (`openStaging`), else
+ * in the same directory. A new file gets its name if the name is free; a replacement is exchanged
+ * with the old file, and exchanged back if that is not the expected one (`atomic-renames.ts`). Each
+ * step uses descriptors of directories and follows no link. So nobody sees half a file, and nothing
+ * outside is reached.
  *
- * What is written to a file that was replaced, by a name looked up before, is kept beside it. Two
- * moments remain: a program that takes a second from looking a name up to opening it writes to a
- * file that is gone; modes and times, set by descriptor after a look, may hide that somebody else
- * set them within those microseconds.
+ * Late writes to a replaced file, through a name that was looked up before, are saved beside it.
+ * Two gaps remain: a program that takes a second from looking a name up to opening it writes to a
+ * file that is gone; modes and times, set by descriptor after a check, may hide that another
+ * process set them within those microseconds.
  */
 import {
   type BigIntStats,
@@ -63,7 +63,7 @@ interface Making {
   readonly item: CommitItem;
   readonly index: number;
   readonly after: Extract<Entry, { type: 'file' | 'symlink' }>;
-  /** What stands there. */
+  /** The entry there now. */
   readonly stat: BigIntStats | 'nothing';
 }
 
@@ -108,10 +108,7 @@ class Applying {
     const directories = gone.filter(isDirectory).toSorted((a, b) => order(b.item, a.item));
     const rest = numbered.filter(({ item }) => item.after !== null);
     for (const { item, index } of gone.filter((one) => !isDirectory(one))) {
-      await this.#slice();
-      this.#try(item, () => {
-        this.#remove(item, index);
-      });
+      await this.#attempt(item, () => this.#remove(item, index));
     }
     await this.#flush();
     for (const { item } of directories) {
@@ -125,12 +122,7 @@ class Applying {
       }
     }
     for (const { item, index } of rest.toSorted((a, b) => order(a.item, b.item))) {
-      await this.#slice();
-      try {
-        await this.#put(item, index);
-      } catch (error) {
-        this.#fail(item, error);
-      }
+      await this.#attempt(item, () => this.#put(item, index));
     }
     await this.#flush();
     this.#place.setModes((path, outcome) => {
@@ -157,15 +149,18 @@ class Applying {
     this.#sliceStart = performance.now();
   }
 
-  #try(item: CommitItem, act: () => void): void {
+  async #attempt(item: CommitItem, act: () => Promise<void> | void): Promise<void> {
+    await this.#slice();
     try {
-      act();
+      await act();
     } catch (error) {
       this.#fail(item, error);
     }
   }
 
-  /** What stands there, if it is what the change expects; otherwise reports and answers `null`. */
+  /**
+   * The entry there now if it is what the change expects; otherwise reports it and returns `null`.
+   */
   #stands(item: CommitItem): BigIntStats | 'nothing' | null {
     if (this.#place.steps.directory(parentPathOf(item.path)) === null) {
       this.#refuse(item, 'no-directory');
@@ -234,7 +229,7 @@ class Applying {
   }): Promise<void> {
     const { item, index, after, stat } = putting;
     if (stat !== 'nothing' && stat.isDirectory()) {
-      this.#setLater(item, after.mode, stat);
+      this.#setModeLater(item, after.mode, stat);
       return;
     }
     if (stat !== 'nothing') {
@@ -247,7 +242,7 @@ class Applying {
     this.#place.enter(parentPathOf(item.path));
     const mode = (after.mode & 0o777) | ownerAll;
     const fd = makeDirectory(this.#place.at(item.path), mode, this.#giveTo(this.#input.tree));
-    this.#setLater(item, after.mode, fstatSync(fd, { bigint: true }));
+    this.#setModeLater(item, after.mode, fstatSync(fd, { bigint: true }));
     closeSync(fd);
   }
 
@@ -329,13 +324,9 @@ class Applying {
 
   /** Has what waits carried out while more is made: one part is on its way, one is made. */
   async #send(): Promise<void> {
-    const again = await this.#queue.conclude((one) => {
-      this.#conclude(one);
-    });
+    const again = await this.#queue.conclude((one) => this.#conclude(one));
     for (const one of again) {
-      await this.#repeat(one).catch((error: unknown) => {
-        this.#fail(one.item, error);
-      });
+      await this.#repeat(one).catch((error: unknown) => this.#fail(one.item, error));
     }
     // What is open may be moved away before it is used again.
     this.#queue.send(this.#place.detach());
@@ -368,9 +359,9 @@ class Applying {
     this.#results.set(item.path, { path: item.path, ...conflict, keptAt });
   }
 
-  #setLater(item: CommitItem, mode: number, directory: Pick<BigIntStats, 'dev' | 'ino'>): void {
+  #setModeLater(item: CommitItem, mode: number, at: Pick<BigIntStats, 'dev' | 'ino'>): void {
     this.#directories.set(item.path, item);
-    this.#place.setLater(item.path, mode, directory);
+    this.#place.setLater(item.path, mode, at);
   }
 
   /** Only root gives files away. */
@@ -401,9 +392,8 @@ class Applying {
   }
 }
 
-function isMade(after: Entry | null): boolean {
-  return after?.type === 'file' || after?.type === 'symlink';
-}
+const isMade = (after: Entry | null): boolean =>
+  after?.type === 'file' || after?.type === 'symlink';
 
 function order(a: CommitItem, b: CommitItem): number {
   return a.path < b.path ? -1 : Number(a.path > b.path);

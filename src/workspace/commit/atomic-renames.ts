@@ -40,13 +40,13 @@ const answers = ['done', 'changed', 'open', 'kept', 'refused', 'elsewhere'] as c
 
 export interface RenameRequest {
   /**
-   * `exchange` puts `temporary` in the place of `name`; `away` removes `name`; `name` gives
-   * `temporary` its name, where nothing has it; `fill` gives the file at `name` the content of
-   * `temporary`, while nobody else has it open; `write` begins to write `name` to the disk,
-   * `sync` writes all of its file system; `plain` begins to write the files of a directory that
-   * changed since then, and tells whether none has extended attributes, nor the directory another:
-   * `key` is Unix seconds, a blank, and an attribute's name; `fits` whether what is moved into
-   * `directory` is as if it had been made there.
+   * `exchange` swaps `temporary` and `name`; `away` removes `name`; `name` renames `temporary` to
+   * `name`, if that is free; `fill` copies the content of `temporary` into the file at `name`,
+   * while nobody else has it open; `write` starts writing `name` to the disk, `sync` writes its
+   * whole file system; `plain` starts writing the files of a directory that changed since `key`
+   * (Unix seconds, a blank, and the name of an attribute), and answers whether none has extended
+   * attributes, and the directory no other; `fits` answers whether an entry that is moved into
+   * `directory` is as if it had been created there.
    */
   readonly kind: 'exchange' | 'away' | 'name' | 'fill' | 'write' | 'sync' | 'plain' | 'fits';
   /** An open directory. */
@@ -83,8 +83,8 @@ export class AtomicRenames implements Disposable {
   readonly staging: string | null;
 
   /**
-   * @param onLate told, after `done`, of a file in which something is kept that somebody wrote to
-   *   what had stood there: they had looked its name up before it went. Must not throw.
+   * @param onLate called, after `done`, with a file that contains late writes to a replaced file:
+   *   the writer had looked its name up before. Must not throw.
    */
   constructor(
     onLate: (at: Buffer) => void = () => undefined,
@@ -257,7 +257,7 @@ export function openStaging(directory: string | null, tree: string): number | nu
   return null;
 }
 
-/** Equal for descriptors between which names can be moved, as far as the kernel tells before. */
+/** Equal for descriptors between which names can be moved, if the kernel shows that in advance. */
 function mountOf(fd: number): string {
   const info = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8');
   return `${fstatSync(fd).dev} ${/^mnt_id:\s*(\d+)/m.exec(info)?.[1] ?? ''}`;

@@ -54,9 +54,10 @@ export class BulkDirectoryWalk implements Disposable {
   }
 
   /**
-   * Itself and all that is in it, in the order of a walk; `null`: it is not to be moved as one, as
-   * it has what is told by itself (repositories, special files) or would take something along
-   * (other names of its files, attributes). What is in the files is on its way to the disk then.
+   * The directory and everything in it, in walk order; `null`: it cannot be moved as one, because
+   * it contains entries that are handled separately (repositories, special files) or that would
+   * take something along (other names of its files, attributes). Its contents are being written to
+   * the disk then.
    */
   async run(): Promise<readonly JudgedChange[] | null> {
     const top = this.#note(this.#top);
@@ -112,7 +113,7 @@ export class BulkDirectoryWalk implements Disposable {
     this.#answers.push(answer.then((said) => said.every((one) => one === 'done')));
   }
 
-  /** What an entry is; `null`: what is told by itself. */
+  /** The entry; `null`: it is handled separately. */
   #note(path: BytePath): 'file' | 'directory' | 'symlink' | null {
     if (this.#cursor.goto(parentPathOf(path)) !== 'here') return null;
     const stat = this.#cursor.quickStat(baseNameOf(path));

@@ -51,7 +51,7 @@ export interface JudgedChange {
 
 /** How the filter looks at what it judges. No answer follows a link. */
 export interface FilterLookup {
-  /** What stands in the real tree. */
+  /** The entry in the real tree. */
   real(path: BytePath): Entry | null;
   /**
    * The start of a regular file's content, bytes as latin1: `real` in the real tree, `after` as
@@ -80,7 +80,7 @@ export interface FilterInput {
   /** Protected names that were links then. */
   readonly links: readonly BytePath[];
   readonly isProjectedGit: boolean;
-  /** What may not come into a file: whoever wrote it back has lost the value. */
+  /** Must not be written to a file: a writer that puts it back has lost the value. */
   readonly tags: IssuedTags;
   readonly changesMax: number;
   readonly bytesMax: number;
@@ -98,7 +98,7 @@ export interface CommitFilter {
   hasHarmlessPart(path: BytePath): boolean;
   /** What would stand at such a path with that part of a change alone; `null`: there is none. */
   harmlessPart(path: BytePath, before: string, after: string): string | null;
-  /** What is written with tags, with the values of before in their places; see `tag-values.ts`. */
+  /** The text written with tags, with the earlier values in their places; see `tag-values.ts`. */
   restoreTagValues(before: string, after: string): string | null;
 }
 
@@ -183,7 +183,7 @@ export class MergedView {
     return found;
   }
 
-  /** The start of a content, as it would be; `null` where it cannot be told. */
+  /** The start of a content, as it would be; `null` if it is unknown. */
   text(path: BytePath, bytesMax: number): Promise<string | null> {
     const side = this.#changes.has(path) ? 'after' : 'real';
     return this.#look.text(path, side, bytesMax);

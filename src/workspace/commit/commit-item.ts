@@ -13,7 +13,7 @@ export interface CommitSource {
 /** One path to change. Values only: a list of these is kept as JSON, to go on after a crash. */
 export interface CommitItem {
   readonly path: BytePath;
-  /** What the change starts from, and its key: anything else that stands there is kept. */
+  /** The entry that the change replaces, and its key: any other entry stays. */
   readonly base: Entry | null;
   readonly baseKey: StatKey | null;
   readonly after: Entry | null;
@@ -60,7 +60,7 @@ export type ItemResult =
   | {
       readonly path: BytePath;
       readonly state: 'applied';
-      /** Of what stands there now; `null`: nothing. */
+      /** Of the entry there now; `null`: there is none. */
       readonly key: StatKey | null;
     }
   | {

@@ -80,7 +80,7 @@ class Judgement {
   judge(change: JudgedChange): Promise<Answer> | Answer {
     const { input, lifted } = this.#parts;
     const { path: name } = change;
-    // First, so that nothing else tells a name that is there from one that is not.
+    // First, so that no later check reveals whether a name exists.
     if (isUnder(name, input.isReserved)) return 'reserved';
     if (isUnder(name, input.isDenied)) return 'denied';
     const found = this.#byEntry(change) ?? this.#byPlace(change) ?? this.#byLoss(change);

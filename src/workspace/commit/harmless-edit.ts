@@ -300,10 +300,10 @@ export function isSameRepository(one: string, other: string): boolean {
 // Of an edit of git's configuration that is held, the text with what is free of it. Pure.
 
 /**
- * The configuration of before with the plain part of an edit in it: what is not free is left out,
- * or has its value of before. `null`: nothing of it is plain, or it cannot be told apart.
+ * The earlier configuration with the harmless part of an edit: settings that need approval are left
+ * out, or keep their earlier value. `null`: no part is harmless, or the parts cannot be separated.
  *
- * @param before bytes, as is the answer
+ * @param before bytes, like the result
  */
 export function harmlessPartOf(before: string, after: string, directory: string): string | null {
   const [old, text] = [textOf(before), textOf(after)];

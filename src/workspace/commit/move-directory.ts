@@ -14,9 +14,9 @@ export function bulkDirectoryOf(entry: Entry | null): DirectorySummary | null {
 }
 
 /**
- * Moves the source of an item to its path in the open `directory`, where nothing has the name.
+ * Moves the source of an item to its path in the open `directory`, if the name is free.
  *
- * @returns the key of what stands there then, or why it is not moved
+ * @returns the key of the moved entry, or why it is not moved
  */
 export async function moveBulkDirectory(
   { path, source }: CommitItem,
@@ -41,8 +41,8 @@ export async function moveBulkDirectory(
 }
 
 /**
- * Moves what stands at the path of an item in the open `directory` to where it is kept, and back
- * where something in it is not as it was told: somebody changed it in that very moment.
+ * Moves the entry at the path of an item in the open `directory` to the place where it is kept, and
+ * back if something in it differs from the manifest: another process changed it in that moment.
  */
 export async function moveBulkDirectoryAway(
   { path, base }: CommitItem,
@@ -73,7 +73,7 @@ export async function moveBulkDirectoryAway(
   }
 }
 
-/** Whether all that is to be moved is there as it was told, as far as its stats say. */
+/** Whether everything to be moved is there as captured, judging by its stats. */
 export async function matchesManifest(
   { after, source }: Pick<CommitItem, 'after' | 'source'>,
   contents: Pick<ContentStore, 'read'>,
@@ -93,8 +93,9 @@ export async function matchesManifest(
   }
 }
 
-// What is in a directory that is told as one: an entry a line, so that it can be told later whether
-// it still is as it came. A line is `KEY PATH` and ends in NUL; paths begin in it.
+// The manifest of a directory that is handled as one: one line for each entry, so that a later
+// check can find out whether it is unchanged. A line is `KEY PATH` and ends in NUL; paths begin at
+// the directory.
 
 const partBytes = 256 * 1024;
 

@@ -106,7 +106,8 @@ function copySmall(fd: number, writing: ContentWrite, after: FileEntry): boolean
     count = readSync(fd, bytes, size, bytes.length - size, size);
   }
   const content = bytes.subarray(0, size);
-  // By content: what was judged is what comes, and no key tells what a memory map writes.
+  // By content: the applied bytes are the checked ones, and no key shows writes through a memory
+  // map.
   const isTold =
     after.sha256 === null
       ? statKey(fstatSync(fd, { bigint: true })) === item.sourceKey

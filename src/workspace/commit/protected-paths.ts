@@ -158,7 +158,7 @@ export function contentProtectionOf(
   return protectedContents.find((one) => one.name.test(foldName(name))) ?? null;
 }
 
-/** A protected name that a path stands for the start of, or the whole. */
+/** A protected name that a path is, or the start of. */
 interface ProtectedPrefix {
   /** What comes after it; nothing: the path has the whole name. */
   readonly rest: readonly string[];

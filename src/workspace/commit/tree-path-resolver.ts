@@ -86,7 +86,7 @@ export class TreePathResolver {
     }
   }
 
-  /** Closes everything: what is asked for next is looked up anew. */
+  /** Closes everything: later lookups start again. */
   close(): void {
     for (const fd of this.#open.values()) closeSync(fd);
     this.#open.clear();
@@ -168,7 +168,7 @@ export function isMetadataOnly({ base, after }: CommitItem, stat: BigIntStats): 
 
 // How the filter looks at files: the real tree, and the session's new contents.
 
-/** A new content: where it stands, and what was told of it. */
+/** A new content: where it is, and its captured hash. */
 interface NewContent {
   readonly source: CommitSource | null;
   /** `null`: nobody read it. */
@@ -180,14 +180,14 @@ interface TreeLookupDependencies {
   readonly root: string;
   readonly written: (path: BytePath) => NewContent | null;
   readonly contents: Pick<ContentStore, 'read'>;
-  /** Default: every content of before is. */
+  /** Default: every earlier content is. */
   readonly isKept?: FilterLookup['isKept'];
 }
 
 /**
- * Reads the real tree, and new contents as they were told: what a command writes meanwhile is not
- * what will be applied. Follows no link and opens regular files only. Close it after judging: it
- * holds directories open.
+ * Reads the real tree, and new contents as they were captured: what a command writes meanwhile will
+ * not be applied. Follows no link and opens regular files only. Close it after the check: it keeps
+ * directories open.
  */
 export class TreeLookup implements FilterLookup {
   readonly #real: TreePathResolver;

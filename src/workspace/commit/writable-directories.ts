@@ -65,7 +65,7 @@ export class WritableDirectories {
     this.#modes.set(path, { mode, directory: { dev, ino } });
   }
 
-  /** Sets modes, the deepest directories first, and tells each key or what went wrong. */
+  /** Sets modes, the deepest directories first, and reports each key or failure. */
   setModes(tell: (path: BytePath, outcome: { key: StatKey } | { error: unknown }) => void): void {
     const deepestFirst = [...this.#modes].toSorted(([a], [b]) => (a < b ? 1 : -1));
     for (const [path, later] of deepestFirst) {
@@ -88,7 +88,7 @@ export class WritableDirectories {
     }
   }
 
-  /** Gives away what is held; the caller closes it. What is asked for next is looked up anew. */
+  /** Hands over the open directory; the caller closes it. Later lookups start again. */
   detach(): readonly number[] {
     const held = [...this.#held.values()];
     this.#held.clear();

@@ -196,7 +196,7 @@ export function removeGitLeftovers(files: GitFiles, path: BytePath): void {
   files.remove(`${path}.trl-${files.id}.lock`);
 }
 
-// Which paths of a tree lie in a git directory that stands there, and what they are to git.
+// Which paths of a tree lie in one of its git directories, and what git uses them for.
 
 /**
  * `state`: files of git's that are synced one by one, as any others. `scratch`: of one git process,

@@ -130,7 +130,7 @@ export class GitSessionView {
     return { sha256: after.sha256, isNow: !isLocked && this.#isAsTold(row.item) };
   }
 
-  /** A file's content as latin1, as it was told; what nobody told yet is as the host has it. */
+  /** A file's content as latin1, as captured; of a file that was never captured, the host's. */
   async text(path: BytePath): Promise<string | null> {
     const row = this.isOwn(path) ? this.#rows.get(path) : undefined;
     return row === undefined ? this.#host.text(path) : await this.textOf(row.item.after);
@@ -156,7 +156,7 @@ export class GitSessionView {
     return branch === undefined ? (head?.trimEnd() ?? null) : await this.ref(common, branch);
   }
 
-  /** Whether a file of the layer is what was told. */
+  /** Whether a file of the layer is as it was captured. */
   #isAsTold({ path, sourceKey }: Pick<CommitItem, 'path' | 'sourceKey'>): boolean {
     return this.#keyOf(path) === sourceKey;
   }

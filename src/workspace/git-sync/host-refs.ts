@@ -35,7 +35,7 @@ interface RefSwap {
   readonly to: RefValue;
   /** For its log; `null`: it has none. */
   readonly log: readonly string[] | null;
-  /** Called under the lock with the key of what stands there then. */
+  /** Called under the lock with the key of the current file. */
   readonly put?: (key: StatKey | null) => void;
 }
 
@@ -276,7 +276,7 @@ async function keep(
 
 const keepingMessage =
   'Keep what was committed while a session prepared its commit\n\n' +
-  'Its index was of before, and the commit took back what came meanwhile.\n';
+  'Its index was outdated, and the commit would undo what came meanwhile.\n';
 
 const messageOf = (name: string): string =>
   `Merge what a session committed to ${name.slice(branches.length)}\n\n` +

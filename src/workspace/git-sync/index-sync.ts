@@ -213,8 +213,8 @@ const keyOfTree = (entry: TreeEntry | null): string =>
 const keyOf = (entries: readonly GitIndexEntry[] = none): string =>
   entries.map(({ mode, oid, stage, marks }) => `${mode} ${oid} ${stage} ${marks}`).join('\n');
 
-// Git's index, read and written entry by entry. Pure. The form is drawn in `commit/git-index.ts`;
-// versions 2 to 4 are read, 2 or 3 is written, without extensions: git makes them anew.
+// Git's index, read and written entry by entry. Pure. `commit/git-index.ts` describes the format;
+// versions 2 to 4 are read, 2 or 3 is written, without extensions: git creates them again.
 
 interface GitIndexEntry {
   /** As bytes, one character each. */
@@ -238,7 +238,7 @@ const nameLengthMax = 0xfff;
 /** Index extensions without which the entries are not all that there is. */
 const needed = /^[a-z]/;
 
-/** `null`: no index, or one that goes on in another file or stands for whole directories. */
+/** `null`: no index, or one that continues in another file or has entries for whole directories. */
 function readIndexFile(index: Buffer, oidBytes: number): GitIndexEntry[] | null {
   const end = index.length - oidBytes;
   if (end < headerBytes || index.toString('latin1', 0, 4) !== 'DIRC') return null;
@@ -316,7 +316,7 @@ function uncheckedIndexEntry(entry: Pick<GitIndexEntry, 'path' | 'mode' | 'oid'>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** As git encodes offsets: each further byte stands for one more than it says. */
+/** As git encodes offsets: each further byte adds one more than it encodes. */
 function offset(index: Buffer, from: number): { value: number; end: number } {
   let at = from;
   let byte = index[at] ?? 0;

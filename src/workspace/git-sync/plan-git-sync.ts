@@ -213,7 +213,7 @@ export interface GitSyncOutcome {
 
 /** Why a path of git's is dropped, one stable word each. */
 const dropped = {
-  /** Objects stay, whoever no longer needs them. */
+  /** Objects stay, even if no ref needs them any more. */
   kept: 'git-objects-kept',
   /** The host has it in another form. */
   derived: 'git-derived',
@@ -268,9 +268,9 @@ function outcomeIn(
 
 function worded(
   { state, reason, reached: merged, key: left }: GitOutcome,
-  standing: StatKey | null,
+  currentEntry: StatKey | null,
   isValue: boolean,
 ): GitSyncOutcome {
-  const key = left === undefined ? standing : left;
+  const key = left === undefined ? currentEntry : left;
   return { state, reason, key, ...(merged === undefined || !isValue ? {} : { merged }) };
 }

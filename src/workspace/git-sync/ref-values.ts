@@ -7,7 +7,7 @@ import type { TreePathResolver } from '../commit/tree-path-resolver.ts';
 
 // What a session changed in a git directory, as values: they are kept as JSON, to go on later.
 
-/** `null`: there is none. An object id, or `ref: …` as it stands in the file. */
+/** An object id, or `ref: …` as the file has it; `null`: there is none. */
 export type RefValue = string | null;
 
 export interface RefChange {
@@ -177,7 +177,7 @@ export function resolveRefValue(set: RefSet, value: RefValue): RefValue {
   return isOid(at) ? at : null;
 }
 
-// Reflogs of two sides as one: lines are only told apart by what they say. Pure.
+// Merges the reflogs of two sides: lines differ only by their text. Pure.
 
 export const reflogLinesOf = (text: string): string[] =>
   text.split('\n').filter((line) => line !== '');
@@ -201,7 +201,7 @@ export function mergeStashLog(
   return [...kept, ...session.filter((line) => !known.has(entryOf(line)))];
 }
 
-/** What a line stands for: when one above is dropped, git rewrites what it came from. */
+/** The change that a line records: when the line before it is dropped, git rewrites the old id. */
 const entryOf = (line: string): string => line.slice(line.indexOf(' ') + 1);
 
 /** The object that a line leads to. */

@@ -1,4 +1,4 @@
-/** A file as it stands in the real tree: what it is, and what is in it. */
+/** A file of the real tree now: its entry and its bytes. */
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';

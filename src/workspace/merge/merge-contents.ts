@@ -226,7 +226,7 @@ function hunksBetween(old: readonly string[], now: readonly string[]): Hunk[] | 
   while (end < most && old.at(-1 - end) === now.at(-1 - end)) end += 1;
   const sides = [old.slice(start, old.length - end), now.slice(start, now.length - end)] as const;
   const found = diffArrays([...sides[0]], [...sides[1]], { timeout: searchMs });
-  // The types promise a value, the time-out takes it back.
+  // The types promise a value, but a time-out yields none.
   const parts: typeof found | undefined = found;
   if (parts === undefined) return null;
   const hunks: Hunk[] = [];

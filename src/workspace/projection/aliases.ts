@@ -192,7 +192,7 @@ export class Aliases {
 function kindOf(stat: BigIntStats | null): string {
   if (stat === null) return 'none';
   if (stat.isFile() && stat.nlink === 1n) return 'file';
-  // The time tells it from a later directory that got the inode.
+  // The time distinguishes it from a later directory that got the inode.
   return stat.isDirectory() ? `${keyOf(stat)}:${stat.ctimeNs}` : 'other';
 }
 

@@ -144,14 +144,14 @@ async function readTree(repository: GitRepository, scratch: string): Promise<Lis
   });
 }
 
-interface Place {
+interface ObjectStoreLocation {
   readonly directory: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
 async function commitOf(
   tree: readonly ListedIndexEntry[],
-  { directory, env }: Place,
+  { directory, env }: ObjectStoreLocation,
 ): Promise<string> {
   const file = path.join(directory, 'index.tree');
   const own = { ...env, GIT_INDEX_FILE: file };
@@ -162,7 +162,10 @@ async function commitOf(
 }
 
 /** Copies objects into one pack of the projection. */
-async function pack(wanted: readonly string[], { directory, env }: Place): Promise<void> {
+async function pack(
+  wanted: readonly string[],
+  { directory, env }: ObjectStoreLocation,
+): Promise<void> {
   const objects = path.join(directory, 'objects');
   const base = path.join(objects, 'pack', 'pack');
   // Without a search for deltas: what is compressed already is copied.

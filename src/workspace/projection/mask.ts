@@ -4,7 +4,7 @@
  *   lowerdir=<mask>:<real tree>     a whiteout in the mask is "nothing there"
  *
  * A layer in use never gains or loses a name: where other paths are hidden than before, another
- * layer is made, of another *generation*, and whoever holds the old one needs a new mount.
+ * layer is made, of another *generation*, and a session with the old one needs a new mount.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -37,7 +37,7 @@ interface MaskOptions {
 
 /** One state of the mask; values that stay as they are. */
 export interface MaskState {
-  /** Another one: another layer, for which the overlay must be mounted anew. */
+  /** Changes with the layer: a new generation needs a new mount of the overlay. */
   readonly generation: string;
   /** The layer; `null`: nothing is hidden, no layer is needed. */
   readonly directory: string | null;

@@ -65,7 +65,7 @@ export class OpenDirectory {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false }) ?? null;
   }
 
-  /** How many names the file at a name has; 0: nothing stands there. */
+  /** The number of hard links of the file at a name; 0: there is none. */
   links(name: string): number {
     return lstatSync(this.at(name), { throwIfNoEntry: false })?.nlink ?? 0;
   }

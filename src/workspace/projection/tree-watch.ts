@@ -1,12 +1,12 @@
 /**
- * Tells whether anything in a tree changed since the last look, whoever changed it.
+ * Detects whether anything in a tree changed since the last look, by any process.
  *
- * Every directory has an inotify watch (`fs.watch`). All watches of one event loop share one
- * queue, in the order of what happened: a *cookie* file made in a private watched directory comes
- * out after everything that was done before it.
+ * Every directory has an inotify watch (`fs.watch`). All watches of one event loop share one queue
+ * in the order of events: the event of a *cookie* file in a private watched directory arrives after
+ * the events of everything that happened before it.
  *
- * What inotify does not tell: writes through a shared memory map, and writes to a file by another
- * name outside the tree. Both change content in place, which an overlay shows at once anyway.
+ * inotify does not report writes through a shared memory map, nor writes to a file by another name
+ * outside the tree. Both change content in place, which an overlay shows at once anyway.
  */
 import {
   closeSync,
@@ -207,7 +207,7 @@ export class TreeWatch implements Disposable {
   }
 }
 
-/** What one reader has not been told. */
+/** The changes that one reader has not received yet. */
 class Cursor {
   all = false;
   readonly #changed = new Set<BytePath>();
@@ -273,7 +273,7 @@ class Cookies {
     return this.#watcher !== null;
   }
 
-  /** Resolves when every event of before this call has been handled; `false`: nobody knows. */
+  /** Resolves when every event from before this call was handled; `false`: that is unknown. */
   async passed(): Promise<boolean> {
     if (this.#broken) return false;
     const used = this.#free.pop();
@@ -320,7 +320,7 @@ class Cookies {
     try {
       unlinkSync(path.join(this.#directory, name));
     } catch {
-      // Whoever removed it did what was to be done.
+      // The remover did what was necessary.
     }
   }
 }

@@ -72,7 +72,7 @@ export class WatchedTree {
     await this.settle();
   }
 
-  /** Looks at everything anew, as events were lost. */
+  /** Looks at everything again, because events were lost. */
   refill(): void {
     this.#enqueue(async () => {
       this.#drop(this.#top);
@@ -289,8 +289,8 @@ function subdirectories(directory: OpenDirectory): string[] {
 // What is known of file systems by their `statfs` type.
 
 /**
- * Where every change goes through this kernel, so that inotify tells of it. Others (NFS, 9p, FUSE,
- * virtiofs, CIFS) change without a word.
+ * File systems whose every change goes through this kernel, so that inotify reports it. Others
+ * (NFS, 9p, FUSE, virtiofs, CIFS) change without an event.
  */
 const local: ReadonlySet<number> = new Set([
   0xef53, // ext2, ext3, ext4
@@ -321,7 +321,7 @@ function typeOf(name: string): number | null {
   }
 }
 
-/** Whether inotify tells of every change on the file system of `name`. */
+/** Whether inotify reports every change on the file system of `name`. */
 export function isInotifyReliable(name: string): boolean {
   const type = typeOf(name);
   return type !== null && local.has(type);
