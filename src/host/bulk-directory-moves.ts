@@ -1,7 +1,7 @@
 /**
- * Directories that a command made with thousands of entries, on their way into the real tree: when
- * nothing of the view runs any more, each is judged entry by entry, and moved in one step. What is
- * in its files is neither read nor kept: a list of its entries is, for the way back.
+ * Moves directories that a command made with thousands of entries into the real tree: when no
+ * command of the view runs any more, each is checked entry by entry, and moved in one step. The
+ * contents of its files are neither read nor stored; for undo, a list of its entries is.
  */
 import { closeSync, lchownSync } from 'node:fs';
 import type { BytePath } from '../change.ts';
@@ -50,7 +50,7 @@ interface When {
 export class BulkDirectoryMoves {
   readonly #parts: WholeParts;
   readonly #committing: Pick<ChangeCommitter, 'filter'>;
-  /** Of its own: nobody's renames wait for it. */
+  /** A separate helper: no other renames wait for it. */
   readonly #syncing = new AtomicRenames();
   #isSyncing = false;
   /** Unix s: what is older is on the disk. */
@@ -71,7 +71,7 @@ export class BulkDirectoryMoves {
     const { capture, mode, layer, announcing } = this.#parts;
     const ageMs = isEnd ? 0 : youngMs;
     if (layer === null || announcing === null || mode !== 'direct') return capture.capture(ageMs);
-    // What commands that go on have begun to make still waits.
+    // Directories that running commands have begun to make still wait.
     const endedNs = isEnd ? BigInt(Math.floor(run.begunAt)) * 1_000_000n : null;
     const how = isEnd && isLast ? 'whole' : isUnderWay ? 'wait' : 'parts';
     const found = await capture.capture(ageMs, how, endedNs);
@@ -190,7 +190,7 @@ export class BulkDirectoryMoves {
       const held = await filter.judge(all, {
         real: (path) => real.real(path),
         text: async (path, side, bytesMax) =>
-          // Nobody writes to it any more.
+          // No process writes to it any more.
           side === 'real' ? real.text(path, side, bytesMax) : after.read(path, bytesMax),
       });
       return [...held.values()].every((reason) => reason === 'too-many');

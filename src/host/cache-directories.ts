@@ -17,7 +17,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath } from '../change.ts';
 import { entryPathIn, errnoCodeOf, O_PATH, openOrNull } from '../workspace/byte-path.ts';
 
-/** How long one that begins waits for another that sets a cache aside, in `ms`. */
+/** How long a starting runtime waits for another that sets a cache aside, in `ms`. */
 const waitMs = 5_000;
 
 export class CacheLocks {
@@ -47,7 +47,10 @@ export class CacheLocks {
     this.#held.delete(id);
   }
 
-  /** Runs `act` unless another runtime has it; who begins meanwhile waits. `null`: it has. */
+  /**
+   * Runs `act` unless another runtime uses it; a runtime that starts meanwhile waits. `null`:
+   * another one uses it.
+   */
   runExclusive<Answer>(id: string, act: () => Answer): Answer | null {
     const isHeld = this.#held.has(id);
     this.release(id);
@@ -78,7 +81,7 @@ export class CacheLocks {
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 /** For a directory that is looked into by {@link entryPathIn}. */
 export const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
-/** Descriptors held at once; what lies deeper is moved up first. */
+/** Descriptors open at once; deeper entries are moved up first. */
 const depthMax = 64;
 const turnEntries = 256;
 
@@ -102,7 +105,7 @@ export function removeTreeSync(directory: number, name: BytePath): RemovalFailur
   return removing.left;
 }
 
-/** Lets its owner enter and change a directory; of anybody else's it stays as it is. */
+/** Lets its owner enter and change a directory; another owner's stays unchanged. */
 export function makeWritable(directory: number): void {
   try {
     chmodSync(`/proc/self/fd/${directory}`, 0o700);

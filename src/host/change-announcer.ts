@@ -66,7 +66,7 @@ export interface StoredCopies {
   readonly copies: readonly (readonly [BytePath, readonly LayerCopy[]])[];
   /** What is on its way may be there. */
   readonly staging: string | null;
-  /** In the layer only because of what is below them, or to tell of them. */
+  /** In the layer only because of entries below them, or to announce them. */
   readonly directories: readonly BytePath[];
   /** Being announced as deleted: the layer may have something there. */
   readonly gone: readonly BytePath[];
@@ -131,7 +131,7 @@ export class ChangeAnnouncer {
         this.#committing.noteCopied(path, copy, null);
       } else if (!isHalf) await this.#followAdded(path, versions);
       else if ((await layer.layerStateOf(path)) !== 'none') {
-        // It may have been written half, which nobody is to be made of.
+        // It may be half written, and nothing may be derived from it.
         this.#committing.points.drop(path);
         this.#committing.applied.markContested([{ path, state: 'conflict' }]);
       }
@@ -152,7 +152,7 @@ export class ChangeAnnouncer {
     }
   }
 
-  /** Keeps for a later process what is to be put into the layer. */
+  /** Records for a later process what will be put into the layer. */
   #prepare(paths: readonly BytePath[]): Promise<void> {
     const { layer, store } = this.#parts;
     for (const path of paths) {
@@ -336,7 +336,7 @@ export class ChangeAnnouncer {
       const inLayer = await layer.layerStateOf(path);
       if (inLayer === 'other') continue;
       const isOurs = inLayer !== 'none';
-      // What a command made and the real tree has not got is merged, or waits.
+      // A command's change that the real tree does not have is merged, or stays pending.
       if (isOurs && !this.#committing.isSettled(path)) continue;
       const was = isOurs ? inLayer.entry : null;
       const upperKey = isOurs ? inLayer.upperKey : null;

@@ -102,7 +102,7 @@ export class ChangeCommitter {
     this.applied.markContested(waiting.map(({ change }) => change));
   }
 
-  /** What the upper layer has of these directories that was applied; nothing of `but`. */
+  /** Applied entries of these directories that the upper layer still has; without `but`. */
   appliedEntriesIn(
     directories: readonly BytePath[] | 'all',
     but = new Set<BytePath>(),
@@ -114,13 +114,13 @@ export class ChangeCommitter {
     return [...this.applied.shadowing.difference(but)].filter(isFree);
   }
 
-  /** What nobody needs in the upper layer once no command runs. */
+  /** Entries of the upper layer that are not needed once no command runs. */
   clearable(): BytePath[] {
     const settled = [...this.applied.shadowing].filter((path) => this.isSettled(path));
     return [...settled, ...this.pending.conflicts('stored')];
   }
 
-  /** Whether the layer has a path as it was applied, and nothing of it waits. */
+  /** Whether the layer has a path as it was applied, without a pending change. */
   isSettled(path: BytePath): boolean {
     return this.applied.shadowing.has(path) && this.pending.find(path) === null;
   }
@@ -137,7 +137,7 @@ export class ChangeCommitter {
     return !this.applied.keys.has(path) || this.isOutdated(path);
   }
 
-  /** The layer has a copy of somebody else's file now, so that commands hear of it. */
+  /** The layer has a copy of another writer's file now, so that commands see the event. */
   noteCopied(path: BytePath, { entry, key }: LayerCopy, was: FileEntry | null): void {
     if (was !== null && this.points.of(path).length === 0) {
       this.points.set(path, syncPointOf(was, this.applied.keyAt(path)));
@@ -148,10 +148,10 @@ export class ChangeCommitter {
   }
 
   /**
-   * Somebody else's version shows through from now on.
+   * Another writer's version shows through from now on.
    *
    * @param was the session's own file, which left the layer
-   * @returns what that one is a delta against, should a command write to it
+   * @returns the version that later writes of a command to that file are a delta against
    */
   noteYielded(path: BytePath, was: FileEntry): SyncPoint {
     const point = this.points.of(path).at(-1) ?? syncPointOf(was, this.applied.keyAt(path));
@@ -260,8 +260,8 @@ export class ChangeCommitter {
   }
 
   /**
-   * Puts what waited into the real tree. What was held comes as a person has seen it; the rest is
-   * judged again, as it comes together now.
+   * Applies pending changes. Held changes are applied as a person has seen them; the others are
+   * checked again, together.
    *
    * @throws as {@link commit}
    */
@@ -315,7 +315,7 @@ export class ChangeCommitter {
     return findHeldChanges({ filter, ...this.#putting.filterCheck }, changes);
   };
 
-  /** What a change starts from, for a merge with what somebody else did. */
+  /** The version that a change starts from, for a merge with changes of others. */
   async #wantedOf(captured: CapturedChange, origin: CommitOrigin): Promise<DesiredFile> {
     const item = itemOfCaptured(captured);
     const { path, before, base, baseKey } = captured;
@@ -340,7 +340,7 @@ export class ChangeCommitter {
           ? null
           : await this.#merging.mergeBaseOf(captured, since);
       if (start !== null) return { item, start };
-      // What nobody knows matches nothing.
+      // An unknown version matches nothing.
       if (isBehind) return { item: { ...item, baseKey: '' }, start };
     }
     return { item, start: base?.type === 'file' ? syncPointOf(base, baseKey) : null };

@@ -18,16 +18,16 @@ import type { PendingEntry } from './pending-changes.ts';
 /** What a commit has to know of the command whose changes they are. */
 export interface CommitOrigin {
   readonly mode: WorkspaceMode;
-  /** Whether somebody may have changed the path since a command saw it. */
+  /** Whether another writer may have changed the path since a command saw it. */
   readonly isStale: (captured: CapturedChange) => boolean;
-  /** Nobody saw how the command ended: what it left waits for somebody to look at it. */
+  /** Nobody saw how the command ended: its changes wait for a review. */
   readonly isLost: boolean;
   readonly overlapping: readonly ExecId[];
   /** Commands run on that may be in the middle of something. */
   readonly isUnderWay?: boolean;
   /** Whose changes they are. */
   readonly exec: ExecId;
-  /** Unix ms when the commands began that run; default: nobody knows. */
+  /** Unix ms when the running commands began; default: unknown. */
   readonly begunAt?: readonly number[];
   /** What the changes started from, where that is not what the layer had. */
   readonly start?: SyncPoint;
@@ -38,7 +38,7 @@ export interface CommitOrigin {
 export interface ChangeDisposition {
   readonly state: ChangeState;
   readonly reason: string | null;
-  /** What comes in place of a file with tags: see `tagged-files.ts`. */
+  /** The replacement of a file with tags: see `dispositions.ts`. */
   readonly values?: FileEntry;
 }
 
@@ -64,7 +64,9 @@ function named<Told extends Change>(change: Told, exec: ExecId): Told {
   return isKept ? { ...change, keptAs: `${exec}:${path}` } : change;
 }
 
-/** Whether the change is one of content, and may be merged. Git's files are no text of anybody. */
+/**
+ * Whether the change is one of content, and may be merged. Git's own files are not merged as text.
+ */
 export function isFileOverFile({ path, base, after }: CapturedChange): boolean {
   if (path.split('/').includes('.git')) return false;
   return base?.type === 'file' && after?.type === 'file' && after.sha256 !== null;
@@ -80,9 +82,9 @@ export function commandStartsBefore(
 }
 
 /**
- * Whether somebody else saved the file after a moment, Unix ms.
+ * Whether another writer saved the file after a moment, Unix ms.
  *
- * @param own the key of what the session itself left there
+ * @param own the key of the version that the session applied
  */
 export function isSavedAfter(
   { path, baseKey, baseCtimeNs }: CapturedChange,
@@ -118,7 +120,7 @@ export function publishedChange(
   return change.state === 'held' ? { ...done, wasHeld: true } : done;
 }
 
-/** What came of a change of a command. */
+/** The outcome of a command's change. */
 export function committedChange(
   change: Change,
   put: PutResult | undefined,
@@ -129,7 +131,7 @@ export function committedChange(
   return isOpen ? { ...done, isOpen } : done;
 }
 
-/** What could not be put there waits. */
+/** A change that could not be applied stays pending. */
 function withResult(change: Change, put: PutResult | undefined, exec: ExecId): RecordedChange {
   if (put === undefined) return { ...change, key: null };
   const { result, item, isMerged, hasValuesBack = false } = put;

@@ -27,7 +27,7 @@ export interface RecordedChange extends Change {
   readonly wasHeld?: true;
   /** What reached the real tree, where that is not the whole change, as the session saw it. */
   readonly reached?: AppliedState;
-  /** The same in parts, the oldest first, where somebody else changed the path in between. */
+  /** The same in parts, the oldest first, if another writer changed the path in between. */
   readonly steps?: readonly AppliedState[];
 }
 
@@ -196,7 +196,7 @@ export const soleCommand = { begunAt: 0, overlapping: new Set<ExecId>(), earlier
 // What commands of this runtime wrote to the real tree. They may change it again, even if undo does
 // not have it, and it is dropped before another writer's content.
 
-/** Past this nothing is known any more, and all counts as somebody else's. */
+/** Beyond this bound everything counts as another writer's. */
 const knownMax = 50_000;
 
 export class CommandMadePaths {

@@ -1,4 +1,4 @@
-/** Puts what a view's commands changed, and what waits in its layer, into the store. */
+/** Stores what a view's commands changed, and the pending changes of its layer. */
 import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
@@ -83,12 +83,12 @@ export class ChangeRecorder {
     store.append(recordKinds.changes, record.exec, record, { contents, originals });
   }
 
-  /** What is in nobody else's record but as shared. */
+  /** Changes that other records have only as shared. */
   appendRecords(reported: readonly AttributedRecord[]): void {
     for (const { isOwner, record } of reported) if (isOwner) this.append(record);
   }
 
-  /** What commands tell of changes that `finder` came upon: its own record, then the others'. */
+  /** The records of all commands that share the changes which `finder` captured: its own first. */
   attribute(
     finder: RunningCommand,
     changes: readonly RecordedChange[],
@@ -223,7 +223,7 @@ export interface RecoveredViewState extends StoredSyncState {
   readonly waiting: readonly PendingEntry[];
   /** Of what was captured; `null`: nothing was pending. */
   readonly ledger: string | null;
-  /** Planned, and nobody knows whether the real tree has it: it is to be looked at again. */
+  /** Planned, and possibly applied: it must be captured again. */
   readonly unsettled: readonly BytePath[];
 }
 
@@ -273,7 +273,7 @@ function startAfter(change: RecordedChange): SyncPoint | null {
   const reached = appliedStateOf(change);
   if (reached?.after?.type !== 'file') return null;
   if (reached.key !== null) return syncPointOf(reached.after, reached.key);
-  // Older is safe: what the real tree has of it already comes once.
+  // An older version is safe: what the real tree already has is not added twice.
   if (reached.before?.type !== 'file') return null;
   return { ...syncPointOf(reached.before, null), maySee: 'any' };
 }

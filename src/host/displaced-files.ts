@@ -65,18 +65,18 @@ export class DisplacedFiles {
         if (fstatSync(fd).isFile()) this.#all.push({ ...one, fd, key: '' });
         else closeSync(fd);
       } catch {
-        // Nobody has it any more.
+        // No process has it open any more.
       }
     }
     await layer.removeDisplaced(this.#all);
   }
 
   /**
-   * Takes out of the layer those of `paths` that were applied and would hide what somebody else
-   * made of them.
+   * Removes from the layer those of `paths` that were applied and would hide what others made of
+   * them.
    *
-   * @param keep appends what is followed to the store: nothing leaves the layer before
-   * @returns what left it
+   * @param keep appends the followed files to the store, before anything leaves the layer
+   * @returns the removed paths
    */
   async displace(
     layer: LayerCapture,

@@ -43,9 +43,9 @@ export interface GitCommitOrigin extends CommitOrigin {
 interface DispositionInput {
   /** Why it may not pass. */
   readonly held: string | null;
-  /** What waits at the path. */
+  /** The pending change at the path. */
   readonly earlier: Change | undefined;
-  /** Whether somebody else changed the path while the command ran. */
+  /** Whether another writer changed the path while the command ran. */
   readonly isConflict: () => boolean;
 }
 
@@ -55,7 +55,7 @@ export function decideDispositions(
   origin: GitCommitOrigin,
   by: {
     readonly held: ReadonlyMap<BytePath, string>;
-    /** What is held for its tags and passes with these values; see `tagged-files.ts`. */
+    /** Changes held only for their tags that may be applied with these values. */
     readonly values: ReadonlyMap<BytePath, FileEntry>;
     readonly pending: PendingChanges;
     readonly isConflict: (captured: CapturedChange) => boolean;
@@ -65,7 +65,7 @@ export function decideDispositions(
   const ways = new Map<BytePath, ChangeDisposition>();
   for (const captured of changes) {
     const { path } = captured;
-    // What is in a directory and is not shown stays: the directory is gone for the session only.
+    // Hidden entries of a directory stay: the directory is gone only for the session.
     const isOver = captured.hasMaskedBelow && captured.after?.type !== 'directory';
     const back = values.get(path);
     const reason = back === undefined ? (held.get(path) ?? null) : null;
@@ -97,7 +97,7 @@ function wayOf(
   if (held !== null) return { state: 'held', reason: held };
   if (origin.mode === 'staged') return { state: 'staged', reason: null };
   if (origin.isLost) return { state: 'staged', reason: 'lost' };
-  // What waits with it would go along unseen.
+  // Pending changes at the path would be applied unseen.
   if (earlier === 'staged' || earlier === 'discarded') {
     return { state: earlier, reason: 'staged-before' };
   }
@@ -105,7 +105,7 @@ function wayOf(
   if (place !== undefined && origin.busy.has(place.common)) {
     return { state: 'staged', reason: 'git-busy' };
   }
-  // Git's own values tell better than times who changed what.
+  // Git's own values show better than times who changed what.
   const isValue = !isOrdinaryFile(place) || isFileOverFile(captured);
   if (isValue || !isConflict()) return { state: 'applied', reason: null };
   return place?.kind !== 'scratch'
@@ -114,8 +114,8 @@ function wayOf(
 }
 
 /**
- * What came of a change. Somebody else's version of what one git process had for itself, or of a
- * directory of git's in which all is brought as git's, is in nobody's way.
+ * The outcome of a change. Another writer's version of a file that belongs to one git process, or
+ * of a directory in which all files are synchronised as git's, is no conflict.
  */
 export function outcomeWithGit(
   change: Change,
@@ -174,7 +174,7 @@ const searchedMax = 64;
 interface TagContext extends Pick<CommitterDependencies, 'tree' | 'owner'> {
   readonly store: Pick<SnapshotStore, 'read' | 'put' | 'has'>;
   readonly filter: CommitFilter;
-  /** Whether somebody else changed the path meanwhile. */
+  /** Whether another writer changed the path meanwhile. */
   readonly isConflict: (captured: CapturedChange) => boolean;
 }
 
@@ -240,7 +240,7 @@ interface HarmlessPartContext {
   readonly put: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
 }
 
-/** What came, by path. */
+/** The applied parts, by path. */
 export type AppliedParts = ReadonlyMap<BytePath, AppliedState>;
 
 /** Brings the plain part of held changes into the real tree. Where that fails, all is held. */

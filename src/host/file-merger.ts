@@ -41,7 +41,7 @@ import type { WorkspaceTree } from './workspace-tree.ts';
 /** Of a file that is merged. */
 const bytesMax = 64 * 1024 * 1024;
 const attemptsMax = 6;
-/** Between attempts, while somebody has the file open for writing. */
+/** Between attempts, while another process has the file open for writing. */
 const openMs = 40;
 
 interface FileMergerDependencies {
@@ -51,9 +51,9 @@ interface FileMergerDependencies {
 
 /** A file of a command that is to go into the real tree. */
 export interface DesiredFile {
-  /** As it would go there if nobody else were; its key is not asked where `start` is known. */
+  /** As it would be applied without another writer; its key is not used if `start` is known. */
   readonly item: CommitItem;
-  /** What the command's version started from; `null`: nobody knows. */
+  /** The version that the command's started from; `null`: unknown. */
   readonly start: SyncPoint | null;
   /** It has values where the command wrote tags. */
   readonly hasValuesBack?: true;
@@ -72,7 +72,7 @@ export interface PutResult {
 interface MergeTarget {
   /** Reports for each what became of it. */
   readonly apply: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
-  /** Those that may not pass: nobody has judged what a merge makes. */
+  /** The items that need approval: a merge result has not been checked yet. */
   readonly held: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, string>>;
 }
 type Tried = Omit<PutResult, 'result' | 'hasValuesBack'> & {
@@ -89,7 +89,8 @@ export class FileMerger {
   }
 
   /**
-   * What a new file of the session started from, when somebody may have changed the real one.
+   * The version that a new file of the session started from, if another writer may have changed the
+   * real one.
    *
    * @param since Unix ms: when the first and the last command began that may have written it
    */
@@ -107,7 +108,7 @@ export class FileMerger {
       at: version.since,
     }));
     const known = [...versions, ...shown].toSorted((a, b) => a.at - b.at);
-    // What stood there before the first command began none has seen.
+    // No command saw the versions from before the first one began.
     const able = known.slice(
       Math.max(
         0,
@@ -152,9 +153,10 @@ export class FileMerger {
   }
 
   /**
-   * The version that least was done to, of those that the commands may have seen. Of equals the
-   * oldest, which is safe: what was added since is then somebody's addition, not our deletion. For
-   * the same reason a version of after they began counts only where all of its changes are there.
+   * Of the versions that the commands may have seen, the one with the smallest difference. Of
+   * equals the oldest, which is safe: later additions are then another writer's additions, not our
+   * deletions. For the same reason a version from after they began counts only if all of its
+   * changes are there.
    */
   async #nearest(
     ours: Buffer,
@@ -183,7 +185,7 @@ export class FileMerger {
     return nearest;
   }
 
-  /** Brings files into the real tree, merged with what somebody else made where that can be. */
+  /** Applies files to the real tree, merged with other writers' changes if possible. */
   async put(
     wanted: readonly DesiredFile[],
     way: MergeTarget,
@@ -212,7 +214,7 @@ export class FileMerger {
     return done;
   }
 
-  /** As long as nobody else changed the path. */
+  /** While no other writer changes the path. */
   async #first(one: DesiredFile): Promise<Tried> {
     const { item, start, hasValuesBack: isMerged = false } = one;
     const plain = { item, next: item, isMerged };
@@ -271,7 +273,7 @@ export class FileMerger {
     return { ...item, after, source: null, sourceKey: null };
   }
 
-  /** Somebody else's version, kept, so that what is made of it can be merged. */
+  /** Another writer's version, stored so that later changes of it can be merged. */
   #kept({ entry, bytes }: Pick<FileVersion, 'entry' | 'bytes'>, key: StatKey | null): SyncPoint {
     if (bytes !== null) this.#parts.store.put(bytes);
     return syncPointOf(entry, key);
@@ -318,7 +320,7 @@ export function syncPointOf(entry: FileEntry, realKey: StatKey | null): SyncPoin
   };
 }
 
-/** A file of the session begins there, and may have more of what came after it. */
+/** A file of the session starts from it, and may have more of the later lines. */
 function begun(point: SyncPoint, seen: SeenAppends): SyncPoint {
   return { ...point, realKey: null, isShown: false, maySee: seen };
 }
@@ -360,7 +362,7 @@ function theirs(path: BytePath): ItemResult {
   return { path, ...conflict, detail: null, keptAt: null };
 }
 
-// What commands made, before a kill, of copies that the layer had of somebody else's files.
+// Recovers what commands made, before a crash, of the layer's copies of other writers' files.
 
 /** Of what is read. */
 const extendedCopyBytesMax = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 /**
- * What small files of a tree were, so that a command that read one before somebody saved it can be
- * merged with what was saved. A version is known from when it was read; where none is known, what
- * the command makes of the file is a conflict.
+ * Earlier versions of small files of a tree, so that a command's change of a version from before a
+ * save can be merged with the saved one. A version is known from the moment it was read; without
+ * one, the command's change is a conflict.
  */
 import type { BigIntStats, Dirent } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -24,10 +24,10 @@ export function uniqueNowMs(): number {
 }
 
 export interface FileVersion {
-  /** Unix ms: it stood there then, and after. */
+  /** Unix ms: it was there then, and later. */
   readonly since: number;
   readonly entry: FileEntry;
-  /** Unix ms when a look came upon it, after it had stood there for a while; 0: nobody looked. */
+  /** Unix ms when a look found it, some time after it was written; 0: no look found it. */
   readonly heard: number;
   /** `null`: the store has them, as of what a command left. */
   readonly bytes: Buffer | null;
@@ -36,16 +36,16 @@ export interface FileVersion {
 const KiB = 1024;
 const fileBytesMax = 64 * KiB;
 const bytesMax = 16 * KiB * KiB;
-/** Entries of the tree that are looked at before anybody changed them. */
+/** Entries of the tree that are read before anybody changes them. */
 const entriesMax = 4_000;
-/** A command waits so long for it. */
+/** A command waits this long for it. */
 const warmMs = 20;
 /** Entries that are read again at one look. */
 const notedMax = 256;
 const versionsMax = 16;
 /** Clocks of file systems tick this much behind. */
 export const clockTickMs = 10;
-/** Nobody edits these by hand. */
+/** People do not edit these by hand. */
 const skipped: ReadonlySet<string> = new Set(['.git', '.hg', 'node_modules', 'target', '.venv']);
 
 export class FileVersions {
@@ -54,7 +54,7 @@ export class FileVersions {
   readonly #all = new Map<BytePath, FileVersion[]>();
   #bytes = 0;
   #warming: Promise<void> | null = null;
-  /** Unix ms when changes were made that nobody heard of by name. */
+  /** Unix ms of changes that no event named. */
   #missedAt = 0;
 
   constructor(root: string) {
@@ -62,8 +62,8 @@ export class FileVersions {
   }
 
   /**
-   * Reads what is in the tree, once, and again after changes that nobody heard of by name; answers
-   * when that is done, or goes on. Never fails.
+   * Reads the tree once, and again after changes that no event named; resolves when that is done,
+   * or continues. Never fails.
    */
   async warm(): Promise<void> {
     this.#warming ??= this.#warm().catch(() => {});
@@ -71,9 +71,9 @@ export class FileVersions {
   }
 
   /**
-   * Somebody changed these.
+   * Notes changed paths.
    *
-   * @param isAll whether they may have changed others, too, and nobody heard which
+   * @param isAll whether others may have changed, too, without an event that names them
    */
   note(paths: readonly BytePath[], isAll: boolean): void {
     if (isAll) {
@@ -93,8 +93,8 @@ export class FileVersions {
   }
 
   /**
-   * Whether somebody changed a file after `at`, Unix ms: by what was heard, else by its time, which
-   * is of a clock that ticks behind.
+   * Whether a file was changed after `at`, Unix ms: by its events, else by its time, whose clock is
+   * a tick behind.
    */
   isChangedSince(path: BytePath, at: number, ctimeNs: bigint): boolean {
     if ((this.of(path).at(-1)?.heard ?? 0) > at) return true;
@@ -192,7 +192,7 @@ export interface CommandStartRange {
   readonly last: number;
 }
 
-/** Unix ms, to the µs, when a change was written to the layer; 0: nobody knows. */
+/** Unix ms, to the µs, when a change was written to the layer; 0: unknown. */
 export function layerWriteTimeMs({ upperKey }: Pick<CapturedChange, 'upperKey'>): number {
   return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000n) / 1_000;
 }
@@ -201,15 +201,16 @@ export function layerWriteTimeMs({ upperKey }: Pick<CapturedChange, 'upperKey'>)
 export interface AttributedChanges {
   readonly run: RunningCommand;
   readonly changes: readonly RecordedChange[];
-  /** Some of it is in nobody else's record but as shared. */
+  /** Some of it is in other records only as shared. */
   readonly isOwner: boolean;
 }
 
 /**
- * Divides changes that `finder` came upon. What several tell is shared but with the first.
+ * Divides the changes that `finder` captured. Shared changes are marked in all records except the
+ * first.
  *
  * @param running the oldest first; with `finder` or without
- * @returns the part of `finder`, then of others that tell anything
+ * @returns the part of `finder`, then the parts of other commands that have any
  */
 export function attributeChanges(
   changes: readonly RecordedChange[],
@@ -254,7 +255,7 @@ export interface SyncPoint {
   readonly realKey: StatKey | null;
   /** Another writer's version has shown through since: the session's next file starts from it. */
   readonly isShown: boolean;
-  /** What somebody else added since that the session's file may have. */
+  /** Later additions of others that the session's file may have. */
   readonly maySee: SeenAppends;
 }
 

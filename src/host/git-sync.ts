@@ -1,4 +1,4 @@
-/** The part of a view's commits that lies in git directories: brought over as git does it. */
+/** Commits a view's changes of git directories, as git itself would make them. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -55,9 +55,9 @@ interface GitSyncOptions {
   readonly busy: ReadonlySet<BytePath>;
   /** Commands run that look at it meanwhile. */
   readonly isUnderWay: boolean;
-  /** The host's index, where nobody else has changed it since the session saw it. */
+  /** The host's index, if nobody changed it since the session saw it. */
   readonly untouched: (captured: CapturedChange) => boolean;
-  /** Whether the view put what stands at a path of the real tree. */
+  /** Whether the view applied the current entry at a path of the real tree. */
   readonly isOwn: (path: BytePath) => boolean;
   readonly put: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
   /** Called with an intent that was carried out. */
@@ -108,7 +108,7 @@ export class GitSync {
     }
   }
 
-  /** Waits a moment until no git is in the middle of something. */
+  /** Waits briefly until no git process is in the middle of an operation. */
   async waitUntilQuiet(): Promise<void> {
     const until = performance.now() + quietMs;
     const isBusy = (): boolean => this.directories.some((git) => this.#view.isBusy(git));
@@ -370,7 +370,7 @@ async function putAll(items: readonly CommitItem[], { put }: GitSyncOptions) {
   return items.length === 0 ? new Map<BytePath, ItemResult>() : await put(items);
 }
 
-/** Whether a change waits for git and not for a person. */
+/** Whether a change waits for git, not for a person. */
 export const isWaitingForGit = ({ state, reason }: ChangeDisposition): boolean =>
   state === 'staged' && waits.has(reason);
 

@@ -80,7 +80,7 @@ interface HomeCachesOptions {
   readonly directory: string;
   /** As commands see it. */
   readonly home: string;
-  /** Directories, relative to HOME; none lies in another. */
+  /** Directories, relative to HOME; none is inside another. */
   readonly names: readonly string[];
   /** Bytes of one project; with more, all of it is cleared when nothing works there. */
   readonly bytesMax: number;

@@ -1,4 +1,4 @@
-/** The layers of views: whether a workspace can have them here, where they are, and their mounts. */
+/** The layers of views: whether a workspace can have them, where they are, and their mounts. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
@@ -8,7 +8,7 @@ import { emptyDirectory } from '../workspace/changes/empty-directory.ts';
 import { isBelow } from '../workspace/inspect-path.ts';
 import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
 
-/** A view's layers: directories of the host, below one that nobody else may enter. */
+/** A view's layers: directories of the host, below one that only the runtime's user may enter. */
 export interface LayerDirectories {
   readonly directory: string;
   readonly upper: string;
@@ -122,7 +122,7 @@ export interface ViewMountClient {
   ): Promise<object>;
 }
 
-/** Asks the runner; `null`: nobody watches, or it cannot tell. */
+/** Asks the runner; `null`: no command watches, or it is unknown. */
 export async function findWatchedMount(
   mounts: ViewMountClient,
   view: string,

@@ -33,14 +33,14 @@ import { WorkspaceTrees } from './workspace-tree.ts';
 import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
 
 interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
-  /** Layers end with the daemon whose state lies here. */
+  /** The daemon's state: layers end with it. */
   readonly stateDirectory: string;
   /** Contents and records are for every later daemon of the user. */
   readonly dataDirectory: string;
   readonly facts: HostFacts;
-  /** Directories in HOME that last with a project; none lies in another. */
+  /** Directories in HOME that persist with a project; none is inside another. */
   readonly homeCaches: readonly string[];
-  /** Key of the records; asked when the first one is written. */
+  /** Key of the records; called when the first one is written. */
   readonly key: (directory: string) => Uint8Array;
 }
 

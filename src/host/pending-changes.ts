@@ -1,4 +1,4 @@
-/** What the commands of a session changed and the real tree does not have. */
+/** Changes of a session's commands that the real tree does not have. */
 import type { BytePath, Change, ChangeState, Entry, StatKey } from '../change.ts';
 import { TrlError } from '../errors.ts';
 import { parentPathOf } from '../workspace/byte-path.ts';
@@ -7,13 +7,13 @@ import type { AppliedState, RecordedChange } from './change-record.ts';
 import type { ChangeRecorder } from './change-recorder.ts';
 import type { SessionWorkspaceDependencies } from './session-dependencies.ts';
 
-/** One path that waits, as JSON. */
+/** One pending path, as JSON. */
 export interface PendingEntry {
   readonly change: Change;
   /** What the change starts from in the real tree. */
   readonly base: Entry | null;
   readonly baseKey: StatKey | null;
-  /** Where the new content stands, and its key there. */
+  /** Where the new content is, and its key there. */
   readonly source: CapturedSource | null;
   readonly sourceKey: StatKey | null;
 }
@@ -36,7 +36,7 @@ export class PendingChanges {
     return this.#all.get(path) ?? null;
   }
 
-  /** Whether something waits at a path, or above it. */
+  /** Whether a change is pending at a path, or above it. */
   holds(path: BytePath): boolean {
     for (let at = path; at !== ''; at = parentPathOf(at)) {
       const state = this.#all.get(at)?.change.state;
@@ -57,7 +57,9 @@ export class PendingChanges {
     return wanted.toSorted((a, b) => (a.change.path < b.change.path ? -1 : 1));
   }
 
-  /** Where somebody else's version stands; `over-cap`: ours is nowhere but in the layer. */
+  /**
+   * Conflicts, where another writer's version stays; `over-cap`: our version is only in the layer.
+   */
   conflicts(kept: 'stored' | 'over-cap'): BytePath[] {
     const isOver = kept === 'over-cap';
     return this.all('conflict')
@@ -69,7 +71,7 @@ export class PendingChanges {
     const before = this.#all.get(change.path);
     const start = before ?? { base: captured.base, baseKey: captured.baseKey, change };
     const { sourceAt: source, upperKey: sourceKey } = captured;
-    // From where the real tree stands, not from the command before.
+    // From the state of the real tree, not from the previous command's.
     const whole = { ...change, before: before === undefined ? change.before : start.change.before };
     this.#all.set(change.path, {
       change: whole,
@@ -81,7 +83,7 @@ export class PendingChanges {
     this.#onChange();
   }
 
-  /** A part of what waits is in the real tree. */
+  /** A part of a pending change was applied. */
   rebase(path: BytePath, { after, key }: Pick<AppliedState, 'after' | 'key'>): void {
     const found = this.#all.get(path);
     if (found === undefined) return;
@@ -90,7 +92,7 @@ export class PendingChanges {
     this.#onChange();
   }
 
-  /** Another state of what waits. */
+  /** Sets another state of a pending change. */
   mark(path: BytePath, state: ChangeState, reason: string | null): void {
     const found = this.#all.get(path);
     if (found === undefined) return;

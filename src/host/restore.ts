@@ -1,4 +1,4 @@
-/** The way back: what commands did is undone, path by path, where nobody changed it since. */
+/** Undo: reverts what commands did, path by path, if nobody changed the path since. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath, Change, DirectorySummary, Entry, StatKey } from '../change.ts';
@@ -99,7 +99,7 @@ async function restoreToRecord(
   const all = await parts.stores.records();
   const isLater = ({ root, at, exec }: ChangeRecord): boolean =>
     root === record.root && (at > record.at || (exec === record.exec && how.inclusive));
-  // Of what several commands tell, one is enough.
+  // A change that several commands share is undone once.
   const own = all.filter(isLater).map((one) => ({
     ...one,
     changes: one.changes.filter(({ isShared }) => isShared !== true),
@@ -177,8 +177,8 @@ async function undoRecords(
 }
 
 /**
- * Objects and logs of git's: a commit of somebody else may stand on them. What a command took from
- * a log, such as stashes, is nowhere else.
+ * Git's objects and logs stay: another commit may need them. A command's removal from a log, such
+ * as a stash, is restored, because the line is nowhere else.
  */
 function stayingOf(root: string, records: readonly ChangeRecord[]): ReadonlySet<BytePath> {
   const steps = new TreePathResolver(root);
@@ -270,7 +270,7 @@ function withOutcome(change: Change, result: ItemResult | undefined): Change {
   return { ...change, state, reason: result.reason };
 }
 
-// What came as one directory with thousands of entries, entry by entry, for the way back.
+// Expands a directory that was captured as one change into its entries, for undo.
 
 const typeBits = 0o170000;
 const types: ReadonlyMap<number, 'directory' | 'file' | 'symlink'> = new Map([
@@ -317,7 +317,7 @@ function entryOf(key: StatKey): Entry | null {
   return type === undefined ? null : { type, target: '' };
 }
 
-// Records and contents on this machine, and the way back.
+// The records and contents of this machine.
 
 export class LocalHistory implements ChangeHistory {
   readonly #parts: HistoryDependencies;

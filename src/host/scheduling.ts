@@ -3,7 +3,7 @@
 /** How often, in `ms`; short work takes one of so many parts of the time. */
 const defaultEveryMs = 1_000;
 const share = 20;
-/** Who waits for what was saved does not wait longer than this for slow work, in `ms`. */
+/** A watcher does not wait longer than this for slow work, in `ms`. */
 const restMs = 5_000;
 
 /** How long it rests after work that took so long, in `ms`. */

@@ -9,7 +9,7 @@ import type { RemovedDirectories } from './snapshot-stores.ts';
 import type { CommitterDependencies } from './tree-writer.ts';
 
 export interface SessionWorkspaceDependencies extends CommitterDependencies {
-  /** Its name: see `views.ts`. */
+  /** Its name: see `session/views.ts`. */
   readonly view: string;
   readonly mode: WorkspaceMode;
   readonly method: ChangeMethod;

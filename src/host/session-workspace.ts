@@ -138,11 +138,11 @@ export class SessionWorkspace {
     });
   }
 
-  /** A command of an earlier daemon: nobody saw what was changed meanwhile. */
+  /** Continues a command of an earlier daemon: changes since its start were not watched. */
   #goOn(startedAt: number): void {
     const { store, view } = this.parts;
     this.#staleness.since(startedAt);
-    // What the view's own commands left is no version of somebody else.
+    // Changes of the view's own commands are no other writer's versions.
     for (const { changes } of changeRecordsOf(store, view)) {
       this.committing.applied.remember(changes, false);
     }
@@ -174,7 +174,7 @@ export class SessionWorkspace {
       await looking.then((captureRecord) => resolve(captureRecord?.record ?? null), reject);
       this.abandon(exec);
       if (run === undefined) return;
-      // The answer goes first; the next command waits for what comes after it.
+      // The answer is sent first; the next command waits for the cleanup after it.
       await turn();
       const captureRecord = await looking.catch(() => null);
       if (captureRecord !== null) this.#keepSoon(captureRecord);
@@ -221,7 +221,7 @@ export class SessionWorkspace {
       if (layer === null) return;
       const command = '(left by a lost command)';
       const run = { exec: newRecordId(), session, command, mode, before: this.#recording.id() };
-      // It was on its way when nobody saw the end.
+      // It was being applied when the command was lost.
       await this.#lookAtDisplaced({ ...run, exec: newRecordId(), ...soleCommand }, false);
       const found = await capture.capture();
       if (found.changes.length > 0) {
@@ -283,7 +283,7 @@ export class SessionWorkspace {
     const isLast = !isLost && this.#running.size === 1 && !this.#isAnyAdopted();
     const when = { isEnd, isLast, isUnderWay, run, staleness: this.#staleness };
     const found = await this.#wholes.capture(when);
-    // Else the end waits for it. Each look writes the whole record: they are not many.
+    // Otherwise the end waits for it. Each look writes the whole record, so there are not many.
     if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
     await this.#staleness.look();
     const isBehind = this.#staleness.captured(this.parts.tree, found.waiting);

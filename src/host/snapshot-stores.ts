@@ -37,7 +37,7 @@ interface SnapshotStoresOptions {
   /** Private to the user. */
   readonly directory: string;
   readonly renames: AtomicRenames;
-  /** Asked when the first one is opened, and `directory` is there. */
+  /** Called when the first store is opened and `directory` exists. */
   readonly key: () => Uint8Array;
   /** Must not throw. */
   readonly log: (text: string) => void;
@@ -89,7 +89,7 @@ export class SnapshotStores {
     return taken.kept;
   }
 
-  /** Its own and every other that nobody has, in which an earlier process kept something. */
+  /** Its own store and every other free one that has content of an earlier process. */
   async all(): Promise<SnapshotStore[]> {
     await this.own();
     for (const name of readdirSync(this.#options.directory)) {
@@ -316,12 +316,12 @@ export class RemovedDirectories {
     for (const { name, bytes, isWanted } of this.#all()) {
       if (isWanted) room -= bytes;
       if (isWanted && room >= 0) continue;
-      // It may take minutes, for which nobody waits.
+      // It may take minutes; nothing waits for it.
       void rm(join(this.#directory, name), { recursive: true, force: true }).catch(() => null);
     }
   }
 
-  /** What is to stay longest comes first. */
+  /** Entries to keep longest come first. */
   #all(): RemovedDirectory[] {
     const firmSince = Date.now() - originalsRetentionMs;
     const all = namesIn(this.#directory).map((name): RemovedDirectory => {
@@ -340,7 +340,7 @@ interface RemovedDirectory {
   readonly atMs: number;
   readonly bytes: number;
   readonly isMade: boolean;
-  /** Nothing that comes later takes its room. */
+  /** Later entries do not take its room. */
   readonly isFirm: boolean;
   /** Whether the record is there that it is kept for. */
   readonly isWanted: boolean;

@@ -1,7 +1,7 @@
 /**
- * How old what commands see may be. An overlay shows the real tree as it was when it was refreshed,
- * and what a layer has may come from any moment since it was last looked at: what somebody else
- * changed after that is not replaced by what a command made of the version before.
+ * Tracks how outdated the commands' view may be. An overlay shows the real tree as of its last
+ * refresh, and an entry of the layer may be from any moment since the last capture: later changes
+ * of others must not be replaced by what a command made of the version before.
  */
 import type { BytePath } from '../change.ts';
 import type { SessionId } from '../command.ts';
@@ -11,7 +11,7 @@ import type { WatchCursor } from '../workspace/projection/tree-watch.ts';
 import { clockTickMs, layerWriteTimeMs } from './file-versions.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
-/** What somebody changed; of directories that were replaced, every entry may be another. */
+/** Changes of others; of replaced directories, every entry may be different. */
 interface Touched {
   readonly directories: ReadonlySet<BytePath> | 'all';
   readonly entries: ReadonlySet<BytePath>;
@@ -59,12 +59,12 @@ export class Staleness {
     return directories.size === 0 ? null : [...directories];
   }
 
-  /** Unix ns: what nobody changed since then is as commands saw it. */
+  /** Unix ns: commands see everything that was unchanged since then. */
   get sinceNs(): bigint {
     return BigInt(Math.floor(this.#since) - clockTickMs) * 1_000_000n;
   }
 
-  /** Whether somebody may have changed what is in a directory since the layer was looked at. */
+  /** Whether another writer may have changed entries of a directory since the last capture. */
   async isTouchedIn(directory: BytePath): Promise<boolean> {
     await this.look();
     const { directories, entries, replaced } = together(this.#seen, this.#unseen);
@@ -98,7 +98,7 @@ export class Staleness {
     return changed !== null;
   }
 
-  /** A command runs since then, Unix ms, and nobody looked what changed. */
+  /** A command has been running since then, Unix ms, and no capture was made. */
   since(at: number): void {
     this.#since = Math.min(this.#since, at);
     this.#seen = { ...this.#seen, directories: 'all' };
@@ -172,8 +172,8 @@ function together(a: Touched, b: Touched): Touched {
   };
 }
 
-// Whether the overlay that a session's commands are in is the one of now: where other paths are to
-// be hidden than it hides, the next command of each session of the view gets another.
+// Whether a session's overlay is the current one: if other paths must be hidden, the next command
+// of each session of the view gets a new mount.
 
 export class MountGenerations {
   #generation = 0;
@@ -190,7 +190,7 @@ export class MountGenerations {
     this.#generation += 1;
   }
 
-  /** The session has the overlay that was planned when `generation` was the one of now. */
+  /** The session's overlay was planned when this `generation` was current. */
   set(session: SessionId, generation: number): void {
     this.#sessions.set(session, generation);
   }

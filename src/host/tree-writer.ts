@@ -1,4 +1,4 @@
-/** Puts changes into the real tree: what is to be done is in the store before. */
+/** Applies changes to the real tree, after recording the intent in the store. */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change } from '../change.ts';
@@ -30,7 +30,7 @@ export interface CommitterDependencies {
   readonly onPendingChange: () => void;
   /** A directory of the runtime's own, for git. */
   readonly scratch: string;
-  /** Makes the overlay show what lies in its layers now, above all in these directories. */
+  /** Makes the overlay show the current content of its layers, above all in these directories. */
   readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
   /** Must not throw. */
   readonly log: (text: string) => void;
@@ -102,9 +102,9 @@ function collectUnwrittenContents(
   return found;
 }
 
-// Asks the commit filter about changes, from where the real tree stands.
+// Runs the commit filter on changes, based on the state of the real tree.
 
-/** A change that is to be judged, and where its content stands. */
+/** A change for the filter, and where its content is. */
 export interface FilterCandidate extends Pick<Change, 'path' | 'before' | 'after'> {
   readonly source: CommitSource | null;
 }
@@ -117,7 +117,7 @@ interface FilterCheckDependencies {
   readonly isKept?: FilterLookup['isKept'];
 }
 
-/** What may not pass by itself, and why. They are judged as coming all at once. */
+/** The changes that need approval, and why. They are checked as applied all at once. */
 export async function findHeldChanges(
   { filter, root, contents, isKept }: FilterCheckDependencies,
   changes: readonly FilterCandidate[],
@@ -138,7 +138,7 @@ export async function findHeldChanges(
   return await filter.judge(changes, look);
 }
 
-/** What waits, and what was captured, as it is judged. */
+/** Pending and captured changes, as the filter takes them. */
 export const candidateFromPending = ({
   change: { path, before, after },
   source,
@@ -189,12 +189,12 @@ export async function findReleasedDeletions(
  */
 function filterBaseOf(pending: PendingChanges, { path, before }: Pick<Change, 'path' | 'before'>) {
   const waiting = pending.find(path);
-  // Of a conflict theirs stands, and the session sees it.
+  // In a conflict the other writer's version stays, and the session sees it.
   const isSeen = waiting === null || waiting.change.state === 'conflict';
   return isSeen ? before : waiting.change.before;
 }
 
-/** The directory above a path that is not in the real tree as it waits itself; `null`: none. */
+/** The nearest directory above a path that is itself pending; `null`: none. */
 export function findPendingParent(pending: PendingChanges, path: BytePath): Change | null {
   for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
     const change = pending.find(path.slice(0, end))?.change;
@@ -204,7 +204,7 @@ export function findPendingParent(pending: PendingChanges, path: BytePath): Chan
   return null;
 }
 
-/** Notes where the real tree stood, when the session saw something there that waited. */
+/** Notes the state of the real tree, if the session saw a pending change there. */
 export function withRealBase(pending: PendingChanges, change: RecordedChange): RecordedChange {
   const { state, after, key } = change;
   const before = filterBaseOf(pending, change);

@@ -1,6 +1,6 @@
 /**
- * What may not come back by an undo: what was free when the tree had it may be run or obeyed by
- * now, as a person or a command made something of it or leads to it.
+ * Changes that undo must not restore: content that was harmless when the tree had it may be run or
+ * obeyed by now, because a person or a command refers to it.
  */
 import { createHash } from 'node:crypto';
 import type { BytePath, Entry } from '../change.ts';
@@ -59,7 +59,7 @@ export async function findHeldUndoItems(
       isReserved: () => false,
       isSystem,
       isProjectedGit: false,
-      // What comes back was there before.
+      // The restored content was there before.
       tags: { isUsed: false, has: () => false, isOf: () => false },
       changesMax: Number.POSITIVE_INFINITY,
       bytesMax: Number.POSITIVE_INFINITY,
@@ -95,7 +95,7 @@ const textBytesMax = 256 * 1024;
 
 type Judge = (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, HeldReason>>;
 
-/** Asks about items and what is in them; for a held entry the whole directory is. */
+/** Checks items and their entries; a held entry holds the whole directory. */
 export async function findHeldInBulkDirectories(
   items: readonly CommitItem[],
   judge: Judge,
@@ -135,7 +135,7 @@ async function entriesOf({ path, source }: CommitItem): Promise<CommitItem[]> {
   }
 }
 
-/** With its hash, where the filter asks for its content. */
+/** With its hash, if the filter reads its content. */
 function readOf(steps: TreePathResolver, path: BytePath, entry: Entry | null): Entry | null {
   if (entry?.type !== 'file' || contentProtectionOf(baseNameOf(path)) === null) return entry;
   const text = steps.read(path, textBytesMax);

@@ -25,7 +25,7 @@ export class WorkspaceTree {
   readonly #cursor: WatchCursor;
   /** What commits changed since the last look. */
   #committed: BytePath[] = [];
-  /** Of these, all that is in them came with them. */
+  /** Directories that arrived with all their entries. */
   readonly #moved = new Set<BytePath>();
   readonly #serial = new SerialQueue();
   /** The directory that was looked into last, until this turn of the event loop is over. */
@@ -68,7 +68,7 @@ export class WorkspaceTree {
     if (isElsewhere(settled, committed, moved)) this.identity.noteUnrecordedChange();
   }
 
-  /** Of what stands at a path just now; `null`: nothing. */
+  /** Of the current entry at a path; `null`: none. */
   keyAt(path: BytePath): StatKey | null {
     const stat = this.statAt(path);
     return stat === null ? null : statKey(stat);
@@ -104,7 +104,7 @@ export class WorkspaceTree {
     return lstatSync(this.root, { bigint: true });
   }
 
-  /** Whether a path is a git directory, bare or not, or lies in one. */
+  /** Whether a path is a git directory, bare or not, or inside one. */
   isInRepository(path: BytePath): boolean {
     for (let at = path; at !== ''; at = parentPathOf(at)) {
       if (baseNameOf(at).toLowerCase() === '.git') return true;
@@ -157,7 +157,7 @@ function isElsewhere(
 ): boolean {
   if (!settled.changed) return false;
   if (settled.directories === 'all') return true;
-  // A directory that came or went is named in itself and in the one that holds it.
+  // A created or removed directory is named itself and by its parent.
   const known = new Set(committed.flatMap((path) => [path, parentPathOf(path)]));
   return settled.directories.some((path) => !known.has(path) && !isAtOrBelow(path, moved));
 }

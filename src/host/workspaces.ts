@@ -183,8 +183,8 @@ export class Workspaces implements WorkspaceViews {
   }
 
   /**
-   * Before the first session of this runtime: finishes what an earlier one began, and removes what
-   * belongs to nobody any more.
+   * Finishes what an earlier runtime began, and removes layers without a session. To be called
+   * before the first session.
    */
   async recover(sessions: readonly SessionRecord[]): Promise<void> {
     const views = new Set(sessions.map(viewIdOf));
@@ -225,7 +225,7 @@ export class Workspaces implements WorkspaceViews {
     });
   }
 
-  /** @param isLast whether no later runtime goes on with what waits */
+  /** @param isLast whether no later runtime continues with the pending changes */
   async end(isLast: boolean): Promise<void> {
     for (const workspace of this.#opened.values()) await workspace.idle();
     if (isLast) for (const view of this.#views.keys()) await this.#closeView(view);
@@ -295,7 +295,7 @@ export class Workspaces implements WorkspaceViews {
     });
     this.#join(workspace, record.id, root, context);
     await workspace.restore();
-    // Nobody watched the tree since the overlay was mounted.
+    // The tree was not watched since the overlay was mounted.
     if (layer !== null && isAdopted) await refresh('all');
     if (running().length === 0) await workspace.takeLeftovers(record.id);
     return workspace;

@@ -57,7 +57,11 @@ export function openDirectoryOrNull(name: string): number | null {
   }
 }
 
-/** Whatever stands at a name, not opened; the caller closes it. @throws the system's error */
+/**
+ * Any entry at a name, not opened for access; the caller closes it.
+ *
+ * @throws the system's error
+ */
 export function openEntry(at: Buffer | string): number {
   return openSync(at, O_PATH | O_NOFOLLOW);
 }
@@ -138,7 +142,7 @@ export function makeLink(at: Buffer, target: string, owner: FileOwner | null): v
   }
 }
 
-/** Gives away what this process has just made, and nothing that took its place. */
+/** Changes the owner of what this process has just created, and of nothing that replaced it. */
 function takeNew(fd: number, isWanted: (stat: BigIntStats) => boolean, owner: FileOwner): void {
   const stat = fstatSync(fd, { bigint: true });
   if (!isWanted(stat) || Number(stat.uid) !== process.geteuid?.()) {

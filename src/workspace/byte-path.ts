@@ -21,7 +21,7 @@ export function joinPath(directory: BytePath, name: string): BytePath {
   return directory === '' ? name : `${directory}/${name}`;
 }
 
-/** What holds `path`; `''` for what lies at the root. */
+/** The parent directory of `path`; `''` at the root. */
 export function parentPathOf(path: BytePath): BytePath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
@@ -52,7 +52,7 @@ function isBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
   return false;
 }
 
-/** Without what lies below another of them, in byte order. */
+/** Without paths below another of them, in byte order. */
 export function topmostPaths(paths: readonly BytePath[]): BytePath[] {
   const all = new Set(paths);
   return [...all].filter((path) => !isBelow(path, all)).toSorted();
@@ -103,13 +103,16 @@ export function errnoCodeOf(error: unknown): string {
 const plainName = /^[!-.0-9;-@[\]-~]+$/;
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu;
 
-/** Short names that NTFS gives, where it makes them. */
+/** Short names that NTFS may generate. */
 const shortNames: ReadonlyMap<string, string> = new Map([
   ['git~1', '.git'],
   ['gitmod~1', '.gitmodules'],
 ]);
 
-/** The name that is meant: equal for all spellings of one. `name` is bytes as latin1. */
+/**
+ * The name that a file system without case looks up: the same for all spellings. `name` is bytes as
+ * latin1.
+ */
 export function foldName(name: string): string {
   const isPlain = plainName.test(name) && !name.endsWith('.');
   return isPlain ? (shortNames.get(name) ?? name) : folded(name);

@@ -117,7 +117,7 @@ export class DirectoryHandle {
   }
 }
 
-/** Gives the owner all of a directory; `false` where it is somebody else's. */
+/** Gives the owner full access to a directory; `false` if another user owns it. */
 function widen(fd: number): boolean {
   try {
     chmodSync(`/proc/self/fd/${fd}`, (fstatSync(fd).mode & 0o7777) | 0o700);
@@ -132,7 +132,7 @@ function widen(fd: number): boolean {
 /** What is kept of a thing that must be copied; the rest of it is removed all the same. */
 const keptBytesMax = 16 * 1024 * 1024;
 const depthMax = 256;
-/** Copying waits for nobody: of a thing of more parts, the rest is renamed where it is. */
+/** A copy does not wait: if an entry has several parts, the rest is renamed where it is. */
 const partsMax = 2_000;
 const nameShown = 64;
 const chunkBytes = 64 * 1024;

@@ -143,7 +143,7 @@ export function isHarmlessConfig(
   );
 }
 
-// Which settings of git run nothing and contact nobody, whatever else is set. Pure.
+// Settings of git that run nothing and contact no other host, whatever else is set. Pure.
 
 const anyValue: ReadonlySet<string> = new Set(
   [
@@ -191,7 +191,7 @@ const byValue: ReadonlyMap<string, RegExp> = new Map([
   ['remote.partialclonefilter', /^[\w:=+.,%-]+$/],
   ['submodule.update', /^(?:checkout|rebase|merge|none)$/],
 ]);
-/** What only reads, and what asks nothing of a person who types it. */
+/** Commands that only read, and that ask the person who types them nothing. */
 const aliased = new RegExp(
   String.raw`^(?:(?:status|log|diff|show|branch|shortlog|describe)` +
     String.raw`(?: (?:-[abdnpstuvw]+|-\d+|--(?:all|cached|decorate|graph|name-only|name-status|` +
@@ -199,7 +199,7 @@ const aliased = new RegExp(
     String.raw`add|checkout|commit|switch)$`,
 );
 
-/** Whether git runs nothing by a setting, and contacts nobody else than without it. */
+/** Whether git runs nothing because of a setting, and contacts no further host. */
 export function isHarmlessSetting({ name, subsection, value }: GitConfigSetting): boolean {
   const section = name.split('.')[0] ?? '';
   if (sections.has(section) || anyValue.has(name)) return true;

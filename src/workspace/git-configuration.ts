@@ -34,7 +34,7 @@ export interface ObeyedWorktreeFile {
 export class GitConfiguration {
   readonly #look: HostLookup;
   readonly #home: BytePath;
-  /** Worktrees that were asked about, by their repository, which need not know of them. */
+  /** The worktrees looked up so far, by their repository, which need not know of them. */
   readonly #asked = new Map<BytePath, BytePath[]>();
   #ofMachine: readonly Read[] | null = null;
 
@@ -246,7 +246,7 @@ const files: ReadonlySet<string> = new Set([
   'init.templatedir',
   'gpg.allowedsignersfile',
 ]);
-/** Of any section, as tools beside git name theirs alike. */
+/** Of any section, because tools beside git use the same names. */
 const commands = new RegExp(
   '(?:command|cmd|program|helper|path|textconv|driver|clean|smudge|process|editor|pager|askpass' +
     '|gitproxy|uploadpack|receivepack|vcs|tunnel|fsmonitor|difffilter|external|smtpserver' +
@@ -272,7 +272,7 @@ interface GitCommandWord {
   readonly from: readonly BytePath[];
   /** Whether it can be nothing but a path. */
   readonly isPath: boolean;
-  /** All that is in it is meant. */
+  /** Everything in it is protected. */
   readonly isTree: boolean;
 }
 

@@ -100,7 +100,7 @@ function denials(entries: readonly string[], base: RuleBase): Denials {
   };
 }
 
-/** `name` and the directories that hold it, below `tree`; none where it lies elsewhere. */
+/** `name` and its parent directories below `tree`; none if it is outside. */
 function upTo(name: string, tree: string): string[] {
   return name === tree || !isBelow(name, tree) ? [] : [name, ...upTo(path.dirname(name), tree)];
 }
@@ -164,7 +164,7 @@ const idmapTypes: ReadonlySet<number> = new Set([
   0x20_11_ba_b0, // exfat
 ]);
 
-/** Whether every writable tree lies on a file system known to take idmapped mounts. */
+/** Whether every writable tree is on a file system known to take idmapped mounts. */
 export async function supportsIdmap(granted: readonly GrantedTree[]): Promise<boolean> {
   const writable = granted.filter((tree) => tree.writable);
   const types = await Promise.all(writable.map(async (tree) => (await statfs(tree.path)).type));
@@ -219,7 +219,7 @@ const linksMax = 40;
 export function linkTrailOf(path: string): string[] {
   const links: string[] = [];
   let at = path;
-  // Each step resolves what holds a name, so that the next link is looked at where it lies.
+  // Each step resolves the parent, so that the next link is checked in its real directory.
   for (let count = 0; count < linksMax; count += 1) {
     const link = firstLink(at);
     if (link === null) return [...links, at];

@@ -180,7 +180,7 @@ function looksBare(place: string): boolean {
   return has('commondir') || (has('objects') && has('refs'));
 }
 
-/** A file that leads where nobody may look is taken out itself. */
+/** A git file that leads to an unreadable place is moved out itself. */
 function behindPointer(tree: string, place: string, before: KnownGitState): GuardedPath[] {
   const git = path.join(place, '.git');
   const text = readIn(tree, place, '.git');

@@ -1,4 +1,4 @@
-/** What stands at a path inside a tree, component by component, links seen rather than followed. */
+/** Inspects a path inside a tree, component by component; links are reported, not followed. */
 import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { errnoCodeOf } from './byte-path.ts';
@@ -14,7 +14,7 @@ type PathInspection =
     }
   | { readonly kind: 'directory' | 'file'; readonly stat: Stats };
 
-/** Looks at `name`, which is `tree` or lies below it. */
+/** Inspects `name`, which is `tree` or below it. */
 export function inspectPath(tree: string, name: string): PathInspection {
   const parts = path.relative(tree, name).split('/').filter(Boolean);
   let at = tree;
@@ -62,7 +62,7 @@ export function realPathPrefix(name: string): string {
   return path.join(realPathPrefix(path.dirname(name)), path.basename(name));
 }
 
-/** Whether `inner` is `outer` or lies below it. Both absolute and normalised. */
+/** Whether `inner` is `outer` or below it. Both are absolute and normalised. */
 export function isBelow(inner: string, outer: string): boolean {
   return inner === outer || outer === '/' || inner.startsWith(`${outer}/`);
 }

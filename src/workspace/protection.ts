@@ -67,8 +67,8 @@ export class Protection {
   }
 
   /**
-   * Makes `name` unwritable: now if it is there, after each command if it is not. What was asked
-   * for is always covered; what is built in, as long as there are mounts for it.
+   * Makes `name` unwritable: now if it exists, after each command if it does not. Requested names
+   * are always covered; built-in names while mounts are left.
    */
   protect(name: string, reason: 'asked' | 'built-in'): void {
     const real = this.#treeOf(name) === null ? realPathPrefix(name) : name;
@@ -132,8 +132,8 @@ export class Protection {
   }
 
   /**
-   * A cover below a hidden directory shows nothing; one below a read-only tree adds nothing. Unless
-   * a granted tree between them lies on top of the outer one.
+   * A cover below a hidden directory is useless, and one below a read-only tree as well, unless a
+   * granted tree between them is mounted above the outer one.
    */
   #withoutNested(covers: readonly ProtectionCover[]): ProtectionCover[] {
     const trees = this.#scope.granted.map((tree) => tree.path);

@@ -9,7 +9,7 @@ import { isBelow, realPathPrefix } from './inspect-path.ts';
 export interface RootsInput {
   /** Directories that the operator allows, by real path: one that became a link allows nothing. */
   readonly roots: readonly string[];
-  /** What the caller asked for; `null` or `/tmp`: no workspace. */
+  /** The requested directory; `null` or `/tmp`: no workspace. */
   readonly workingDir: string | null;
   /** The operator's home directory: never a workspace as a whole. */
   readonly home: string;
@@ -22,7 +22,7 @@ export interface ResolvedRoots {
   readonly cwd: string;
 }
 
-/** The session's own, empty at first: nothing of the host is behind it. */
+/** The session's own, empty at first: no directory of the host. */
 const privateDirectory = '/tmp';
 /** Whole trees that commands must not write, or that a sandbox has of its own. */
 const systemTrees = [
@@ -95,7 +95,7 @@ export async function resolveProject(
   const real = await realDirectory(directory);
   const realHome = await realpath(home).catch(() => home);
   const top = projectOf(real, realHome);
-  // A repository in a place that many share says nothing of the projects in it.
+  // A repository in a shared place does not identify the projects in it.
   const project = whyNotRoot(top, realHome) === null ? top : real;
   await refuseRoot(project, { home, given: directory });
   return { directory: real, project };
@@ -189,7 +189,7 @@ function refused(code: ErrorCode, given: string, reason: string, cause?: unknown
   return new TrlError(code, `Cannot use working directory ${shown}: ${reason}`, { cause });
 }
 
-// Which directory is the project, where nobody names one.
+// The default project of a directory.
 
 /**
  * The project that a directory belongs to: the top of its git worktree, else itself. What another

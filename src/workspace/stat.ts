@@ -10,8 +10,8 @@ export function statKey(stat: BigIntStats): StatKey {
 }
 
 /**
- * Whether what stands is what `key` was taken of. A directory's size and times change with what is
- * put in it: there the identity and the mode count.
+ * Whether the current entry is the one of `key`. A directory's size and times change with its
+ * entries: there the identity and the mode count.
  */
 export function isSameStat(stat: BigIntStats | null, key: StatKey | null): boolean {
   if (stat === null || key === null) return stat === null && key === null;

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** Gives other work a turn before it waited for long. */
+/** Lets other work run before it has waited for long. */
 export class TimeSlices {
   readonly #sliceMs: number;
   #until: number;
@@ -10,7 +10,7 @@ export class TimeSlices {
     this.#until = performance.now() + sliceMs;
   }
 
-  /** Whether it is time to wait for {@link yieldTurn}. */
+  /** Whether it is time to await {@link yieldTurn}. */
   get isOver(): boolean {
     return performance.now() >= this.#until;
   }

@@ -13,7 +13,7 @@ export interface WalkResult {
   /** Directories with a `.git` of any kind. */
   readonly worktrees: readonly string[];
   readonly matched: readonly string[];
-  /** Protected names that are links, or lie in a directory that is protected. */
+  /** Protected names that are links, or in a protected directory. */
   readonly links: readonly string[];
   readonly entries: number;
   /** Whether every directory that could be read was read. */
@@ -53,13 +53,13 @@ export async function walkTree(tree: string, options: WalkOptions): Promise<Walk
     if (isGit || isWorktreeAdmin(names)) gitDirectories.add(directory);
     if (names.has('.git')) {
       worktrees.push(directory);
-      // Looked at now: a command may have made so many entries that its turn never comes.
+      // Checked now: a command may have made so many entries that a later turn never comes.
       const git = `${directory}/.git`;
       if (isGitDirectory(namesOf(list(git)))) gitDirectories.add(git);
     }
     for (const child of children) {
       const isDirectory = child.isDirectory();
-      // Most entries are files that nobody asked for: not even their path is made.
+      // Most entries are ordinary files: not even their path is built.
       const isLink = child.isSymbolicLink();
       if (!isDirectory && !isLink && options.matches === null) continue;
       const name = `${directory}/${child.name}`;
@@ -110,9 +110,9 @@ function isWorktreeAdmin(names: ReadonlySet<string>): boolean {
 }
 
 /**
- * The git directory that the file `<worktree>/.git` points at, when it lies outside `workspace`
- * and agrees: it must point back at this very worktree and belong to `uid`. Otherwise a file that
- * a command wrote could open any repository of the host.
+ * The git directory that the file `<worktree>/.git` points to, if it is outside `workspace` and
+ * consistent: it must point back at this very worktree and belong to `uid`. Otherwise a file that a
+ * command wrote could open any repository of the host.
  */
 export function outsideCommonDirectory(
   worktree: string,

@@ -146,7 +146,7 @@ async function describe(
   };
 }
 
-/** A worktree whose repository lies elsewhere can commit only where it may write there. */
+/** A worktree with a repository elsewhere can commit only if it may write there. */
 function commonDirectories(
   root: string | null,
   granted: readonly GrantedTree[],
@@ -166,8 +166,8 @@ function commonDirectories(
 }
 
 /**
- * What later turns into execution. What lies at the top of a tree comes first: nested repositories,
- * of which a command can make any number, must not use up the mounts.
+ * Names whose content is executed later. The top of a tree comes first: nested repositories, of
+ * which a command can make any number, must not use up the mounts.
  */
 function persistencePaths(
   { root, home }: Pick<SurveyInput, 'root' | 'home'>,

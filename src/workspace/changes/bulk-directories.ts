@@ -12,7 +12,7 @@ import type { FirstSeen, DeferredPaths, RecentWrites } from './recent-writes.ts'
 /** `parts`: path by path. `wait`: not yet. `whole`: as one, without what is in it. */
 export type BulkDirectoryMode = 'parts' | 'wait' | 'whole';
 
-/** Entries from which on a directory waits while it may still grow. */
+/** The number of entries from which a directory waits while it may still grow. */
 const waitingMin = 1_000;
 /** So many of a directory have to be gone, from which on it may be about to go. */
 const goneMin = 100;
@@ -33,7 +33,7 @@ interface BulkDirectoriesContext {
   readonly upper: TreeCursor;
   readonly real: TreeCursor;
   readonly recentWrites: RecentWrites | null;
-  /** What waits since the look before. */
+  /** The paths that wait since the previous capture. */
   readonly before: DeferredPaths;
   readonly nowNs: bigint;
   /** Unix ns: with `wait`, what was made later is of a command that has ended. */

@@ -1,4 +1,4 @@
-/** The words of capturing: what a command changed, with what is needed to apply or refuse it. */
+/** The types of captures: what a command changed, with the facts needed to apply or refuse it. */
 import type { BytePath, Difference, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
 import type { BulkDirectoryMode } from './bulk-directories.ts';
@@ -24,21 +24,21 @@ export interface CapturedChange extends Difference {
    */
   readonly base: Entry | null;
   readonly baseKey: StatKey | null;
-  /** Unix nanoseconds: later than the start of the command, somebody else wrote meanwhile. */
+  /** Unix nanoseconds: if later than the start of the command, another process wrote meanwhile. */
   readonly baseCtimeNs: bigint | null;
   /**
    * Only with `base: null`: the file was one of the real tree. Either the command wrote to it in
-   * place, and somebody else deleted it meanwhile, or the command gave it this name. Not seen where
-   * that file had other names.
+   * place, and another process deleted it meanwhile, or the command gave it this name. Not detected
+   * if the file had other names.
    */
   readonly isCopyUp: boolean;
-  /** Somebody else changed the path between a look that left it out and this one. */
+  /** Another process changed the path between a capture that left it out and this one. */
   readonly isOvertaken?: boolean;
   /** The path, or a directory above it, does not exist for the session. */
   readonly isMasked: boolean;
   /** A directory that was deleted or replaced has masked paths below it, which still stand. */
   readonly hasMaskedBelow: boolean;
-  /** Where the new content stands; `null` where there is none (deleted, links, directories). */
+  /** Where the new content is; `null`: there is none (deleted, links, directories). */
   readonly sourceAt: CapturedSource | null;
   /** Of the entry in the upper layer; `null` where there is none (below a whiteout). */
   readonly upperKey: StatKey | null;
@@ -94,26 +94,26 @@ export interface OverlayCaptureOptions {
    * capture then reports the applied file as deleted. Default: nothing was applied.
    */
   readonly appliedKeyAt?: (path: BytePath) => StatKey | null;
-  /** What the layer below has of its own, where this one lies above another. Default: nothing. */
+  /** The captured state of the layer below, if this one is above another. Default: nothing. */
   readonly over?: LedgerLines;
 }
 
 /**
- * What `UpperCapture` (`new UpperCapture(options: UpperOptions)`) offers besides capturing. Paths
- * that are cleared are those whose upper version nobody needs any more: applied, or given up.
+ * What `OverlayCapture` offers besides capturing. Cleared paths are those whose upper version is
+ * not needed any more: applied, or given up.
  */
 export interface LayerCapture extends ChangeCapture {
   /**
-   * Whether `clearApplied(paths)` is due: the layer has something at one of `paths`, or an entry
-   * that says what the real tree says, as after an open for writing. Until it is cleared it hides
-   * what somebody else writes there later. A few directories that say nothing, as after making and
-   * removing a file in them, can stay: to clear them costs a refresh, after which the next walk
-   * over the tree finds nothing cached.
+   * Whether `clearApplied(paths)` is due: the layer has an entry at one of `paths`, or one that
+   * equals the real tree's, as after an open for writing. Until it is cleared it hides later
+   * changes of others. A few directories without a change, as after making and removing a file in
+   * them, can stay: clearing them costs a refresh, after which the next walk over the tree finds
+   * nothing cached.
    */
   isClearDue(paths: readonly BytePath[]): boolean;
   /**
-   * Lets directories that stayed in the layer and say nothing go, where the real tree has none any
-   * more, or the session is not to see it: for a refresh while commands run.
+   * Removes unchanged directories of the layer that the real tree does not have any more, or that
+   * the session must not see: for a refresh while commands run.
    */
   dropStaleDirectories(): Promise<void>;
   /**
@@ -125,12 +125,12 @@ export interface LayerCapture extends ChangeCapture {
    */
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]>;
   /**
-   * The first half of letting somebody else's version of a file show through while commands run.
+   * The first step of showing another writer's version of a file while commands run.
    *
-   * @returns the file that commands may still have open; `null` where a command changed it since
+   * @returns the file that commands may still have open; `null` if a command changed it since
    */
   displace(path: BytePath): Promise<DisplacedFile | null>;
-  /** The second half; the overlay must be refreshed after it. */
+  /** The second step; the overlay must be refreshed after it. */
   removeDisplaced(displaced: readonly Pick<DisplacedFile, 'path' | 'fd'>[]): Promise<void>;
   /** Lets a new directory hide nothing, so that it can be moved away. */
   open(path: BytePath): Promise<void>;
@@ -138,13 +138,15 @@ export interface LayerCapture extends ChangeCapture {
   has(path: BytePath): boolean;
   /** What the layer has at a path. */
   layerStateOf(path: BytePath): Promise<LayerState>;
-  /** Notes a copy of somebody else's file: see `copies.ts`. */
+  /** Notes a copy of another writer's file: see `layer-copies.ts`. */
   adoptCopy(path: BytePath, copy: LayerCopy & { readonly isCertain: boolean }): Promise<boolean>;
-  /** Notes a directory that is in the layer because of what is below it: see `copies.ts`. */
+  /**
+   * Notes a directory that is in the layer because of the entries below it: see `layer-copies.ts`.
+   */
   adoptDirectory(path: BytePath): Promise<boolean>;
-  /** Removes what was left of telling that a path is gone. */
+  /** Removes the rest of an announced deletion. */
   removeDeletionMarker(path: BytePath): Promise<void>;
-  /** Removes a directory of the upper layer that copies come from: see `copies.ts`. */
+  /** Removes a directory of the upper layer that copies come from: see `layer-copies.ts`. */
   removeStaging(name: string, copies: readonly LayerCopy[]): Promise<boolean>;
   /** Forgets the captured state of `paths`, after their upper entries were removed elsewhere. */
   forget(paths: readonly BytePath[]): void;

@@ -40,8 +40,8 @@ export function netChangeKindOf(before: Entry | null, after: Entry | null): Chan
 // The digest of changes that a person reviewed.
 
 /**
- * SHA-256 (hex) of what changes would bring into the real tree; `null` of none. Who lets them
- * through names it, so that nothing can be put in their place after it was seen.
+ * SHA-256 (hex) of the result of changes in the real tree; `null`: there are none. An approval
+ * names it, so that nothing can replace the changes after the review.
  */
 export function changesDigest(changes: readonly Change[]): string | null {
   if (changes.length === 0) return null;

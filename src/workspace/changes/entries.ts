@@ -1,4 +1,4 @@
-/** Reads what stands at a path, and keeps its content. */
+/** Reads the entry at a path, and stores its content. */
 import { type BigIntStats, closeSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
@@ -7,7 +7,7 @@ import { entryTypeOf, fileEntry, permissionsOf, statKey } from '../stat.ts';
 import type { CapturedSource } from './capture.ts';
 import { TreeCursor } from './tree-cursor.ts';
 
-/** What stood somewhere, with the key that it had before its content was read. */
+/** An entry, with the key that it had before its content was read. */
 export interface ObservedEntry {
   readonly entry: Entry;
   readonly key: StatKey;
@@ -98,8 +98,8 @@ function about(stat: BigIntStats, entry: Entry): ObservedEntry {
   };
 }
 
-// How much one capture may tell. All of it is held in memory and kept as one text, and a command
-// can make a million names of 16 KiB in seconds.
+// How much one capture may report. All of it is in memory and stored as one text, and a command can
+// create a million names of 16 KiB in seconds.
 
 const entriesMax = 500_000;
 /** Of all paths, as they are written in JSON: a tree of half a million files has less. */

@@ -152,7 +152,7 @@ export class IndexCapture implements ChangeCapture {
     using cursor = new TreeCursor(this.#options.root, { mayWiden: false });
     for (const [path, known] of this.#index) {
       if (known.seenBy === this.#number || isBelowSkipped(path)) continue;
-      // A scan that was cut short says nothing of what it did not come to.
+      // An incomplete scan shows nothing of the part that it did not reach.
       const stat =
         isCut && cursor.goto(parentPathOf(path)) === 'here' ? cursor.stat(baseNameOf(path)) : null;
       if (stat === null) this.#delete(path, known, changes);

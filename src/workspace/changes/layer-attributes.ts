@@ -1,16 +1,19 @@
-/** What an overlay's layers say by extended attributes and whiteouts, asked of a small helper. */
+/**
+ * Reads what an overlay's layers encode in extended attributes and whiteouts, through a small
+ * helper.
+ */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { pathText } from '../byte-path.ts';
 
-/** `opaque`: hides what lies below in lower layers. `copied`: stood in a lower layer before. */
+/** `opaque`: hides the lower layers. `copied`: comes from a lower layer. */
 export type LayerQuery = 'opaque' | 'copied';
 
 interface LayerAttributesOptions {
   /** Default `/usr/bin/perl`. */
   readonly perl?: string;
-  /** How long the helper stays without being asked. Default 10,000. */
+  /** How long an idle helper stays. Default 10,000. */
   readonly idleMs?: number;
 }
 
@@ -60,7 +63,11 @@ export class LayerAttributes implements Disposable {
     await this.#do('w', paths, 'make a whiteout');
   }
 
-  /** Makes directories hide what lies below them. @throws TrlError INTERNAL_ERROR as above */
+  /**
+   * Makes directories hide what is below them.
+   *
+   * @throws TrlError INTERNAL_ERROR as above
+   */
   async makeOpaque(paths: readonly BytePath[]): Promise<void> {
     await this.#do('m', paths, 'make a directory opaque');
   }

@@ -140,7 +140,7 @@ export class LayerComparison {
     }
   }
 
-  /** Most are in a new directory, and thus new: nothing is asked of those. */
+  /** Most are in a new directory, and thus new: they need no query. */
   *#questionsOfOrphans(bases: ReadonlyMap<BytePath, Base>): Iterable<[LayerFinding, LayerQuery]> {
     for (const found of this.#found.values()) {
       const isOrphan = bases.get(found.path)?.isOrphan === true;
@@ -319,7 +319,7 @@ export class LayerComparison {
     const { stat } = this.#base(path);
     const isShown = !this.#isHidden(path) && stat !== null;
     const isLeft = stat !== null && isSameThing(this.#context.appliedKeyAt?.(path) ?? null, stat);
-    // Commands cannot bring the real tree back: somebody cleared the layer.
+    // Commands cannot uncover the real tree: the layer was cleared.
     if (known === undefined || (isShown && !isLeft)) {
       this.#next.set(path, null);
       return;

@@ -1,6 +1,6 @@
 /**
- * Copies of what others saved, which the layer has so that watches inside tell of them. They are no
- * change of a command, and what a command makes of one is a change of it.
+ * Copies of files that others saved, which the layer has so that watches inside report them. They
+ * are no change of a command; a command's edit of one is.
  */
 import { createHash, hash } from 'node:crypto';
 import { closeSync, readSync, rmdirSync, unlinkSync } from 'node:fs';

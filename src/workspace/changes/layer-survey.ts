@@ -1,4 +1,4 @@
-/** Walks an upper layer and finds what is not known yet. */
+/** Walks an upper layer and finds unknown entries. */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
@@ -72,7 +72,7 @@ export async function surveyLayer(context: LayerSurveyContext): Promise<LayerSur
   return { found: withoutHalves(captured, context.recentWrites), skipped };
 }
 
-/** What was deleted waits: it may be about to be replaced, or have been renamed to what waits. */
+/** Deletions wait: the entry may be about to be replaced, or renamed to one that waits. */
 function withoutHalves(
   found: readonly LayerFinding[],
   young: RecentWrites | null,
@@ -111,14 +111,14 @@ function look(
   }
   stat ??= context.cursor.stat(name);
   if (stat === null) return false;
-  // Whiteouts are links to each other: their key changes with every other one that comes.
+  // Whiteouts are hard links of each other: their key changes with each new one.
   const stayed = isWhiteout(stat) && known !== null && known.captured.entry === null;
   const isUpper = known?.captured.key != null;
   if (!(stayed && isUpper)) found.push({ path, stat, known: known?.captured });
   return stat.isDirectory();
 }
 
-// Asks a layer what stats do not say of the entries that were found in it.
+// Queries what stats do not show of the found entries of a layer.
 
 export interface LayerAnswers {
   readonly opaque: Set<BytePath>;
@@ -162,7 +162,7 @@ export async function queryLayer(
   return said;
 }
 
-/** Asks again with the modes on the way widened, as for reading. */
+/** Queries again with the modes on the way widened, as for reading. */
 async function askClosed(
   context: LayerQueryContext,
   found: LayerFinding,

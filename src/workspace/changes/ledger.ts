@@ -12,11 +12,11 @@ export interface LedgerEntry {
   readonly entry: Entry | null;
   /** `uid:gid` in the upper layer, `''` where there is none. */
   readonly owner: string;
-  /** Nothing of the real tree is seen below: a whiteout, no directory, or an opaque one. */
+  /** The real tree is hidden below: a whiteout, a file, or an opaque directory. */
   readonly hides: boolean;
   /** It was written so shortly before it was read that a later write may not show in its key. */
   readonly isFresh: boolean;
-  /** What stood in the real tree, with its hash, so that it is not read again. */
+  /** The entry of the real tree, with its hash, so that it is not read again. */
   readonly base: { readonly key: StatKey; readonly entry: Entry } | null;
 }
 
@@ -118,7 +118,7 @@ export class Ledger {
   }
 }
 
-/** Whether `holds` holds for any directory above a path; each directory is asked once. */
+/** Whether `holds` is true of any directory above a path; each directory is checked once. */
 export function holdsForAncestor(holds: (path: BytePath) => boolean): (path: BytePath) => boolean {
   const known = new Map<BytePath, boolean>([['', holds('')]]);
   return (path) => {

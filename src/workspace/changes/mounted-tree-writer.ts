@@ -30,7 +30,7 @@ import { isWhiteout, permissionBits, permissionsOf, statKey } from '../stat.ts';
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
 const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 const fileFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
-/** Who owns what belongs to nobody that the mount knows. */
+/** The owner of files whose owner the mount does not map. */
 const nobody = 65_534n;
 
 interface MountedTreeWriterOptions {
@@ -51,7 +51,7 @@ export interface MountedFileUpdate {
   readonly upperKey: StatKey | null;
   /** The number of the tree's file before; `null`: it is what the mount shows. */
   readonly wasIno: bigint | null;
-  /** `null`: it goes, and nothing comes. */
+  /** `null`: it is removed without a replacement. */
   readonly next: {
     readonly bytes: Buffer;
     /** The number of the tree's file. */
@@ -168,7 +168,7 @@ export class MountedTreeWriter implements Disposable {
       if (statBelow(this.#options.upper, path) !== null) return;
       setMode(directory, fstatSync(directory).mode & permissionBits);
     } catch {
-      // It is not this user's: nobody hears of it.
+      // It is not this user's: no watcher is notified.
     } finally {
       closeSync(directory);
     }
@@ -183,7 +183,7 @@ export class MountedTreeWriter implements Disposable {
       mkdirSync(entryPathIn(directory, baseNameOf(path)), { mode: 0o700 });
       rmdirSync(entryPathIn(directory, baseNameOf(path)));
     } catch {
-      // Somebody made something there meanwhile.
+      // Another process created an entry there meanwhile.
     } finally {
       closeSync(directory);
       this.#dropWhiteout(path);
@@ -226,7 +226,7 @@ export class MountedTreeWriter implements Disposable {
         return { kind: found.kind, directory, staging: shown, ...names, key };
       }
     } catch {
-      // Of another owner, or without room: nobody hears of it.
+      // Of another owner, or without room: no watcher is notified.
     }
     closeSync(directory);
     return null;
@@ -245,7 +245,7 @@ export class MountedTreeWriter implements Disposable {
     if (upperKey !== null) {
       if (upper === null || statKey(upper) !== upperKey) return null;
       if (next === null) return { stat, kind: 'away' };
-      // Where it could not be written the first time, somebody is reading it.
+      // If it could not be written the first time, a process is reading it.
       return { stat, kind: next.ino === wasIno && !isCurrent ? 'fill' : 'exchange' };
     }
     if (upper !== null || next === null) return null;
@@ -280,7 +280,7 @@ function isWrittenAs(one: BigIntStats, other: BigIntStats): boolean {
   return one.size === other.size && one.mtimeNs === other.mtimeNs && one.mode === other.mode;
 }
 
-/** Makes what is to be seen, with the owner that `like` has; `false`: that is not to be had. */
+/** Creates the entry to show, with the owner of `like`; `false`: that is impossible. */
 function make(
   { inLayer, name }: { readonly inLayer: number; readonly name: string },
   next: NonNullable<MountedFileUpdate['next']>,
@@ -317,7 +317,7 @@ function endWriting(
     setMode(fd, mode);
     setTimes(fd, new Date(), mtimeMs / 1000);
   } catch {
-    // Somebody else's by now.
+    // Another process replaced it.
   } finally {
     closeSync(fd);
   }

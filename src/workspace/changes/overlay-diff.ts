@@ -39,7 +39,7 @@ import {
 import { type DeferredPaths, isOvertakenWhileDeferred, RecentWrites } from './recent-writes.ts';
 import { TreeCursor } from './tree-cursor.ts';
 
-/** Directories that say nothing and stay in the layer: each costs every capture a look. */
+/** Unchanged directories that stay in the layer: each costs every capture a look. */
 const lentDirectoriesMax = 32;
 /** How often a capture starts again because another process moved what it was reading. */
 const attemptsMax = 3;
@@ -53,7 +53,7 @@ const attemptsMax = 3;
 export class OverlayCapture implements LayerCapture {
   readonly #options: OverlayCaptureOptions;
   readonly #ledger = new Ledger();
-  /** Nobody needs their upper version, and it is still in the layer. */
+  /** Their upper version is not needed, and is still in the layer. */
   readonly #settled = new Set<BytePath>();
   /** The mode of the tree's own directory before any command. */
   #firstMode: number;
@@ -311,7 +311,7 @@ export class OverlayCapture implements LayerCapture {
     };
   }
 
-  /** One after the other, whatever became of the one before. */
+  /** Runs tasks one after the other, also after a failure. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(work, work);
     this.#last = mine.catch(() => null);

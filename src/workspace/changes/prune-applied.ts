@@ -17,7 +17,7 @@ interface PruneContext {
   readonly upper: string;
   readonly attributes: LayerAttributes;
   readonly ledger: Ledger;
-  /** Paths whose upper version nobody needs; what was cleared leaves the set. */
+  /** Paths whose upper version is not needed; cleared ones leave the set. */
   readonly settled: Set<BytePath>;
   /** Directories that something is mounted in: the kernel holds on to them. */
   readonly pinned: ReadonlySet<BytePath>;
@@ -217,7 +217,7 @@ async function removeDirectory(
   if (stat === null) return true;
   if (!stat.isDirectory()) return false;
   try {
-    // A busy disk may take seconds for one, in which nobody else would have a turn.
+    // A busy disk may take seconds for one, and nothing else could run meanwhile.
     await rmdir(upperCursor.at(baseNameOf(path)));
     return true;
   } catch {
@@ -261,8 +261,8 @@ function realStat(context: Pick<PruneContext, 'realCursor'>, path: BytePath): Bi
   }
 }
 
-// While commands run, what was applied stays in the upper layer: they may have it open. Where
-// somebody else then changes it in the real tree, theirs must show through.
+// While commands run, applied entries stay in the upper layer: a command may have them open. If
+// another writer then changes one in the real tree, that version must show through.
 
 export interface YieldContext {
   /** A directory beside the layer, on the same file system. */

@@ -9,7 +9,7 @@ import { baseNameOf, parentPathOf } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
 import type { TreeCursor } from './tree-cursor.ts';
 
-/** What stood in the real tree when something was first seen, Unix ns; `null`: nothing. */
+/** The key time of the real entry when the change was first seen, Unix ns; `null`: none. */
 export interface FirstSeen {
   readonly key: StatKey | null;
   readonly ns: bigint;
@@ -18,11 +18,11 @@ export interface FirstSeen {
 export type DeferredPaths = ReadonlyMap<BytePath, FirstSeen>;
 
 interface RecentWritesContext {
-  /** What was made, or seen to be gone, later waits, Unix ns. */
+  /** Later changes wait, Unix ns. */
   readonly sinceNs: bigint;
   readonly nowNs: bigint;
   readonly real: TreeCursor;
-  /** What waits since the look before. */
+  /** The paths that wait since the previous capture. */
   readonly before: DeferredPaths;
 }
 
@@ -34,7 +34,7 @@ export class RecentWrites {
     this.#context = context;
   }
 
-  /** Whether a new entry waits. What takes the place of something does not. */
+  /** Whether a new entry waits. A replacement does not. */
   isDeferred(path: BytePath, stat: BigIntStats): boolean {
     const isYoung = stat.birthtimeNs > this.#context.sinceNs;
     if (!isYoung || this.#current(path) !== null) return false;
@@ -61,7 +61,7 @@ export class RecentWrites {
   }
 }
 
-/** Whether somebody else changed a path while it waited, or made something below one. */
+/** Whether another process changed a path while it waited, or created an entry below one. */
 export function isOvertakenWhileDeferred(
   waiting: DeferredPaths,
   path: BytePath,

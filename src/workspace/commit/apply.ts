@@ -167,7 +167,8 @@ class Applying {
       return null;
     }
     // It gets its name only where nothing has it.
-    if (item.baseKey === null && isMade(item.after)) return 'nothing';
+    const isNamed = item.after?.type === 'file' || item.after?.type === 'symlink';
+    if (item.baseKey === null && isNamed) return 'nothing';
     const stat = statAt(this.#place.steps, item.path);
     if (isSameStat(stat, item.baseKey)) return stat ?? 'nothing';
     this.#refuse(item, 'changed-meanwhile');
@@ -275,7 +276,7 @@ class Applying {
     return lstatSync(at, { bigint: true });
   }
 
-  /** Gives what was made its name, where nothing has it. */
+  /** Gives the new entry its name, if that is free. */
   #name(item: CommitItem, index: number, made: BigIntStats): void {
     const directory = this.#place.hold(parentPathOf(item.path));
     const from = this.#queue.temporary(directory, index);
@@ -322,7 +323,9 @@ class Applying {
     this.#queue.add(this.#place.enter(parentPathOf(queued.item.path)), queued);
   }
 
-  /** Has what waits carried out while more is made: one part is on its way, one is made. */
+  /**
+   * Executes the queued renames while more is prepared: one batch is running, one is being filled.
+   */
   async #send(): Promise<void> {
     const again = await this.#queue.conclude((one) => this.#conclude(one));
     for (const one of again) {
@@ -364,7 +367,7 @@ class Applying {
     this.#place.setLater(item.path, mode, at);
   }
 
-  /** Only root gives files away. */
+  /** Only root can change owners. */
   #giveTo(owner: FileOwner): FileOwner | null {
     return this.#isRoot ? owner : null;
   }
@@ -391,9 +394,6 @@ class Applying {
     this.#refuse(item, reason ?? 'refused', code === '' ? String(error) : code);
   }
 }
-
-const isMade = (after: Entry | null): boolean =>
-  after?.type === 'file' || after?.type === 'symlink';
 
 function order(a: CommitItem, b: CommitItem): number {
   return a.path < b.path ? -1 : Number(a.path > b.path);

@@ -110,7 +110,7 @@ export class AtomicRenames implements Disposable {
     this.#child = null;
   }
 
-  /** Ends, and waits until what came late is kept. */
+  /** Ends, after late writes are saved. */
   async close(): Promise<void> {
     const child = this.#child;
     this[Symbol.dispose]();
@@ -195,7 +195,7 @@ function isRenamed(answer: string): answer is RenameResult {
   return answers.some((one) => one === answer);
 }
 
-/** What somebody else does between the look and the rename, some microseconds, is lost. */
+/** Another process's change between the check and the rename, some microseconds, is lost. */
 function lookThenRename({
   kind,
   directory,
@@ -231,8 +231,8 @@ function writeOut(at: Buffer): void {
   }
 }
 
-// A private directory beside the tree, on the same mount: new contents are made there and displaced
-// ones wait there, so that who watches the tree sees no temporary name.
+// A private directory beside the tree, on the same mount: new contents are created and displaced
+// ones wait there, so that watchers of the tree see no temporary name.
 
 /**
  * Opens it, and makes it where it is missing; `null` where names cannot be moved from it to the

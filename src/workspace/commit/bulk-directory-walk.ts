@@ -1,4 +1,4 @@
-/** Walks a directory that is to be moved as one, and sees whether it can be. */
+/** Walks a directory and finds out whether it can be moved as one. */
 import { closeSync, type Dirent } from 'node:fs';
 import type { BytePath, DirectorySummary, Entry } from '../../change.ts';
 import { openDirectory } from '../beneath.ts';
@@ -11,7 +11,7 @@ import type { AtomicRenames, RenameRequest } from './atomic-renames.ts';
 import type { JudgedChange } from './commit-filter.ts';
 
 const [entriesMax, pathBytesMax] = [500_000, 3_000];
-/** Directories that are asked about at once, and so many times before an answer. */
+/** Directories in one request, and requests before an answer. */
 const [askedMax, waitingMax] = [16, 2];
 /** An overlay says so of a directory that is new in it. */
 const opaque = 'user.overlay.opaque';

@@ -1,4 +1,4 @@
-/** The words of the commit filter: what it is asked, and why it holds a change. */
+/** The types of the commit filter: its input, and why it holds a change. */
 import type { BytePath, Entry } from '../../change.ts';
 import type { PathRules } from '../../command.ts';
 import type { IssuedTags } from '../../redacted.ts';
@@ -39,7 +39,7 @@ const heldReasons = [
 ] as const;
 export type HeldReason = (typeof heldReasons)[number];
 
-/** Longer files are no text that somebody writes back. */
+/** Longer files are not texts that a command writes back. */
 export const taggedFileBytesMax = 4 * 1024 * 1024;
 
 /** What is judged: one path of a command's changes. */

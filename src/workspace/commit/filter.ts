@@ -176,7 +176,7 @@ class Judgement {
     return found ?? this.#byContent(change) ?? repositories.judge(change, parts);
   }
 
-  /** `.gitmodules` comes and goes with submodules: by what is in it. */
+  /** `.gitmodules` changes with submodules: its content decides. */
   async #modules(change: JudgedChange): Promise<Answer> {
     const { view, targets } = this.#parts;
     const { path: name, after } = change;
@@ -238,7 +238,7 @@ function holdDependent(
   }
 }
 
-/** All or nothing: half of too much would be a tree that nobody made. */
+/** All or nothing: half of an oversized change would be a tree that nobody made. */
 function holdTooMuch(
   changes: readonly JudgedChange[],
   held: Map<BytePath, HeldReason>,

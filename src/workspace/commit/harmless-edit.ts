@@ -10,7 +10,7 @@ import {
 
 /** What `git branch`, `git remote` and `git submodule` add and remove, each under its own name. */
 const named: ReadonlySet<string> = new Set(['branch', 'remote', 'submodule']);
-/** Where git goes when nobody names a remote. */
+/** The remote that git uses by default. */
 const toRemote: ReadonlySet<string> = new Set([
   'branch.remote',
   'branch.pushremote',
@@ -115,7 +115,7 @@ class GitConfigEdit {
     return isHarmlessConfig(written(setting), this.#directory);
   }
 
-  /** Whether git goes to no other host than before where nobody names a remote. */
+  /** Whether git contacts no new host by default. */
   #mayLead(setting: GitConfigSetting, remote: string): boolean {
     if (remote === '.') return true;
     const urls = this.#is.urlsOf(remote);
@@ -243,12 +243,13 @@ function decode(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
-// Where the address of a remote leads: two of one place contact nobody else. Pure.
+// The repository that a remote's address leads to: two addresses of one repository contact no other
+// host. Pure.
 
 interface Address {
   readonly host: string;
   readonly path: string;
-  /** What is sent is encrypted, and the host is who it says. */
+  /** Traffic is encrypted, and the host is authenticated. */
   readonly isSafe: boolean;
 }
 
@@ -297,7 +298,7 @@ export function isSameRepository(one: string, other: string): boolean {
   return a !== null && b !== null && a.isSafe && b.isSafe && a.host === b.host && a.path === b.path;
 }
 
-// Of an edit of git's configuration that is held, the text with what is free of it. Pure.
+// Extracts the harmless part of a held edit of git's configuration. Pure.
 
 /**
  * The earlier configuration with the harmless part of an edit: settings that need approval are left
@@ -355,7 +356,7 @@ function isSameKey(one: GitConfigSetting, other: GitConfigSetting): boolean {
   return one.name === other.name && one.subsection === other.subsection;
 }
 
-/** With what stands before and behind it on its line, if that is nothing else. */
+/** Extends a part to its whole line, if nothing else is on the line. */
 function wholeLine(text: string, { start, end }: GitConfigPart): { start: number; end: number } {
   const before = text.lastIndexOf('\n', start - 1) + 1;
   const isAlone = text.slice(before, start).trim() === '' && text[end] === '\n';

@@ -1,4 +1,4 @@
-/** A directory that came with thousands of entries goes into the real tree in one step. */
+/** Moves a directory with thousands of entries into the real tree in one step. */
 import { type BigIntStats, closeSync, lstatSync } from 'node:fs';
 import type { BytePath, DirectorySummary, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';

@@ -1,4 +1,4 @@
-/** New contents, written whole under a temporary name before anybody sees them. */
+/** New contents, written completely under a temporary name before anybody sees them. */
 import { createHash } from 'node:crypto';
 import {
   type BigIntStats,

@@ -160,7 +160,7 @@ export function contentProtectionOf(
 
 /** A protected name that a path is, or the start of. */
 interface ProtectedPrefix {
-  /** What comes after it; nothing: the path has the whole name. */
+  /** The rest after the name; empty: the path is the whole name. */
   readonly rest: readonly string[];
   readonly reason: HeldReason;
 }

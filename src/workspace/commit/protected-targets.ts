@@ -92,7 +92,7 @@ export class ProtectedTargets {
       const isNear = this.#isFrom(rest, path) || (leads && this.#toFromTops.has(rest));
       if (isNear && this.#isTop(top)) return true;
     }
-    // What makes a worktree of a directory where such a file lies already.
+    // Entries that turn a directory with such a file into a worktree.
     if (after === null || !makesTop.has(baseNameOf(path))) return false;
     return [...this.#fromTops].some(([one, as]) => {
       const { kind } = this.#onHost(joinPath(parentPathOf(path), one));

@@ -35,7 +35,7 @@ interface Left {
   readonly path: BytePath;
 }
 
-/** What is to be done with one path. */
+/** What to do with one path. */
 type Next =
   | { readonly kind: 'apply'; readonly item: CommitItem }
   | { readonly kind: 'over'; readonly result: ItemResult };
@@ -200,7 +200,7 @@ class Recovering {
     return isPartOfNewContent(steps, path, this.#item, this.#input.contents);
   }
 
-  /** Somebody made it in the moment before: it goes to its name, where that is ours or free. */
+  /** Another process made it just before: it gets its name, if that is ours or free. */
   async #giveBack(left: Left, index: number): Promise<ItemResult> {
     const { path, after } = this.#item;
     const isOurs = after !== null && (await matchesEntry(this.#place.steps, path, after));

@@ -129,7 +129,7 @@ export class RepositoryFilter {
     return null;
   }
 
-  /** Every git directory that the path lies in, by name, by knowledge, or by what is in it. */
+  /** Every git directory that contains the path, by name, by what is known, or by content. */
   #places(written: readonly string[], parts: readonly string[]): RepositoryPath[] {
     const found: RepositoryPath[] = [];
     let inside: 'none' | 'git' | 'modules' | 'store' = 'none';
@@ -268,7 +268,7 @@ export class RepositoryFilter {
     const { path: name, after } = change;
     const [first] = rest;
     if (after === null || after.type === 'directory') return null;
-    // Remotes in files of their own, which nobody looks at.
+    // Remotes in separate files, which are not checked.
     if (first === 'remotes' || first === 'branches') return 'git-config';
     // Perl that `git instaweb` serves.
     if (first === 'gitweb') return 'git-config';
@@ -293,7 +293,7 @@ export class RepositoryFilter {
   #isSound(git: BytePath): Promise<boolean> {
     const known = this.#sound.get(git);
     if (known !== undefined) return known;
-    // A circle of `commondir` finds this answer, and waits for nothing.
+    // A cycle of `commondir` finds this answer, and does not wait.
     this.#sound.set(git, Promise.resolve(false));
     const answer = this.#lookThrough(git);
     this.#sound.set(git, answer);
@@ -320,7 +320,7 @@ export class RepositoryFilter {
     return hooks === null || this.#wasFiltered(git);
   }
 
-  /** Hooks that were there before their repository was one are somebody's trap. */
+  /** Hooks that were there before their repository was one are a trap. */
   #wasFiltered(git: BytePath): boolean {
     const wasTaken = isRepository((name) => this.#view.real(joinPath(git, name)) !== null);
     return wasTaken || git === '.git' || git.endsWith('/.git');

@@ -72,7 +72,7 @@ export class SystemTrees {
   }
 }
 
-/** Root may write whatever the mode is: what nobody is to write, has no bit for it. */
+/** Root may write despite the mode, so a file counts as read-only if no mode bit allows writing. */
 function mayWrite(path: BytePath, { mode }: Stats): boolean {
   if (process.getuid?.() === 0) return (mode & 0o222) !== 0;
   try {

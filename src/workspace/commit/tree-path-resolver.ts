@@ -104,7 +104,7 @@ export class TreePathResolver {
   }
 }
 
-// What stands at a path, and whether it is what is expected there.
+// The entry at a path, and whether it is the expected one.
 
 /** `null`: nothing, or nothing that can be reached. */
 export function statAt(steps: TreePathResolver, path: BytePath): BigIntStats | null {
@@ -116,7 +116,7 @@ export function statAt(steps: TreePathResolver, path: BytePath): BigIntStats | n
   }
 }
 
-/** What stands at a path; a file's hash is not known. */
+/** The entry at a path; a file's hash is not known. */
 export function entryAt(steps: TreePathResolver, path: BytePath): Entry | null {
   const stat = statAt(steps, path);
   if (stat === null) return null;
@@ -136,8 +136,8 @@ function targetAt(steps: TreePathResolver, path: BytePath): string | null {
 }
 
 /**
- * The key of what we made, as it is now; as it was made where somebody else has written to it in
- * the meantime, so that it is never taken for ours.
+ * The current key of the entry that we created; its first key if another process has written to it
+ * meanwhile, so that it never counts as ours.
  */
 export function keyAfterWrite(at: Buffer, made: BigIntStats): StatKey {
   const now = lstatSync(at, { bigint: true, throwIfNoEntry: false });
@@ -149,7 +149,7 @@ export function keyAfterWrite(at: Buffer, made: BigIntStats): StatKey {
   return statKey(isOurs ? now : made);
 }
 
-/** A temporary name may lead to something that somebody else made. */
+/** A temporary name may lead to another process's entry. */
 export function removeOwnTemporary(at: Buffer, made: BigIntStats): void {
   const now = lstatSync(at, { bigint: true, throwIfNoEntry: false });
   if (now?.ino === made.ino) unlinkSync(at);
@@ -171,7 +171,7 @@ export function isMetadataOnly({ base, after }: CommitItem, stat: BigIntStats): 
 /** A new content: where it is, and its captured hash. */
 interface NewContent {
   readonly source: CommitSource | null;
-  /** `null`: nobody read it. */
+  /** `null`: it was not read. */
   readonly sha256: string | null;
 }
 

@@ -27,8 +27,8 @@ const mergedBytesMax = 64 * 1024 * 1024;
 interface UndoInput {
   readonly tree: CommitTree;
   /**
-   * What was applied, the newest record first: one to undo a command, more to go back further. Of a
-   * path that somebody else changed in between, a record has several parts, the newest first.
+   * The applied changes, the newest record first: one to undo a command, more to go back further.
+   * Of a path that another writer changed in between, a record has several parts, the newest first.
    */
   readonly records: readonly (readonly UndoableChange[])[];
   readonly contents: Pick<ContentStore, 'has' | 'read' | 'put'>;
@@ -40,7 +40,7 @@ interface Step extends UndoableChange {
   readonly record: number;
 }
 
-/** What stands at a path after a part of the way. */
+/** The entry at a path after a part of the undo. */
 interface Now {
   readonly entry: Entry | null;
   /** It is not the entry in the tree. */
@@ -146,7 +146,7 @@ async function withoutStep(
   now: Now,
   { tree, contents }: UndoContext,
 ): Promise<Entry | null> {
-  // Git's files are no text of anybody.
+  // Git's own files are not merged as text.
   if (path.split('/').includes('.git')) return null;
   if (after?.type !== 'file' || now.entry?.type !== 'file') return null;
   if (before !== null && before.type !== 'file') return null;
@@ -163,12 +163,12 @@ async function withoutStep(
   const sha256 = contents.put(merged.bytes);
   if (!contents.has(sha256)) return null;
   const size = merged.bytes.length;
-  // The file itself was the command's, and somebody else has a hand in it.
+  // The command created the file, and another writer has added to it.
   if (before === null && size === 0) return null;
   return { ...currentFile.entry, mode, size, sha256, mtimeMs: Date.now() };
 }
 
-/** What is written again is new, so that who compares times sees it. */
+/** A rewritten file gets a new time, so that tools which compare times see the change. */
 function written(before: Entry | null, after: Entry | null): Entry | null {
   if (before?.type !== 'file') return before;
   const isThere = after?.type === 'file' && after.sha256 === before.sha256;

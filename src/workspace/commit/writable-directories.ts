@@ -13,7 +13,7 @@ type Identity = Pick<BigIntStats, 'dev' | 'ino'>;
 
 interface Later {
   readonly mode: number;
-  /** Of the very directory, as somebody may put another in its place. */
+  /** Identifies the directory itself, as another process may replace it. */
   readonly directory: Identity;
 }
 

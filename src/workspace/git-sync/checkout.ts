@@ -20,7 +20,7 @@ interface CheckoutContext {
   readonly files: GitFiles;
   readonly history: GitHistory;
   readonly contents: Pick<ContentStore, 'put'>;
-  /** Whether the session put what stands at a path of the host. */
+  /** Whether the session applied the current entry at a path of the host. */
   readonly isOwn: (path: BytePath) => boolean;
 }
 

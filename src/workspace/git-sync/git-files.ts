@@ -76,7 +76,7 @@ export class GitFiles {
     renameSync(this.#at(made), this.#at(path));
   }
 
-  /** Gives a new file its name where nothing has it. */
+  /** Gives a new file its name, if that is free. */
   name(made: BytePath, path: BytePath): void {
     try {
       linkSync(this.#at(made), this.#at(path));
@@ -124,7 +124,7 @@ export class GitFiles {
     return statAt(this.steps, path);
   }
 
-  /** Of what stands at a path now; `null`: nothing. */
+  /** Of the current entry at a path; `null`: none. */
   keyAt(path: BytePath): StatKey | null {
     this.steps.close();
     const stat = this.stat(path);
@@ -159,7 +159,7 @@ export async function becomesTrueWithin(waitMs: number, is: () => boolean): Prom
   return true;
 }
 
-/** Waits for a lock of git's for a bounded time; `false`: somebody else has it. */
+/** Waits for one of git's locks for a bounded time; `false`: another process has it. */
 export async function takeGitLock(
   files: GitFiles,
   path: BytePath,
@@ -184,7 +184,7 @@ export function releaseGitLock(files: GitFiles, path: BytePath): void {
   removeOwnGitLock(files, `${path}.lock`, files.id);
 }
 
-/** Removes what a process left that ended in the middle, and nobody else's. */
+/** Removes what an interrupted process of ours left, and nothing else. */
 function removeOwnGitLock(files: GitFiles, lock: BytePath, id: string): void {
   files.steps.close();
   if (files.steps.read(lock, markBytesMax) === markOf(id)) files.remove(lock);
@@ -247,7 +247,7 @@ const kept: ReadonlySet<GitFileKind> = new Set([
   'scratch',
 ]);
 
-/** Whether an undo leaves a path as it is: somebody else's commits may stand on it. */
+/** Whether an undo leaves a path unchanged: commits of others may need it. */
 export const isExemptFromUndo = (place: GitFileLocation | null): boolean =>
   place !== null && kept.has(place.kind);
 
@@ -259,7 +259,7 @@ export class GitFileLocator {
     this.#steps = steps;
   }
 
-  /** `null`: it lies in no git directory of the tree. */
+  /** `null`: it is in no git directory of the tree. */
   of(path: BytePath): GitFileLocation | null {
     if (!mayBeGit.test(path)) return null;
     for (let git = parentPathOf(path); git !== ''; git = parentPathOf(git)) {

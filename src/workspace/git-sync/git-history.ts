@@ -1,7 +1,7 @@
 /**
- * What git knows of commits, trees and blobs of a repository. Git runs in the name of an empty
- * repository of ours, with the other's objects beside: no configuration, hook or attribute of
- * anybody is read. What it makes lies in a directory of ours.
+ * Reads commits, trees and blobs of a repository through git. Git runs in an empty repository of
+ * ours, with the other's objects as alternates: it reads no configuration, hook or attribute of
+ * anybody else. New objects go to a directory of ours.
  */
 import {
   closeSync,
@@ -85,7 +85,7 @@ export class GitHistory {
     return new GitHistory(directory, env, format);
   }
 
-  /** For what is to be taken in. */
+  /** For the objects to copy. */
   get stagingDirectory(): string {
     return path.join(this.#directory, 'pack');
   }
@@ -158,7 +158,7 @@ export class GitHistory {
     return said.trim();
   }
 
-  /** Who made a commit. */
+  /** The author of a commit. */
   async authorOf(commit: string): Promise<CommitAuthor> {
     const text = await this.#git(['cat-file', 'commit', commit]);
     const [, name = '', email = ''] = author.exec(text) ?? [];
@@ -218,7 +218,7 @@ interface TakeObjectsInput {
   readonly history: GitHistory | null;
 }
 
-/** @returns those that are not what their names say, or whose content nobody has */
+/** @returns objects that differ from their names, or whose content is missing */
 export async function takeObjects(
   { store, contents, history }: TakeObjectsInput,
   items: readonly CommitItem[],

@@ -41,7 +41,9 @@ export class GitSessionView {
   readonly bases = new Map<BytePath, RefValue>();
   /** What the host's index was given, by git directory. */
   readonly given = new Map<BytePath, IndexBase>();
-  /** The commit that the session's index was of when it came into the layer, by git directory. */
+  /**
+   * The commit that the session's index was based on when it came into the layer, by git directory.
+   */
   readonly indexOf = new Map<BytePath, RefValue>();
   /** What a branch was when the session began to change it, by its path. */
   readonly built = new Map<BytePath, RefValue>();
@@ -52,7 +54,7 @@ export class GitSessionView {
   readonly #parts: GitSessionViewDependencies;
   readonly #rows = new Map<BytePath, GitPathChange>();
   readonly #host: GitHostView;
-  /** What stood at a path when the session began to change it. */
+  /** The entry at a path when the session began to change it. */
   readonly #first = new Map<BytePath, Entry | null>();
   #upper: string | null = null;
 

@@ -24,7 +24,7 @@ type RefSwapResult =
   | 'done'
   /** It has another value. */
   | 'changed'
-  /** Somebody else has its lock. */
+  /** Another process has its lock. */
   | 'locked'
   /** There is another ref in its way, or the system refused. */
   | 'refused';
@@ -181,14 +181,14 @@ function without(text: string, name: string): string {
 // What becomes of a ref that a session changed, when the host's may have moved meanwhile.
 
 export type RefDecision =
-  /** The host has it, or needs nothing of it. */
+  /** The host has it, or does not need it. */
   | { readonly kind: 'none' }
   | { readonly kind: 'set'; readonly from: RefValue; readonly to: RefValue }
   /** Both were merged into `to`. */
   | { readonly kind: 'merge'; readonly from: string; readonly to: string }
-  /** The host's stands, and the session's is kept under another name. */
+  /** The host's value stays, and the session's is kept under another name. */
   | { readonly kind: 'aside'; readonly to: string }
-  /** The host's stands, and nothing of the session's would be lost. */
+  /** The host's value stays, and no commit of the session is lost. */
   | { readonly kind: 'theirs' };
 
 const branches = 'refs/heads/';
@@ -242,8 +242,8 @@ async function isBehind(
 }
 
 /**
- * A session that saw the host's new commit, but had an index from before, has committed the reverse
- * of what the host did, and nobody meant that: its files are still as the host made them.
+ * A session that saw the host's new commit, but had an older index, has committed the reverse of
+ * the host's change by accident: its files are still as the host made them.
  *
  * @returns `null`: there is nothing to keep
  */
@@ -258,7 +258,7 @@ async function keep(
     return null;
   }
   const [theirs, ours] = [await history.differing(from, to), await history.differing(to, now)];
-  // A file that the session has written, and has as it was: that one it meant.
+  // A file that the session wrote, with the reversed content: this change was intended.
   const isLost = [...theirs].some(([path, { from: was }]) => {
     const own = ours.get(path);
     return own !== undefined && !(own.to?.oid === was?.oid && isTouched(path));

@@ -101,7 +101,7 @@ export class IndexSync {
     const { blind } = index;
     const unseen = blind === null ? [] : await this.#history.differing(blind.from, blind.to);
     const all = indexEntriesByPath(entries);
-    // As they were before the host changed them: nobody has staged that.
+    // As before the host's change: nobody has staged that.
     for (const [path, { from }] of unseen) {
       if ((all.get(path)?.[0]?.oid ?? null) === (from?.oid ?? null)) changed.delete(path);
     }
@@ -153,7 +153,7 @@ interface IndexSides {
 interface MergedIndex {
   readonly entries: readonly GitIndexEntry[];
   readonly isChanged: boolean;
-  /** Paths of which the host's entry stands. */
+  /** Paths whose host entry stays. */
   readonly conflicts: readonly string[];
 }
 

@@ -23,7 +23,7 @@ interface GitPlanInput {
   readonly root: string;
   readonly view: GitSessionView;
   readonly label: string;
-  /** Of the host's index, where nobody else has changed it. */
+  /** The key of the host's index, if nobody changed it. */
   readonly untouched: (index: BytePath) => StatKey | null;
 }
 
@@ -77,8 +77,8 @@ async function refsOf(
 }
 
 /**
- * `git gc` puts the value into `packed-refs`, then takes the file of the ref away: who saw the one
- * and not the other has an old value, or none. The log has what it is.
+ * `git gc` puts the value into `packed-refs`, then removes the file of the ref: a reader that saw
+ * only one of these steps has an old value, or none. The log has the current one.
  */
 async function isUnsureOf(
   common: BytePath,
@@ -203,7 +203,11 @@ export async function noteSynced(
 // What a receipt says of each changed path of a git directory.
 
 export interface GitSyncOutcome {
-  /** `discarded`: the host needs nothing of it; `staged`: it waits until git is done. */
+  /**
+   * `discarded`: the host does not need it; `staged`: it waits until git is done.
+   *
+   * @param key of the current entry at the path
+   */
   readonly state: 'applied' | 'conflict' | 'discarded' | 'staged';
   readonly reason: string | null;
   readonly key: StatKey | null;

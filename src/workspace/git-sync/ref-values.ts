@@ -12,7 +12,7 @@ export type RefValue = string | null;
 
 export interface RefChange {
   readonly name: string;
-  /** What was last synced; absent: nobody knows. */
+  /** The value synced last; absent: unknown. */
   readonly base?: RefValue;
   readonly now: RefValue;
   /** Commits of the host that the session's index was too old for. */
@@ -33,7 +33,7 @@ export interface LogChange {
   readonly name: string;
   /** All lines of the session's log; `null`: it is gone. */
   readonly lines: readonly string[] | null;
-  /** Lines that stood there before. */
+  /** Earlier lines. */
   readonly before: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export interface CheckoutChange {
   readonly blind: UnseenCommits | null;
   /** What the host's index was last given; `null`: nothing. */
   readonly last: IndexBase | null;
-  /** Of the host's index, where nobody else has changed it. */
+  /** The key of the host's index, if nobody changed it. */
   readonly untouched: StatKey | null;
 }
 
@@ -83,7 +83,7 @@ export interface GitPlan {
 export interface GitOutcome {
   readonly state: 'applied' | 'conflict';
   readonly reason: string | null;
-  /** Of what it left, before anybody else could touch it. */
+  /** Of its result, before anybody else could change it. */
   readonly key?: StatKey | null;
   /** Where the host has something else than the session now: what it had, and what it has. */
   readonly reached?: { readonly from: Buffer; readonly to: Buffer };

@@ -22,7 +22,7 @@ interface GitInvocation {
 const timeoutMsDefault = 30_000;
 const outputBytesDefault = 64 * 1024 * 1024;
 
-/** Nothing of the host's, the user's or the repository's settings. */
+/** Ignores the host's, the user's and the repository's settings. */
 const clean = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   HOME: '/nonexistent',

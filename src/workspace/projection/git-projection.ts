@@ -64,7 +64,7 @@ export const noCommitExplanation =
   'changes to files are kept, but nothing can be committed here.';
 
 const hook = `#!/bin/sh\necho "${noCommitExplanation}" >&2\nexit 1\n`;
-/** The last one cannot be left out by `--no-verify`, and is asked before any reference changes. */
+/** The last one cannot be skipped by `--no-verify`, and runs before any reference changes. */
 const hooks = ['pre-commit', 'pre-merge-commit', 'reference-transaction'] as const;
 
 /** Settings of the real repository that say how files are read, with the values that are safe. */

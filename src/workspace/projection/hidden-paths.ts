@@ -43,7 +43,7 @@ export class HiddenPaths {
   readonly #seen = new Map<BytePath, Seen>();
   readonly #aliases: Aliases;
   readonly #gits = new Set<BytePath>();
-  /** Topmost hidden paths without other names of theirs, and with them. */
+  /** Topmost hidden paths without their other names, and with them. */
   #direct: ReadonlySet<BytePath> = new Set();
   #listed: readonly BytePath[] = [];
   #isStale = true;
@@ -136,7 +136,9 @@ export class HiddenPaths {
     throw new TrlError('QUOTA_EXCEEDED', `Cannot hide files of workspace "${root}": ${why}`);
   }
 
-  /** `null`: it is gone. What cannot be read is hidden whole: nobody knows what is in it. */
+  /**
+   * `null`: it is gone. An unreadable entry is hidden completely, because its content is unknown.
+   */
   #look(path: BytePath): Seen | null {
     const { root, visibility } = this.#options;
     const isAllowed =

@@ -52,7 +52,7 @@ const hashedBytesMax = 64 * 1024 * 1024;
 export class CleanCommits {
   readonly #known = new Set<string>();
 
-  /** @returns `true`: it could show something hidden, or nobody knows */
+  /** @returns `true`: it could show something hidden, or that is unknown */
   async mayShowHidden(input: HistoryExposureInput): Promise<boolean> {
     const index = await listIndexEntries(input.repository, input.scratch);
     if (index.some((entry) => input.hides(entry.path))) return true;

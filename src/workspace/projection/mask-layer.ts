@@ -54,7 +54,7 @@ interface MaskLayerInput {
   readonly marks: LayerMarkWriter;
 }
 
-/** Directories of strangers belong to nobody that a command could be. */
+/** Directories of unmapped users get an owner that no command runs as. */
 const strangers = 65_536;
 
 /** @throws where something could not be made: the layer must not be used then */
@@ -107,7 +107,7 @@ export function parentDirectoriesOf(paths: readonly BytePath[]): BytePath[] {
   return [...found];
 }
 
-/** `false`: the file system gives the first whiteout no more names. */
+/** `false`: the file system allows no more links to the first whiteout. */
 function linked(directory: string, from: BytePath, to: BytePath): boolean {
   try {
     inLayer(directory, from, (source) => inLayer(directory, to, (at) => linkSync(source, at)));

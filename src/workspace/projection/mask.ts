@@ -94,7 +94,7 @@ export class Mask {
   }
 
   /**
-   * Looks again at what changed in the tree. On a failure nothing of the old state may be used.
+   * Applies changes of the tree. After a failure no old state may be used.
    *
    * @throws as {@link compileMask}
    */
@@ -107,7 +107,7 @@ export class Mask {
     return this.#settle(changed);
   }
 
-  /** Removes layers of other generations than these and that of now. */
+  /** Removes layers of generations other than these and the current one. */
   prune(keep: ReadonlySet<string>): void {
     for (const name of readdirSync(this.#options.maskDir)) {
       const isKept = name === 'git' || name === this.#state?.generation || keep.has(name);
@@ -166,7 +166,7 @@ export class Mask {
     const views: RepositoryView[] = [];
     const closed = new Set<BytePath>();
     for (const git of gits) {
-      // What lies in a repository that is not shown is not shown.
+      // The content of a hidden repository is hidden.
       if (isAtOrBelow(git, closed)) continue;
       const before = isSame && !isTouched(git, changed) ? known.get(git) : undefined;
       const view = before ?? (await this.#repositories.view(git, rules));

@@ -60,7 +60,7 @@ export class OpenDirectory {
     return fstatSync(this.#fd, { bigint: true });
   }
 
-  /** What stands at a name; `null`: nothing. */
+  /** The entry at a name; `null`: none. */
   look(name: string): BigIntStats | null {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false }) ?? null;
   }

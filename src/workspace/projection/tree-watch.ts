@@ -32,7 +32,7 @@ import {
 interface TreeWatchOptions {
   /** Directories watched at most; 65,536 by default. A tree with more is always `'all'`. */
   readonly directoriesMax?: number;
-  /** A directory of this process, made (0700) where it is missing; must not lie in the tree. */
+  /** A directory of this process, created (0700) if missing; must not be in the tree. */
   readonly cookieDir: string;
 }
 
@@ -111,7 +111,7 @@ export class TreeWatch implements Disposable {
     return made;
   }
 
-  /** Like {@link start}, and waits until all is watched. */
+  /** Like {@link start}, and waits until everything is watched. */
   static async open(root: string, options: TreeWatchOptions): Promise<TreeWatch> {
     const made = TreeWatch.start(root, options);
     await made.ready();
@@ -249,7 +249,7 @@ function watchOrNull(directory: string, onEvent: (name: string | null) => void):
 /** Files whose events are waited for. */
 class Cookies {
   readonly #directory: string;
-  /** `null`: the system gives none. */
+  /** `null`: the system allows none. */
   readonly #watcher: FSWatcher | null;
   readonly #waiting = new Map<string, (passed: boolean) => void>();
   /** Files that no event is awaited of: a new one costs the file system many times as much. */
@@ -284,7 +284,7 @@ class Cookies {
       this.#waiting.set(name, (passed) => {
         clearTimeout(late);
         this.#waiting.delete(name);
-        // An event that did not come in time may come yet: it must answer nobody else.
+        // A late event may still arrive: it must not answer another reader.
         if (passed) this.#free.push(name);
         else this.#remove(name);
         resolve(passed);
@@ -299,7 +299,7 @@ class Cookies {
     });
   }
 
-  /** Answers all who wait that nobody knows. */
+  /** Answers all waiting readers that the state is unknown. */
   giveUp(): void {
     for (const answer of this.#waiting.values()) answer(false);
   }

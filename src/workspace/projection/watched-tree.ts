@@ -6,8 +6,8 @@ import { TimeSlices } from '../time-slices.ts';
 import { OpenDirectory } from './open-directory.ts';
 
 /**
- * `no-watches`: the system gives no more of them. `file-system`: some of it changes without a word.
- * `root-changed`: the root is another directory now, or gone.
+ * `no-watches`: the system allows no more of them. `file-system`: some of it changes without
+ * events. `root-changed`: the root was replaced or removed.
  */
 export type WatchLossReason =
   | 'too-many-directories'
@@ -24,7 +24,7 @@ interface WatchedTreeOptions {
    * directory than before. Must not throw.
    */
   readonly onChange: (directory: BytePath, name: string | null) => void;
-  /** An event came, whatever it was. Must not throw. */
+  /** Called with any event. Must not throw. */
   readonly onEvent: () => void;
   /** Not everything is watched any more, and will not be. Must not throw. */
   readonly onLost: (reason: WatchLossReason) => void;
@@ -39,19 +39,19 @@ interface Watched {
   children: Map<string, Watched> | null;
 }
 
-/** What is to be looked at again in a directory; `all`: every entry. */
+/** The entries of a directory to check again; `all`: every entry. */
 type Again = Set<string> | 'all';
 
 export class WatchedTree {
   readonly #root: string;
   readonly #options: WatchedTreeOptions;
   #top: Watched = { parent: null, name: '', watcher: null, children: null };
-  /** Devices seen, and whether link counts tell of directories there. */
+  /** Known devices, and whether their link counts show subdirectories. */
   readonly #devices = new Map<bigint, boolean>();
   readonly #again = new Map<Watched, Again>();
   readonly #blind = new Set<Watched>();
   #work: Promise<void> = Promise.resolve();
-  /** Comes when all events that are there by now were handled. */
+  /** Resolves when all events so far were handled. */
   #soon: NodeJS.Immediate | null = null;
   #size = 0;
   #isClosed = false;
@@ -126,7 +126,7 @@ export class WatchedTree {
     this.#enqueue(async () => this.#lookAgain());
   }
 
-  /** It, or what holds it, came, went or moved: what is there by now is looked at as a whole. */
+  /** It or a parent was created, removed or moved: the current content is read again as a whole. */
   #isReplaced(watched: Watched): boolean {
     if (this.#again.size === 0) return false;
     for (let at = watched; at.parent !== null; at = at.parent) {
