@@ -226,13 +226,13 @@ export function attributeChanges(
     const at = times.get(change.path) ?? 0;
     const had = (run: RunningCommand): boolean => at === 0 || run.begunAt <= at + clockTickMs;
     const able = parts.filter(({ run }) => had(run));
-    let isTold = had(finder) || able.length === 0;
-    if (isTold) own.push(change);
+    let isReported = had(finder) || able.length === 0;
+    if (isReported) own.push(change);
     for (const part of able) {
       const concurrentWith = [...part.run.overlapping];
-      part.changes.push({ ...change, concurrentWith, ...(isTold ? { isShared: true } : {}) });
-      part.isOwner ||= !isTold;
-      isTold = true;
+      part.changes.push({ ...change, concurrentWith, ...(isReported ? { isShared: true } : {}) });
+      part.isOwner ||= !isReported;
+      isReported = true;
     }
   }
   const telling = parts.filter((part) => part.changes.length > 0);

@@ -79,7 +79,7 @@ export class GitSync {
   /** Repositories of which something is still to be brought. */
   readonly #waiting = new Map<BytePath, Map<BytePath, GitPathChange>>();
   /** Files that are out of the host's work tree, as their commit was set aside. */
-  readonly #taken = new Map<BytePath, CommitItem>();
+  readonly #setAside = new Map<BytePath, CommitItem>();
   /** Keys of indexes of the host that are the session's own, whole. */
   readonly #whole = new Map<BytePath, StatKey | null>();
 
@@ -166,7 +166,7 @@ export class GitSync {
   cleared(): void {
     this.#view.forget();
     this.#whole.clear();
-    this.#taken.clear();
+    this.#setAside.clear();
   }
 
   /** Brings over what changed in git directories. Its files are in the real tree already. */
@@ -202,13 +202,13 @@ export class GitSync {
       };
       const done = how.busy.has(common)
         ? this.#wait(common, own, 'git-busy')
-        : await this.#bring(common, own, how).catch(refused);
+        : await this.#bringOver(common, own, how).catch(refused);
       for (const [path, outcome] of done) outcomes.set(path, outcome);
     }
     return outcomes;
   }
 
-  async #bring(
+  async #bringOver(
     common: BytePath,
     rows: ReadonlyMap<BytePath, GitPathChange>,
     how: GitSyncOptions,
@@ -257,7 +257,7 @@ export class GitSync {
   ): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree } = this.#parts;
     const { plan } = transaction;
-    const outcomes = await this.#takeBack(transaction, how);
+    const outcomes = await this.#restoreCheckouts(transaction, how);
     for (const [path, row] of rows) {
       const { merged, ...outcome } = gitSyncOutcomeOf(row, transaction, tree.keyAt(path));
       outcomes.set(path, merged === undefined ? outcome : this.#reached(outcome, merged));
@@ -278,14 +278,14 @@ export class GitSync {
   }
 
   /** Takes out of the host's work tree what was set aside. */
-  async #takeBack(
+  async #restoreCheckouts(
     transaction: GitTransaction,
     how: GitSyncOptions,
   ): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree, store } = this.#parts;
     const outcomes = new Map<BytePath, GitPathOutcome>();
     const { history, files, asides } = transaction;
-    if (asides.length === 0 || history === null) return await this.#putAgain(how);
+    if (asides.length === 0 || history === null) return await this.#reapply(how);
     for (const aside of asides) {
       const world = { root: tree.root, files, history, contents: store, isOwn: how.isOwn };
       const items = await planCheckoutRestore(world, aside);
@@ -295,7 +295,7 @@ export class GitSync {
         const result = results.get(path);
         if (result?.state !== 'applied') continue;
         outcomes.set(path, { state: 'conflict', reason: aside.reason, key: null });
-        this.#taken.set(path, { ...item, base, baseKey: result.key, after });
+        this.#setAside.set(path, { ...item, base, baseKey: result.key, after });
       }
       tree.noteChanges(items.map(({ path }) => path));
     }
@@ -303,10 +303,10 @@ export class GitSync {
   }
 
   /** What was set aside has come after all, as with a later commit. */
-  async #putAgain(how: GitSyncOptions): Promise<Map<BytePath, GitPathOutcome>> {
+  async #reapply(how: GitSyncOptions): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree } = this.#parts;
-    const items = [...this.#taken.values()].filter(({ path }) => this.#view.isOwn(path));
-    this.#taken.clear();
+    const items = [...this.#setAside.values()].filter(({ path }) => this.#view.isOwn(path));
+    this.#setAside.clear();
     const results = await putAll(items, how);
     const isPut = ({ path }: CommitItem): boolean => results.get(path)?.state === 'applied';
     return new Map(

@@ -34,7 +34,7 @@ interface MaskLocation {
 
 export class Masks {
   readonly #marks: LayerMarkWriter;
-  readonly #held = new Map<string, Held>();
+  readonly #masks = new Map<string, Held>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(marks: LayerMarkWriter) {
@@ -47,7 +47,7 @@ export class Masks {
    * @throws TrlError and errors of the system if it cannot be computed: no command may run then
    */
   of(view: string, rules: PathRules, place: MaskLocation): Promise<MaskState | null> {
-    return this.#alone(view, () => this.#compiled(view, rules, place));
+    return this.#serial(view, () => this.#compiled(view, rules, place));
   }
 
   /**
@@ -56,8 +56,8 @@ export class Masks {
    * @throws as {@link of}
    */
   isFresh(view: string, directories: readonly BytePath[] | 'all'): Promise<boolean> {
-    return this.#alone(view, async () => {
-      const held = this.#held.get(view);
+    return this.#serial(view, async () => {
+      const held = this.#masks.get(view);
       if (held === undefined) return true;
       const { mask } = held;
       held.state = await mask.update(directories).catch((error: unknown) => {
@@ -72,10 +72,10 @@ export class Masks {
     const { root, home, directory } = place;
     const visibility = readVisibility(rules, { root, home });
     if (visibility.isEverything) {
-      this.#held.delete(view);
+      this.#masks.delete(view);
       return null;
     }
-    const known = this.#held.get(view);
+    const known = this.#masks.get(view);
     const { uid, gid } = lstatSync(root);
     const mask =
       known?.digest === visibility.digest
@@ -89,12 +89,12 @@ export class Masks {
           });
     const { state } = mask;
     const { generation } = state;
-    this.#held.set(view, { digest: visibility.digest, mask, state, generation });
+    this.#masks.set(view, { digest: visibility.digest, mask, state, generation });
     return state;
   }
 
   /** Sessions of a view come at once, and one mask is made or looked at. */
-  #alone<T>(view: string, work: () => Promise<T>): Promise<T> {
+  #serial<T>(view: string, work: () => Promise<T>): Promise<T> {
     const done = (this.#turns.get(view) ?? Promise.resolve()).then(work);
     this.#turns.set(
       view,
@@ -105,16 +105,16 @@ export class Masks {
 
   /** Digest (hex) of what is hidden, names and rules; `null`: nothing is. */
   digestOf(view: string): string | null {
-    return this.#held.get(view)?.generation ?? null;
+    return this.#masks.get(view)?.generation ?? null;
   }
 
   hides(view: string, path: BytePath): boolean {
-    const held = this.#held.get(view);
+    const held = this.#masks.get(view);
     return held === undefined ? false : (held.state ?? held.mask.state).hides(path);
   }
 
   forget(view: string): void {
-    this.#held.delete(view);
+    this.#masks.delete(view);
     this.#turns.delete(view);
   }
 }

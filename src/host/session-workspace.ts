@@ -18,7 +18,7 @@ import {
   type RecordedChange,
   soleCommand,
 } from './change-record.ts';
-import { type AttributedRecord, ChangeRecorder, recoverViewState } from './change-recorder.ts';
+import { ChangeRecorder, recoverViewState } from './change-recorder.ts';
 import { DisplacedFiles } from './displaced-files.ts';
 import { discardPending, type PendingChanges, type PendingEntry } from './pending-changes.ts';
 import type { CommandStart } from './port.ts';
@@ -44,11 +44,11 @@ export class SessionWorkspace {
   /** They run, and were not begun yet. */
   readonly #adopted: Set<ExecId>;
   readonly #displaced: DisplacedFiles;
-  readonly #wholes: BulkDirectoryMoves;
+  readonly #bulkMoves: BulkDirectoryMoves;
   readonly #announcing: ChangeAnnouncer | null;
   readonly #serial = new SerialQueue();
-  readonly #looks = new PeriodicTask(
-    () => this.#serial.run(() => this.#lookAgain()),
+  readonly #periodic = new PeriodicTask(
+    () => this.#serial.run(() => this.#captureAgain()),
     (error) => this.parts.log(`changes: ${String(error)}`),
   );
 
@@ -56,10 +56,10 @@ export class SessionWorkspace {
     this.parts = parts;
     this.committing = new ChangeCommitter(parts);
     this.pending = this.committing.pending;
-    this.#wholes = new BulkDirectoryMoves(parts, this.committing);
+    this.#bulkMoves = new BulkDirectoryMoves(parts, this.committing);
     this.#recording = new ChangeRecorder(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
-    this.#announcing = ChangeAnnouncer.of(parts, this.committing, this.#keepPoints);
+    this.#announcing = ChangeAnnouncer.of(parts, this.committing, this.#storeSync);
     this.#staleness = new Staleness(parts.tree.watch.cursor(), (touched, isAll) => {
       const others = touched.filter((path) => this.committing.applied.keyAt(path) === null);
       parts.tree.versions.note(others, isAll);
@@ -92,7 +92,7 @@ export class SessionWorkspace {
     const { layer, remask, refresh } = this.parts;
     if (layer === null) return;
     // A file that a command deleted during its apply must not reappear.
-    await this.#lookAtRunning();
+    await this.#captureRunning();
     const at = Date.now();
     const changed = await this.#staleness.look();
     if (changed !== null && !(await remask(changed))) this.mounts.outdate();
@@ -100,7 +100,7 @@ export class SessionWorkspace {
     using announcement = await this.#announcing?.begin(heard);
     if (changed !== null) {
       const out = this.committing.appliedEntriesIn(changed, announcement?.announced);
-      const gone = await this.#displaced.displace(layer, this.committing, out, this.#keepPoints);
+      const gone = await this.#displaced.displace(layer, this.committing, out, this.#storeSync);
       this.#announcing?.release(gone);
       if (this.#isOccupied()) await layer.dropStaleDirectories();
       else if (!isDue) await layer.clearApplied([]);
@@ -110,7 +110,7 @@ export class SessionWorkspace {
     await announcement?.end();
     this.#staleness.refreshed(at, !this.#isOccupied());
     // Entries of the layer so far may be based on the earlier state; later ones are not.
-    if (changed !== null) await this.#lookAtRunning();
+    if (changed !== null) await this.#captureRunning();
   }
 
   /** Whether a command of any session runs: it may have entries of the layer open. */
@@ -129,17 +129,17 @@ export class SessionWorkspace {
       this.committing.begin(isFirst);
       if (layer !== null) await tree.versions.warm();
       const run = this.#recording.running(beginning, this.#running.keys());
-      if (beginning.startedAt !== undefined) this.#goOn(beginning.startedAt);
+      if (beginning.startedAt !== undefined) this.#adopt(beginning.startedAt);
       this.committing.applied.remember(run.earlier, true);
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#adopted.delete(run.exec);
-      if (layer !== null) this.#looks.start();
+      if (layer !== null) this.#periodic.start();
     });
   }
 
   /** Continues a command of an earlier daemon: changes since its start were not watched. */
-  #goOn(startedAt: number): void {
+  #adopt(startedAt: number): void {
     const { store, view } = this.parts;
     this.#staleness.since(startedAt);
     // Changes of the view's own commands are no other writer's versions.
@@ -170,14 +170,14 @@ export class SessionWorkspace {
     const { promise, resolve, reject } = Promise.withResolvers<ChangeRecord | null>();
     void this.#serial.run(async () => {
       const run = this.#running.get(exec);
-      const looking = run === undefined ? Promise.resolve(null) : this.#look(run, isLost);
-      await looking.then((captureRecord) => resolve(captureRecord?.record ?? null), reject);
+      const capturing = run === undefined ? Promise.resolve(null) : this.#capture(run, isLost);
+      await capturing.then((captureRecord) => resolve(captureRecord?.record ?? null), reject);
       this.abandon(exec);
       if (run === undefined) return;
       // The answer is sent first; the next command waits for the cleanup after it.
       await turn();
-      const captureRecord = await looking.catch(() => null);
-      if (captureRecord !== null) this.#keepSoon(captureRecord);
+      const captureRecord = await capturing.catch(() => null);
+      if (captureRecord !== null) this.#recordLater(captureRecord);
       await this.#clear();
     });
     return promise;
@@ -202,7 +202,7 @@ export class SessionWorkspace {
       const changes = await this.committing.publish(chosen, exec);
       const run = { exec, session, command: '(workspace apply)', mode: this.parts.mode, before };
       const record = { ...this.#recording.record(run, changes, true), isPublication: true };
-      await this.#keep(record);
+      await this.#record(record);
       await this.#clear();
       return record;
     });
@@ -222,14 +222,14 @@ export class SessionWorkspace {
       const command = '(left by a lost command)';
       const run = { exec: newRecordId(), session, command, mode, before: this.#recording.id() };
       // It was being applied when the command was lost.
-      await this.#lookAtDisplaced({ ...run, exec: newRecordId(), ...soleCommand }, false);
+      await this.#captureDisplaced({ ...run, exec: newRecordId(), ...soleCommand }, false);
       const found = await capture.capture();
       if (found.changes.length > 0) {
         const lost = { isStale: () => true, isLost: true, overlapping: [] };
         const keep = (): unknown => this.#recording.appendPending();
         const origin = { mode, ...lost, exec: run.exec };
         const changes = await this.committing.commit(found, origin, keep);
-        await this.#keep(this.#recording.record(run, changes, found.complete));
+        await this.#record(this.#recording.record(run, changes, found.complete));
       }
       await this.#clear();
     });
@@ -254,7 +254,7 @@ export class SessionWorkspace {
     return this.#serial.run(async () => {
       this.mounts.leave(session);
       for (const run of [...this.#running.values()].filter((one) => one.session === session)) {
-        this.#keepSoon(await this.#look(run, false));
+        this.#recordLater(await this.#capture(run, false));
         this.abandon(run.exec);
       }
       await this.#clear();
@@ -265,26 +265,26 @@ export class SessionWorkspace {
   readonly idle = (): Promise<void> => this.#serial.idle();
 
   close(): void {
-    this.#looks.stop();
+    this.#periodic.stop();
     this.#staleness.close();
     this.#displaced.close();
-    this.#wholes.close();
+    this.#bulkMoves.close();
     this.#announcing?.close();
     for (const exec of this.#running.keys()) this.abandon(exec);
   }
 
   /** Captures the changes since the last look, and commits them. */
-  async #look(run: RunningCommand, isLost: boolean, isEnd = true): Promise<CaptureRecord> {
+  async #capture(run: RunningCommand, isLost: boolean, isEnd = true): Promise<CaptureRecord> {
     const { layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
-    const isWritten = await this.#lookAtDisplaced(run, isLost);
+    const isWritten = await this.#captureDisplaced(run, isLost);
     const isUnderWay = !isEnd || this.#running.size > 1;
     if (isUnderWay) await this.committing.git.waitUntilQuiet();
     const isLast = !isLost && this.#running.size === 1 && !this.#isAnyAdopted();
     const when = { isEnd, isLast, isUnderWay, run, staleness: this.#staleness };
-    const found = await this.#wholes.capture(when);
+    const found = await this.#bulkMoves.capture(when);
     // Otherwise the end waits for it. Each look writes the whole record, so there are not many.
-    if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
+    if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#periodic.hurry();
     await this.#staleness.look();
     const isBehind = this.#staleness.captured(this.parts.tree, found.waiting);
     const origin = { ...this.#origin(run, isLost), isStale: isBehind, isUnderWay };
@@ -293,8 +293,7 @@ export class SessionWorkspace {
       return { record, needsFinalRecord: isWritten };
     }
     let record = await this.#commit(run, found, origin);
-    // Another writer made the same directory meanwhile: what the layer has in it is captured path
-    // by path.
+    // Another writer made the same directory meanwhile: the layer's is captured path by path.
     if (isLast && isEnd && (found.wholes ?? []).some((path) => layer?.has(path))) {
       record = await this.#commit(run, await this.parts.capture.capture(), origin);
     }
@@ -302,7 +301,7 @@ export class SessionWorkspace {
   }
 
   /** What is written to files that have left the layer; answers whether anything was. */
-  async #lookAtDisplaced(run: RunningCommand, isLost: boolean): Promise<boolean> {
+  async #captureDisplaced(run: RunningCommand, isLost: boolean): Promise<boolean> {
     let isWritten = false;
     for await (const { captured, start, synced, record } of this.#displaced.changes()) {
       const found = { changes: [captured], complete: true, skipped: [] };
@@ -325,9 +324,7 @@ export class SessionWorkspace {
     found: CaptureResult,
     origin: CommitOrigin,
   ): Promise<ChangeRecord> {
-    const attribute = (
-      changes: readonly RecordedChange[],
-    ): [AttributedRecord, ...AttributedRecord[]] =>
+    const attribute = (changes: readonly RecordedChange[]) =>
       this.#recording.attribute(run, changes, found, this.#running.values());
     const changes = await this.committing.commit(found, origin, (planned) => {
       this.#recording.appendRecords(attribute(planned));
@@ -336,12 +333,12 @@ export class SessionWorkspace {
     const [own, ...others] = attribute(changes);
     for (const { run: by, record } of [own, ...others]) by.earlier = record.changes;
     this.#recording.appendRecords(others);
-    if (this.parts.layer === null) await this.#keep(own.record);
-    this.#keepPoints();
+    if (this.parts.layer === null) await this.#record(own.record);
+    this.#storeSync();
     return own.record;
   }
 
-  readonly #keepPoints = (): void => {
+  readonly #storeSync = (): void => {
     this.#recording.appendSyncState({
       points: this.committing.points.toJson(),
       displaced: this.#displaced.toJson(),
@@ -349,30 +346,30 @@ export class SessionWorkspace {
     });
   };
 
-  #keep(record: ChangeRecord): Promise<void> {
+  #record(record: ChangeRecord): Promise<void> {
     this.#recording.append(record);
     this.#recording.appendPending();
     this.committing.markRecorded();
     return this.parts.store.sync();
   }
 
-  #keepSoon({ record, needsFinalRecord: isToBeKept }: CaptureRecord): void {
-    if (!isToBeKept) return;
-    this.#keep(record).catch((error: unknown) => this.parts.log(`snapshots: ${String(error)}`));
+  #recordLater({ record, needsFinalRecord }: CaptureRecord): void {
+    if (!needsFinalRecord) return;
+    this.#record(record).catch((error: unknown) => this.parts.log(`snapshots: ${String(error)}`));
   }
 
-  async #lookAtRunning(): Promise<void> {
+  async #captureRunning(): Promise<void> {
     const runs = [...this.#running.values()];
     const [oldest] = runs;
     if (oldest === undefined || runs.some(({ mode }) => mode !== 'direct')) return;
-    this.#keepSoon(await this.#look(oldest, false, false));
+    this.#recordLater(await this.#capture(oldest, false, false));
   }
 
   /** While a command runs long, others are to see what it wrote, and it what they did. */
-  async #lookAgain(): Promise<number | null> {
+  async #captureAgain(): Promise<number | null> {
     if (this.#running.size === 0) return null;
     const begun = performance.now();
-    await this.#lookAtRunning();
+    await this.#captureRunning();
     await this.#refresh();
     return performance.now() - begun;
   }
@@ -388,7 +385,7 @@ export class SessionWorkspace {
       if (isDue) await layer.clearApplied(paths);
       this.committing.cleared(this.pending.conflicts('over-cap'));
       this.#announcing?.clear();
-      this.#keepPoints();
+      this.#storeSync();
       if (isDue) await this.#refresh(true);
     } catch (error) {
       // The next command gets a new mount of its overlay, or is refused with the reason.

@@ -45,8 +45,8 @@ export function layerStateOf(
   const stat = upperCursor.stat(baseNameOf(path));
   if (stat === null) return 'none';
   const captured = ledger.get(path);
-  const isTold = captured?.key === statKey(stat) && !captured.isFresh;
-  return isTold && captured.entry?.type === 'file'
+  const isCaptured = captured?.key === statKey(stat) && !captured.isFresh;
+  return isCaptured && captured.entry?.type === 'file'
     ? { entry: captured.entry, upperKey: statKey(stat) }
     : 'other';
 }

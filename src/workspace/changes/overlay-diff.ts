@@ -78,7 +78,7 @@ export class OverlayCapture implements LayerCapture {
     how: BulkDirectoryMode = 'parts',
     endedNs: bigint | null = null,
   ): Promise<CaptureResult> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       for (let attempt = 1; ; attempt += 1) {
         try {
           return await this.#capture(ageMs, how, endedNs);
@@ -100,7 +100,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   dropStaleDirectories(): Promise<void> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       if (this.#settled.size === 0) return;
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
@@ -115,7 +115,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       const { upper, root, attributes } = this.#options;
       for (const path of paths) this.#settled.add(path);
       if (this.#settled.size === 0) return [];
@@ -132,45 +132,45 @@ export class OverlayCapture implements LayerCapture {
   }
 
   displace(path: BytePath): Promise<DisplacedFile | null> {
-    return this.#givingWay((context) => displaceFile(context, path));
+    return this.#yielding((context) => displaceFile(context, path));
   }
 
   removeDisplaced(displaced: readonly Pick<DisplacedFile, 'path' | 'fd'>[]): Promise<void> {
-    return this.#givingWay((context) => {
+    return this.#yielding((context) => {
       for (const one of displaced) removeDisplacedFile(context, one);
     });
   }
 
   layerStateOf(path: BytePath): Promise<LayerState> {
-    return this.#amongCopies((context) => layerStateOf(context, path));
+    return this.#withCopies((context) => layerStateOf(context, path));
   }
 
   adoptCopy(path: BytePath, copy: LayerCopy & { readonly isCertain: boolean }): Promise<boolean> {
-    return this.#amongCopies((context) => adoptCopy(context, path, copy));
+    return this.#withCopies((context) => adoptCopy(context, path, copy));
   }
 
   adoptDirectory(path: BytePath): Promise<boolean> {
-    return this.#amongCopies((context) => adoptLayerDirectory(context, path));
+    return this.#withCopies((context) => adoptLayerDirectory(context, path));
   }
 
   removeDeletionMarker(path: BytePath): Promise<void> {
-    return this.#amongCopies((context) => removeDeletionMarker(context, path));
+    return this.#withCopies((context) => removeDeletionMarker(context, path));
   }
 
   removeStaging(name: string, copies: readonly LayerCopy[]): Promise<boolean> {
     const { contents } = this.#options;
-    return this.#amongCopies((context) => removeCopyStaging(context, name, { contents, copies }));
+    return this.#withCopies((context) => removeCopyStaging(context, name, { contents, copies }));
   }
 
-  #amongCopies<T>(work: (context: LayerCopiesContext) => T | Promise<T>): Promise<T> {
-    return this.#alone(async () => {
+  #withCopies<T>(work: (context: LayerCopiesContext) => T | Promise<T>): Promise<T> {
+    return this.#serial(async () => {
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       return await work({ ledger: this.#ledger, settled: this.#settled, upperCursor });
     });
   }
 
-  #givingWay<T>(work: (context: YieldContext) => T): Promise<T> {
-    return this.#alone(async () => {
+  #yielding<T>(work: (context: YieldContext) => T): Promise<T> {
+    return this.#serial(async () => {
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       const aside = join(dirname(this.#options.upper), 'displaced');
       return work({ ledger: this.#ledger, upperCursor, aside });
@@ -178,7 +178,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   open(path: BytePath): Promise<void> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       const { attributes, upper } = this.#options;
       await attributes.clearOpaque([`${bytePathOf(upper)}/${path}`]);
       const captured = this.#ledger.get(path);
@@ -198,7 +198,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   discard(): Promise<void> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       await emptyDirectory(this.#options.upper, this.#firstMode);
       this.#rootMode = this.#firstMode;
       this.#ledger.clear();
@@ -274,9 +274,9 @@ export class OverlayCapture implements LayerCapture {
     const paths = await sortInTreeOrder(byPath.keys(), pace);
     const ordered = paths.flatMap((path) => byPath.get(path) ?? []);
     const waiting = [...this.#waiting.keys()];
-    const isTold = (path: BytePath): boolean => byPath.has(path);
+    const isCaptured = (path: BytePath): boolean => byPath.has(path);
     const left =
-      how === 'wait' ? [...(wholes?.deferred.keys() ?? [])] : wholes?.found.filter(isTold);
+      how === 'wait' ? [...(wholes?.deferred.keys() ?? [])] : wholes?.found.filter(isCaptured);
     const found = {
       changes: ordered,
       complete: skipped.length === 0,
@@ -312,7 +312,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   /** Runs tasks one after the other, also after a failure. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
+  #serial<T>(work: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(work, work);
     this.#last = mine.catch(() => null);
     return mine;

@@ -169,7 +169,7 @@ function removeEntry(
   if (upperCursor.goto(parentPathOf(path)) !== 'here') return true;
   const stat = upperCursor.stat(baseNameOf(path));
   if (stat === null) return true;
-  const isOurs = known.entry === null ? isWhiteout(stat) : isAsTold(stat, known, unlinked);
+  const isOurs = known.entry === null ? isWhiteout(stat) : isAsCaptured(stat, known, unlinked);
   if (!isOurs) return false;
   if (stat.nlink > 1n) unlinked.add(stat.ino);
   unlinkSync(upperCursor.at(baseNameOf(path)));
@@ -177,7 +177,11 @@ function removeEntry(
 }
 
 /** Taking away one name of a file changes the ctime that is seen by its others. */
-function isAsTold(stat: BigIntStats, known: LedgerEntry, unlinked: ReadonlySet<bigint>): boolean {
+function isAsCaptured(
+  stat: BigIntStats,
+  known: LedgerEntry,
+  unlinked: ReadonlySet<bigint>,
+): boolean {
   const key = statKey(stat);
   if (key === known.key) return true;
   return unlinked.has(stat.ino) && withoutCtime(key) === withoutCtime(known.key ?? '');
@@ -194,7 +198,7 @@ function followNames({ ledger, upperCursor }: PruneContext, unlinked: ReadonlySe
     if (key === null || !files.has(key.slice(0, key.indexOf(':')))) continue;
     if (upperCursor.goto(parentPathOf(path)) !== 'here') continue;
     const stat = upperCursor.stat(baseNameOf(path));
-    if (stat === null || !isAsTold(stat, known, unlinked)) continue;
+    if (stat === null || !isAsCaptured(stat, known, unlinked)) continue;
     ledger.set(path, { ...known, key: statKey(stat) });
   }
 }

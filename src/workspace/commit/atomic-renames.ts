@@ -96,10 +96,10 @@ export class AtomicRenames implements Disposable {
 
   /** Carries out in order. Never throws; `refused` where the system refuses. */
   async run(renames: readonly RenameRequest[]): Promise<RenameResult[]> {
-    const told = renames.length === 0 ? [] : await this.#ask(renames);
-    if (told === 'ended') return renames.map(() => 'refused');
+    const replies = renames.length === 0 ? [] : await this.#ask(renames);
+    if (replies === 'ended') return renames.map(() => 'refused');
     return renames.map((one, at) => {
-      const answer = told === 'missing' ? 'unsupported' : (told[at] ?? 'refused');
+      const answer = replies === 'missing' ? 'unsupported' : (told[at] ?? 'refused');
       return isRenamed(answer) ? answer : lookThenRename(one);
     });
   }

@@ -118,14 +118,14 @@ interface FilterFacts extends Pick<
 }
 
 export function buildFilterInput(facts: FilterFacts): FilterInput {
-  const { root, home, write, gitDirectories, links, ...asTold } = facts;
+  const { root, home, write, gitDirectories, links, ...others } = facts;
   const within = (names: readonly string[]): BytePath[] =>
     names
       .filter((name) => isBelow(name, root))
       .map((name) => bytePathOf(name.slice(root.length + 1)));
   const denied = readVisibility({ allow: [], deny: write.deny }, { root, home });
   return {
-    ...asTold,
+    ...others,
     root,
     isDenied: (path) => denied.hides(path),
     lifted: within(parsePathRules(write.allow, { root, home }).paths),

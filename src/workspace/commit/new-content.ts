@@ -108,11 +108,11 @@ function copySmall(fd: number, writing: ContentWrite, after: FileEntry): boolean
   const content = bytes.subarray(0, size);
   // By content: the applied bytes are the checked ones, and no key shows writes through a memory
   // map.
-  const isTold =
+  const isAsCaptured =
     after.sha256 === null
       ? statKey(fstatSync(fd, { bigint: true })) === item.sourceKey
       : hash(content) === after.sha256;
-  if (size !== after.size || !isTold) return false;
+  if (size !== after.size || !isAsCaptured) return false;
   writeBytes(writing, after, content);
   return true;
 }
@@ -155,8 +155,8 @@ async function copyLarge(
       await copyFile(`/proc/self/fd/${source.fd}`, `/proc/self/fd/${fd}`, COPYFILE_FICLONE);
     }
     if (fstatSync(fd).size !== after.size) return false;
-    const isTold = after.size > smallBytes && isUnwritten();
-    if (!isTold && (await hashFile(fd)) !== after.sha256) return false;
+    const isAsCaptured = after.size > smallBytes && isUnwritten();
+    if (!isAsCaptured && (await hashFile(fd)) !== after.sha256) return false;
     finish(fd, owner, after);
     return true;
   } finally {

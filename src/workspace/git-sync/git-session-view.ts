@@ -114,7 +114,7 @@ export class GitSessionView {
 
   isBusy(git: BytePath): boolean {
     const head = this.#rows.get(joinPath(git, 'HEAD'))?.item;
-    const isPast = head !== undefined && this.isOwn(head.path) && !this.#isAsTold(head);
+    const isPast = head !== undefined && this.isOwn(head.path) && !this.#isAsCaptured(head);
     return isPast || busy.some((name) => this.#isThere(joinPath(git, name)));
   }
 
@@ -129,7 +129,7 @@ export class GitSessionView {
     const after = row?.item.after;
     if (row === undefined || after?.type !== 'file' || after.sha256 === null) return null;
     const isLocked = this.#isThere(joinPath(git, 'index.lock'));
-    return { sha256: after.sha256, isNow: !isLocked && this.#isAsTold(row.item) };
+    return { sha256: after.sha256, isNow: !isLocked && this.#isAsCaptured(row.item) };
   }
 
   /** A file's content as latin1, as captured; of a file that was never captured, the host's. */
@@ -159,7 +159,7 @@ export class GitSessionView {
   }
 
   /** Whether a file of the layer is as it was captured. */
-  #isAsTold({ path, sourceKey }: Pick<CommitItem, 'path' | 'sourceKey'>): boolean {
+  #isAsCaptured({ path, sourceKey }: Pick<CommitItem, 'path' | 'sourceKey'>): boolean {
     return this.#keyOf(path) === sourceKey;
   }
 
