@@ -99,7 +99,7 @@ export class AtomicRenames implements Disposable {
     const replies = renames.length === 0 ? [] : await this.#ask(renames);
     if (replies === 'ended') return renames.map(() => 'refused');
     return renames.map((one, at) => {
-      const answer = replies === 'missing' ? 'unsupported' : (told[at] ?? 'refused');
+      const answer = replies === 'missing' ? 'unsupported' : (replies[at] ?? 'refused');
       return isRenamed(answer) ? answer : lookThenRename(one);
     });
   }
