@@ -35,7 +35,7 @@ export interface DirectorySummary {
   readonly links: number;
   /** Of all files. */
   readonly bytes: number;
-  /** Hashes of the contents that list the entries, in order: see `manifest.ts`. */
+  /** Hashes of the contents that list the entries, in order: see `move-directory.ts`. */
   readonly manifest: readonly string[];
   /** Where it is kept since it was removed: the name `path` in the private directory `tree`. */
   readonly kept?: { readonly tree: string; readonly path: BytePath };

@@ -2,17 +2,22 @@
 // installed: to reach other projects and people's programs, and to destroy what no undo has.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client as McpClient } from '@modelcontextprotocol/client';
 import type { Client } from '../src/client/index.ts';
-import { RemovedDirectories } from '../src/host/removed-directories.ts';
+import { RemovedDirectories } from '../src/host/snapshot-stores.ts';
 import { connectLocal } from '../src/local/index.ts';
 import { SnapshotStore } from '../src/snapshot/store.ts';
-import { startRuntime } from './support/daemon.ts';
-import type { Daemon, Json } from './support/daemon.ts';
+import { type Daemon, type Json, startRuntime } from './support/daemon.ts';
 import { callOf, mcpClient, nobody, stdioOf } from './support/mcp.ts';
 
 const token = 'p7Gx2mQ9vK4tR8wZ';

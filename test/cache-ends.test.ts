@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { CacheLocks } from '../src/host/cache-locks.ts';
+import { CacheLocks } from '../src/host/cache-directories.ts';
 import { LocalHomeCaches } from '../src/host/home-caches.ts';
 import { sessionCacheId } from '../src/session/cache.ts';
 import type { SessionRecord } from '../src/session/record.ts';
@@ -143,10 +143,10 @@ test('the word of a runtime that was killed does not last', async (context) => {
   const directory = mkdtempSync(path.join(tmpdir(), 'trl-ends-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   mkdirSync(path.join(directory, id));
-  const module = JSON.stringify(new URL('../src/host/cache-locks.ts', import.meta.url));
+  const module = JSON.stringify(new URL('../src/host/cache-directories.ts', import.meta.url));
   const script =
-    `import { CacheUse } from ${module}; const [, directory, id] = process.argv; ` +
-    'new CacheUse(directory).hold(id); console.log(1); setInterval(() => {}, 1e6)';
+    `import { CacheLocks } from ${module}; const [, directory, id] = process.argv; ` +
+    'new CacheLocks(directory).acquire(id); console.log(1); setInterval(() => {}, 1e6)';
   const words = ['--input-type=module', '-e', script, directory, id];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   context.after(() => child.kill('SIGKILL'));

@@ -376,7 +376,8 @@ test('what was made just now waits; what others do meanwhile is seen', { skip },
 test('what was applied and deleted in the same moment is deleted', { skip }, async () => {
   await using scene = new Scene(':');
   const stage = await scene.stage();
-  const capturing = scene.capturing();
+  const keys = new Map<string, string>();
+  const capturing = scene.capturing({ appliedKeyAt: (name) => keys.get(name) ?? null });
   await stage.run('printf 1 > ours; printf 1 > theirs');
   await capturing.capture();
   for (const name of ['ours', 'theirs']) {
@@ -387,7 +388,7 @@ test('what was applied and deleted in the same moment is deleted', { skip }, asy
     bigint: true,
   });
   const key = `${ino}:${mode}:${size}:${mtimeNs}:${ctimeNs}`;
-  capturing.appliedKeyAt = (name) => (name === 'ours' ? key : null);
+  keys.set('ours', key);
   const { changes } = await capturing.capture();
   assert.deepEqual(
     changes.map(({ path: name, kind }) => `${kind} ${name}`),

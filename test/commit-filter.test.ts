@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { HeldReason } from '../src/workspace/commit/commit-filter.ts';
-import { unlayeredProtectedNames } from '../src/workspace/unlayered-protected-names.ts';
+import { unlayeredProtectedNames } from '../src/workspace/protected-names.ts';
 import {
   apply,
   itemsBetween,
   judge,
   judgeWith,
   makeTrees,
-  shell,
   type Policy,
+  shell,
 } from './support/commit.ts';
 
 const project = `export GIT_TEMPLATE_DIR=; git init -q -b main .; echo one >a

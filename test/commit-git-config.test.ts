@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import {
+  harmlessPartOf,
   isHarmlessConfigEdit,
   isHarmlessModulesEdit,
+  isSameRepository,
 } from '../src/workspace/commit/harmless-edit.ts';
-import { harmlessPartOf } from '../src/workspace/commit/harmless-part.ts';
-import { isSameRepository } from '../src/workspace/commit/remote-address.ts';
 
 const dir = mkdtempSync(path.join(tmpdir(), 'trl-config-'));
 after(() => {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { ItemResult } from '../src/workspace/commit/commit-item.ts';
-import { ManifestWriter } from '../src/workspace/commit/manifest.ts';
-import { recoverCommit } from '../src/workspace/commit/recover.ts';
 import { AtomicRenames } from '../src/workspace/commit/atomic-renames.ts';
+import type { ItemResult } from '../src/workspace/commit/commit-item.ts';
+import { ManifestWriter } from '../src/workspace/commit/move-directory.ts';
+import { recoverCommit } from '../src/workspace/commit/recover.ts';
 import { killOnce } from './support/commit-kills.ts';
 import {
   itemsBetween,

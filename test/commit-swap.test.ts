@@ -1,6 +1,9 @@
 // A second writer swaps a component of a path for a link, a hard link or a FIFO, before each single
 // system call that opens or changes something by name: nothing outside is changed or read.
 import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
   closeSync,
@@ -17,28 +20,25 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import type { Entry } from '../src/change.ts';
-import { openSource } from '../src/workspace/changes/entries.ts';
+import { readUpTo } from '../src/workspace/byte-path.ts';
 import { emptyDirectory } from '../src/workspace/changes/empty-directory.ts';
+import { openSource } from '../src/workspace/changes/entries.ts';
 import { applyChanges } from '../src/workspace/commit/apply.ts';
-import type { CommitItem, CommitTree } from '../src/workspace/commit/commit-item.ts';
-import { TreeLookup } from '../src/workspace/commit/tree-lookup.ts';
-import { recoverCommit } from '../src/workspace/commit/recover.ts';
 import { AtomicRenames } from '../src/workspace/commit/atomic-renames.ts';
+import type { CommitItem, CommitTree } from '../src/workspace/commit/commit-item.ts';
+import { recoverCommit } from '../src/workspace/commit/recover.ts';
+import { TreeLookup } from '../src/workspace/commit/tree-path-resolver.ts';
 import { planUndo } from '../src/workspace/commit/undo.ts';
-import { readUpTo } from '../src/workspace/descriptor.ts';
 import { openGuard } from '../src/workspace/guard.ts';
 import { OpenDirectory } from '../src/workspace/projection/open-directory.ts';
-import type { WorkspaceFacts } from '../src/workspace/workspace-survey.ts';
 import { statKey } from '../src/workspace/stat.ts';
-import { interpose } from './support/interpose.ts';
+import type { WorkspaceFacts } from '../src/workspace/workspace-survey.ts';
 import { standingAt } from './support/commit.ts';
+import { interpose } from './support/interpose.ts';
 
 const isRoot = process.geteuid?.() === 0;
 const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-swap-')));

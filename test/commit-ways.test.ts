@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Change, Entry } from '../src/change.ts';
 import { outcomeWithGit } from '../src/host/dispositions.ts';
-import type { GitFileLocation } from '../src/workspace/git-sync/git-file-locator.ts';
+import type { GitFileLocation } from '../src/workspace/git-sync/git-files.ts';
 
 const directory: Entry = { type: 'directory', mode: 0o755 };
 const file: Entry = { type: 'file', mode: 0o644, size: 1, mtimeMs: 1, sha256: 'aa' };

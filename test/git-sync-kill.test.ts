@@ -3,13 +3,21 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import type { CommitItem } from '../src/workspace/commit/commit-item.ts';
-import type { GitPlan } from '../src/workspace/git-sync/git-plan.ts';
+import type { GitPlan } from '../src/workspace/git-sync/ref-values.ts';
 import { isSound, onHost, repository, subjects } from './support/git-sync.ts';
 
 const root = mkdtempSync(path.join(tmpdir(), 'trl-git-kill-'));

@@ -1,7 +1,7 @@
 // A look at what runs long: one that failed must not be the last.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PeriodicTask, restAfterWorkMs } from '../src/host/periodic-task.ts';
+import { PeriodicTask, restAfterWorkMs } from '../src/host/scheduling.ts';
 import { eventually } from './support/processes.ts';
 
 test('work that failed once is done again, until there is no more', async () => {

@@ -5,7 +5,7 @@ import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { projectOf } from '../src/workspace/project.ts';
+import { projectOf } from '../src/workspace/roots.ts';
 import { surroundings } from './support/daemon.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');

@@ -19,9 +19,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
-import { noCommitExplanation } from '../src/workspace/projection/git-projection.ts';
+import {
+  noCommitExplanation,
+  type RepositoryView,
+} from '../src/workspace/projection/git-projection.ts';
 import { compileMask, type Mask } from '../src/workspace/projection/mask.ts';
-import type { RepositoryView } from '../src/workspace/projection/repository-projections.ts';
 import { readVisibility } from '../src/workspace/projection/visibility.ts';
 
 const skip =

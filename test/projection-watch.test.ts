@@ -33,7 +33,7 @@ test('without a watch left to the user, everything may have changed', (t) => {
     const { TreeWatch } = await import(${JSON.stringify(module)});
     const [root, cookieDir] = ${JSON.stringify([root, cookieDir])};
     using watch = await TreeWatch.open(root, { cookieDir });
-    const settled = await watch.cursor().settled();
+    const settled = await watch.cursor().nextChanges();
     console.log(JSON.stringify([watch.status().lost, settled.directories]));`;
   // A user of its own to the kernel, who may have none.
   const setUp = 'echo 0 > /proc/sys/user/max_inotify_instances || exit 99; exec "$@"';

@@ -141,7 +141,7 @@ test('moves show under both names, links by where they lead, LFS by its file', a
   assert.ok(texts(found).includes('private/plan.md'));
   assert.deepEqual(
     found.unread.map(({ reason }) => reason),
-    ['stands for a file that git LFS sends besides'],
+    ['is a pointer to a file that git LFS sends separately'],
   );
 });
 

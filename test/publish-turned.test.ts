@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { DeniedFiles } from '../src/daemon/publishing/denied-files.ts';
-import { LocalFiles } from '../src/host/local-files.ts';
-import { decodeItem } from '../src/publish/decode.ts';
+import { LocalFiles } from '../src/host/local.ts';
 import { findObfuscatedTexts } from '../src/publish/decode-obfuscated.ts';
+import { decodeItem } from '../src/publish/decode.ts';
 import { DeniedIndex, matchDeniedText } from '../src/publish/denied-index.ts';
 import { bytePathOf } from '../src/workspace/byte-path.ts';
 

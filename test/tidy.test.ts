@@ -174,15 +174,15 @@ test('every import follows the import table', () => {
 
 test('the daemon reaches the files of workspaces through the port of their host alone', () => {
   // What these do, they do with paths and rules.
-  const files = 'byte-path|descriptor|inspect-path|path-rules|time-slices';
-  const below = 'changes/change-kind|changes/changes-digest|projection/visibility';
+  const files = 'byte-path|inspect-path|path-rules|time-slices';
+  const below = 'changes/change-kind|projection/visibility';
   const pure = new RegExp(`/workspace/(?:${files}|${below})\\.ts$`);
   const exceptions = new Map([
     ['src/daemon/open-core.ts', /\/host\/local\.ts$/],
     // Whether the directory it was started in can be a root.
-    ['src/daemon/args.ts', /\/workspace\/project\.ts$/],
+    ['src/daemon/args.ts', /\/workspace\/roots\.ts$/],
     // Where the runtime's own configuration lies.
-    ['src/daemon/runtime-files.ts', /\/workspace\/(?:hardlinks|link-trail)\.ts$/],
+    ['src/daemon/runtime-files.ts', /\/workspace\/(?:walk|grants)\.ts$/],
   ]);
   const wrong = globSync('src/daemon/**/*.ts', { cwd: root }).flatMap((file) =>
     importsOf(file)

@@ -76,6 +76,9 @@ const finished: readonly string[] = [
   'src/sealing',
   'src/segment-files.ts',
   'src/snapshot',
+  // The side of the files.
+  'src/host',
+  'src/workspace',
 ];
 
 const only = process.env['TRL_VOCABULARY']?.split(' ');

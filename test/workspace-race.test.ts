@@ -16,8 +16,8 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { O_PATH } from '../src/workspace/byte-path.ts';
 import { AtomicRenames, type RenameRequest } from '../src/workspace/commit/atomic-renames.ts';
-import { O_PATH } from '../src/workspace/descriptor.ts';
 import { statKey } from '../src/workspace/stat.ts';
 import { race } from './support/commit-race.ts';
 

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+
 import './support/seed.ts';
 import type { Change, Entry } from '../src/change.ts';
 import { netChanges } from '../src/daemon/diffs/net-changes.ts';
-import { changesDigest } from '../src/workspace/changes/changes-digest.ts';
+import { changesDigest } from '../src/workspace/changes/change-kind.ts';
 import {
   changeHints,
   changeView,

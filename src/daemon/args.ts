@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { TrlError } from '../errors.ts';
-import { isTooWideProject } from '../workspace/project.ts';
+import { isTooWideProject } from '../workspace/roots.ts';
 import type { HttpFlags } from './http/address.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;

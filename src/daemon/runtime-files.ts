@@ -6,10 +6,10 @@ import { dirname, resolve } from 'node:path';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { isPolicyBaseName } from '../policy/policy.ts';
-import { findOtherNames } from '../workspace/hardlinks.ts';
+import { findOtherNames } from '../workspace/walk.ts';
 import { isBelow, realPathPrefix } from '../workspace/inspect-path.ts';
-import { linkTrailOf } from '../workspace/link-trail.ts';
-import type { ReservedPaths } from '../workspace/reserved-paths.ts';
+import { linkTrailOf } from '../workspace/grants.ts';
+import type { ReservedPaths } from '../workspace/grants.ts';
 import { configDirectory } from '../yaml/config-directories.ts';
 import type { DaemonArgs } from './args.ts';
 

@@ -7,7 +7,7 @@ import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SecretStore } from '../secrets/secret-store.ts';
 import type { RequestedBounds } from '../session/bounds.ts';
 import type { StateStore } from '../session/store.ts';
-import type { ReservedPaths } from '../workspace/reserved-paths.ts';
+import type { ReservedPaths } from '../workspace/grants.ts';
 import { ConsoleService } from './access/console-service.ts';
 import { AccessGate } from './access/gate.ts';
 import type { Identities } from './access/identities.ts';

@@ -1,24 +1,22 @@
 /**
- * Directories that a command made with thousands of entries, on their way into the real tree: when
- * nothing of the view runs any more, each is judged entry by entry, and moved in one step. What is
- * in its files is neither read nor kept: a list of its entries is, for the way back.
+ * Moves directories that a command made with thousands of entries into the real tree: when no
+ * command of the view runs any more, each is checked entry by entry, and moved in one step. The
+ * contents of its files are neither read nor stored; for undo, a list of its entries is.
  */
 import { closeSync, lchownSync } from 'node:fs';
 import type { BytePath } from '../change.ts';
 import { openDirectory } from '../workspace/beneath.ts';
-import type { CaptureResult, CapturedChange } from '../workspace/changes/capture.ts';
-import { TreeCursor } from '../workspace/changes/tree-cursor.ts';
-import { sortInTreeOrder } from '../workspace/changes/ledger.ts';
-import { WorkPacer } from '../workspace/changes/work-pacer.ts';
 import { baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
-import type { JudgedChange } from '../workspace/commit/commit-filter.ts';
-import { TreeLookup } from '../workspace/commit/tree-lookup.ts';
-import { ManifestWriter } from '../workspace/commit/manifest.ts';
-import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
-import { openStaging } from '../workspace/commit/staging.ts';
-import { TreePathResolver } from '../workspace/commit/tree-path-resolver.ts';
+import type { CapturedChange, CaptureResult } from '../workspace/changes/capture.ts';
+import { sortInTreeOrder } from '../workspace/changes/ledger.ts';
+import { TreeCursor } from '../workspace/changes/tree-cursor.ts';
+import { AtomicRenames, openStaging } from '../workspace/commit/atomic-renames.ts';
 import { BulkDirectoryWalk } from '../workspace/commit/bulk-directory-walk.ts';
+import type { JudgedChange } from '../workspace/commit/commit-filter.ts';
+import { ManifestWriter } from '../workspace/commit/move-directory.ts';
+import { TreeLookup, TreePathResolver } from '../workspace/commit/tree-path-resolver.ts';
 import { statKey } from '../workspace/stat.ts';
+import { WorkPacer } from '../workspace/time-slices.ts';
 import type { ChangeCommitter } from './change-committer.ts';
 import type { RunningCommand, SessionWorkspaceDependencies } from './session-dependencies.ts';
 import type { Staleness } from './staleness.ts';
@@ -52,7 +50,7 @@ interface When {
 export class BulkDirectoryMoves {
   readonly #parts: WholeParts;
   readonly #committing: Pick<ChangeCommitter, 'filter'>;
-  /** Of its own: nobody's renames wait for it. */
+  /** A separate helper: no other renames wait for it. */
   readonly #syncing = new AtomicRenames();
   #isSyncing = false;
   /** Unix s: what is older is on the disk. */
@@ -64,7 +62,8 @@ export class BulkDirectoryMoves {
   }
 
   /**
-   * What changed, as `ChangeCapture.capture` tells it, with what is ready to be moved as one.
+   * The changes, as from `ChangeCapture.capture`, with the directories that are ready to be moved
+   * as one.
    *
    * @param when whether the command has ended, as the last of the view that ran
    */
@@ -72,7 +71,7 @@ export class BulkDirectoryMoves {
     const { capture, mode, layer, announcing } = this.#parts;
     const ageMs = isEnd ? 0 : youngMs;
     if (layer === null || announcing === null || mode !== 'direct') return capture.capture(ageMs);
-    // What commands that go on have begun to make still waits.
+    // Directories that running commands have begun to make still wait.
     const endedNs = isEnd ? BigInt(Math.floor(run.begunAt)) * 1_000_000n : null;
     const how = isEnd && isLast ? 'whole' : isUnderWay ? 'wait' : 'parts';
     const found = await capture.capture(ageMs, how, endedNs);
@@ -123,7 +122,7 @@ export class BulkDirectoryMoves {
     this.#syncing[Symbol.dispose]();
   }
 
-  /** `null`: it is told in parts. */
+  /** `null`: it is captured path by path. */
   async #ready(captured: CapturedChange): Promise<CapturedChange | null> {
     const { path, after, base, before, isMasked } = captured;
     const { layer, store, announcing } = this.#parts;
@@ -159,7 +158,7 @@ export class BulkDirectoryMoves {
     }
   }
 
-  /** A directory of the real tree that is to go; `null`: it is told in parts. */
+  /** A directory of the real tree that is to be removed; `null`: it is captured path by path. */
   async #readyToGo(
     captured: CapturedChange,
     staleness: When['staleness'],
@@ -191,7 +190,7 @@ export class BulkDirectoryMoves {
       const held = await filter.judge(all, {
         real: (path) => real.real(path),
         text: async (path, side, bytesMax) =>
-          // Nobody writes to it any more.
+          // No process writes to it any more.
           side === 'real' ? real.text(path, side, bytesMax) : after.read(path, bytesMax),
       });
       return [...held.values()].every((reason) => reason === 'too-many');

@@ -1,26 +1,27 @@
 /**
- * Lets watchers inside hear what others save while commands run, so that a dev server reloads: each
- * file is written into the view through its mount. The layer has a copy of it then, which is no
- * change of a command and gives way to the next version.
+ * Announces to watchers inside the sandbox which files others save while commands run, so that a
+ * dev server reloads: each file is written into the view through its mount. The layer then has a
+ * copy of it, which is no change of a command and yields to the next version.
  */
 import { closeSync } from 'node:fs';
 import type { BytePath, StatKey } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import { baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
 import type { LayerCapture } from '../workspace/changes/capture.ts';
 import type { LayerCopy } from '../workspace/changes/layer-copies.ts';
 import {
-  MountedTreeWriter,
   type MountedFileUpdate,
+  MountedTreeWriter,
 } from '../workspace/changes/mounted-tree-writer.ts';
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
-import { baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
-import { readCurrentFile, type FileEntry } from '../workspace/merge/current-file.ts';
-import type { SnapshotStore } from '../snapshot/store.ts';
-import { findExtendedCopy } from './extended-copies.ts';
+import { type FileEntry, readCurrentFile } from '../workspace/merge/current-file.ts';
 import type { ChangeCommitter } from './change-committer.ts';
+import { findExtendedCopy } from './file-merger.ts';
+import type { WatchedViewMount } from './layer-layout.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
 const KiB = 1024;
-/** At once; more is a checkout or an install, after which a server is started anew. */
+/** At once; more is a checkout or an install, after which a person restarts the server. */
 const pathsMax = 256;
 const fileBytesMax = 4 * KiB * KiB;
 const batchBytesMax = 16 * KiB * KiB;
@@ -29,39 +30,6 @@ const copiesMax = 1_024;
 const copiesBytesMax = 128 * KiB * KiB;
 /** Files held open. */
 const pinsMax = 256;
-
-/** A mount in which a command watches files. */
-export interface WatchedViewMount {
-  readonly root: string;
-  readonly dev: number;
-  readonly mask: string | null;
-}
-
-/** What the runner does with the mounts of views. */
-export interface ViewMountClient {
-  /** `refresh` makes a mounted view show its layers as they are; no paths: all of it. */
-  request(
-    message:
-      | { readonly op: 'refresh'; readonly view: string; readonly paths: readonly BytePath[] }
-      | { readonly op: 'watched'; readonly view: string },
-  ): Promise<object>;
-}
-
-/** Asks the runner; `null`: nobody watches, or it cannot tell. */
-export async function findWatchedMount(
-  mounts: ViewMountClient,
-  view: string,
-): Promise<WatchedViewMount | null> {
-  const mount: unknown = Reflect.get(await mounts.request({ op: 'watched', view }), 'mount');
-  return isMount(mount) ? mount : null;
-}
-
-function isMount(value: unknown): value is WatchedViewMount {
-  if (typeof value !== 'object' || value === null) return false;
-  const mask: unknown = Reflect.get(value, 'mask');
-  const isMask = mask === null || typeof mask === 'string';
-  return isMask && typeof Reflect.get(value, 'root') === 'string' && 'dev' in value;
-}
 
 export interface AnnouncerDependencies {
   readonly tree: WorkspaceTree;
@@ -81,8 +49,8 @@ type Parts = Pick<AnnouncerDependencies, 'tree' | 'store' | 'log'> & {
   readonly announcing: Pick<AnnouncerDependencies, 'upper' | 'watched' | 'mayAnnounce'> | null;
 };
 
-export interface Announcement extends Disposable {
-  /** The layer has copies of these; what was saved again since is told at the next look. */
+interface Announcement extends Disposable {
+  /** The layer has copies of these; later saves are announced at the next look. */
   readonly announced: Set<BytePath>;
   /** To be called when the overlay was refreshed. Never fails. */
   end(): Promise<void>;
@@ -98,9 +66,9 @@ export interface StoredCopies {
   readonly copies: readonly (readonly [BytePath, readonly LayerCopy[]])[];
   /** What is on its way may be there. */
   readonly staging: string | null;
-  /** In the layer only because of what is below them, or to tell of them. */
+  /** In the layer only because of entries below them, or to announce them. */
   readonly directories: readonly BytePath[];
-  /** Being told as gone: the layer may have something there. */
+  /** Being announced as deleted: the layer may have something there. */
   readonly gone: readonly BytePath[];
 }
 
@@ -123,7 +91,7 @@ export class ChangeAnnouncer {
   readonly #keep: () => void;
   readonly #renames = new AtomicRenames();
   readonly #copies = new Map<BytePath, readonly LayerCopy[]>();
-  /** What was told of last, held so that the kernel still knows who watches it. */
+  /** Files announced last, kept open so that the kernel still knows who watches them. */
   readonly #pins = new Map<BytePath, number>();
   #staging: string | null = null;
   readonly #directories = new Set<BytePath>();
@@ -163,9 +131,9 @@ export class ChangeAnnouncer {
         this.#committing.noteCopied(path, copy, null);
       } else if (!isHalf) await this.#followAdded(path, versions);
       else if ((await layer.layerStateOf(path)) !== 'none') {
-        // It may have been written half, which nobody is to be made of.
+        // It may be half written, and nothing may be derived from it.
         this.#committing.points.drop(path);
-        this.#committing.markContested([{ path, state: 'conflict' }]);
+        this.#committing.applied.markContested([{ path, state: 'conflict' }]);
       }
     }
   }
@@ -184,7 +152,7 @@ export class ChangeAnnouncer {
     }
   }
 
-  /** Keeps for a later process what is to be put into the layer. */
+  /** Records for a later process what will be put into the layer. */
   #prepare(paths: readonly BytePath[]): Promise<void> {
     const { layer, store } = this.#parts;
     for (const path of paths) {
@@ -238,21 +206,21 @@ export class ChangeAnnouncer {
   }
 
   /**
-   * Tells what changed, as far as the mount shows it already. Never fails.
+   * Announces changes that the mount already shows. Never fails.
    *
-   * @returns what is to `end` when the overlay was refreshed; `null`: nobody is to hear of anything
+   * @returns what to `end` after the refresh of the overlay; `null`: there is nothing to announce
    */
   async begin(changed: readonly BytePath[]): Promise<Announcement | null> {
-    const telling = await this.#begin(changed);
+    const announcement = await this.#begin(changed);
     // What is taken out of the layer by its name must not be held.
-    const left = telling?.left ?? new Set(changed);
+    const left = announcement?.left ?? new Set(changed);
     for (const path of this.#pins.keys()) if (left.has(path)) this.#unpin(path);
-    return telling;
+    return announcement;
   }
 
   async #begin(changed: readonly BytePath[]): Promise<Begun | null> {
     const { upper, watched } = this.#parts;
-    const paths = changed.filter((path) => this.#mayTell(path));
+    const paths = changed.filter((path) => this.#isAnnounceable(path));
     if (paths.length === 0 || paths.length > pathsMax) return null;
     try {
       const mount = await watched();
@@ -265,11 +233,11 @@ export class ChangeAnnouncer {
         new MountedTreeWriter({ ...mount, upper, tree: root, renames: this.#renames }),
       );
       const seen = paths.filter((path) => !shown.masks(path));
-      const left = new Set(await this.#told(shown, seen, false));
+      const left = new Set(await this.#announce(shown, seen, false));
       const held = opened.move();
       const end = (): Promise<void> => this.#end(shown, [...left]);
-      const told = new Set(seen).difference(left);
-      return { left, announced: told, end, [Symbol.dispose]: () => held.dispose() };
+      const announced = new Set(seen).difference(left);
+      return { left, announced, end, [Symbol.dispose]: () => held.dispose() };
     } catch (error) {
       this.#parts.log(`watchers: ${String(error)}`);
       return null;
@@ -280,13 +248,13 @@ export class ChangeAnnouncer {
     const { tree, log } = this.#parts;
     try {
       const came: BytePath[] = [];
-      const untold = await this.#told(shown, paths, true);
+      const unannounced = await this.#announce(shown, paths, true);
       this.#gone.clear();
-      for (const path of untold) {
+      for (const path of unannounced) {
         const stat = tree.statAt(path);
         if (stat?.isDirectory() === true && this.#directories.size < copiesMax) came.push(path);
-        const top = stat === null ? this.#topOf(path) : path;
-        if (stat === null && this.#mayTell(top)) this.#gone.add(top);
+        const top = stat === null ? this.#removedRootOf(path) : path;
+        if (stat === null && this.#isAnnounceable(top)) this.#gone.add(top);
       }
       if (came.length + this.#gone.size === 0) return;
       await this.#prepare([...came, ...[...this.#gone].map(parentPathOf)]);
@@ -301,19 +269,21 @@ export class ChangeAnnouncer {
   }
 
   /** The directory that went with it. */
-  #topOf(path: BytePath): BytePath {
+  #removedRootOf(path: BytePath): BytePath {
     const above = parentPathOf(path);
-    return above === '' || this.#parts.tree.statAt(above) !== null ? path : this.#topOf(above);
+    return above === '' || this.#parts.tree.statAt(above) !== null
+      ? path
+      : this.#removedRootOf(above);
   }
 
-  #mayTell(path: BytePath): boolean {
-    const { tree, mayAnnounce: mayTell } = this.#parts;
-    if (baseNameOf(path).startsWith('.trl-') || !mayTell(path)) return false;
+  #isAnnounceable(path: BytePath): boolean {
+    const { tree, mayAnnounce } = this.#parts;
+    if (baseNameOf(path).startsWith('.trl-') || !mayAnnounce(path)) return false;
     return this.#committing.isExternal(path) && !tree.isInRepository(path);
   }
 
-  /** Writes files into the view; answers of what nothing was told. */
-  async #told(
+  /** Writes files into the view; returns the paths that were not announced. */
+  async #announce(
     shown: MountedTreeWriter,
     paths: readonly BytePath[],
     isCurrent: boolean,
@@ -339,7 +309,7 @@ export class ChangeAnnouncer {
       if (known === undefined) this.#copies.delete(path);
       else this.#copies.set(path, known);
       if (copy === null) {
-        if (isDone && was !== null) this.#wentAway(path, was);
+        if (isDone && was !== null) this.#noteRemoved(path, was);
       } else if (await layer.adoptCopy(path, { ...copy, isCertain: isDone })) {
         this.#copies.set(path, [copy]);
         this.#committing.noteCopied(path, copy, was);
@@ -352,7 +322,7 @@ export class ChangeAnnouncer {
     return paths.filter((path) => !done.has(path));
   }
 
-  #wentAway(path: BytePath, was: FileEntry): void {
+  #noteRemoved(path: BytePath, was: FileEntry): void {
     this.#copies.delete(path);
     this.#parts.layer.forget([path]);
     this.#committing.noteYielded(path, was);
@@ -366,11 +336,11 @@ export class ChangeAnnouncer {
       const inLayer = await layer.layerStateOf(path);
       if (inLayer === 'other') continue;
       const isOurs = inLayer !== 'none';
-      // What a command made and the real tree has not got is merged, or waits.
+      // A command's change that the real tree does not have is merged, or stays pending.
       if (isOurs && !this.#committing.isSettled(path)) continue;
       const was = isOurs ? inLayer.entry : null;
       const upperKey = isOurs ? inLayer.upperKey : null;
-      const known = this.#copies.get(path)?.[0]?.key ?? this.#committing.appliedKeyAt(path);
+      const known = this.#copies.get(path)?.[0]?.key ?? this.#committing.applied.keyAt(path);
       const wasIno = isOurs && known !== null ? inoOf(known) : null;
       const at = { path, upperKey, wasIno, was };
       const stat = tree.statAt(path);

@@ -1,64 +1,73 @@
 /** Where each change of a command goes, and its way into the real tree. */
-import type { BytePath, Change, StatKey } from '../change.ts';
+import type { BytePath, StatKey } from '../change.ts';
 import type { ExecId } from '../command.ts';
-import type { CaptureResult, CapturedChange } from '../workspace/changes/capture.ts';
+import { parentPathOf } from '../workspace/byte-path.ts';
+import type { CapturedChange, CaptureResult } from '../workspace/changes/capture.ts';
 import type { LayerCopy } from '../workspace/changes/layer-copies.ts';
-import { WorkPacer } from '../workspace/changes/work-pacer.ts';
 import type { CommitFilter } from '../workspace/commit/commit-filter.ts';
 import type { CommitItem } from '../workspace/commit/commit-item.ts';
 import type { FileEntry } from '../workspace/merge/current-file.ts';
-import { parentPathOf } from '../workspace/byte-path.ts';
+import { WorkPacer } from '../workspace/time-slices.ts';
 import {
-  GitSync,
-  isOrdinaryFile,
-  isStillPending,
-  isWaitingForGit,
-  type GitPathOutcome,
-} from './git-sync.ts';
-import type { RecoveredViewState } from './view-recovery.ts';
-import * as judging from './filter-check.ts';
-import { FileMerger, syncPointOf, type PutResult, type DesiredFile } from './file-merger.ts';
-import {
-  commandStartsBefore,
+  type ChangeDisposition,
   changeOfCaptured,
+  commandStartsBefore,
+  type CommitOrigin,
+  desiredOfPending,
   isFileOverFile,
   isSavedAfter,
   itemOfCaptured,
   publishedChange,
-  desiredOfPending,
 } from './change-outcomes.ts';
-import type { CommitOrigin, ChangeDisposition } from './change-outcomes.ts';
-import { PendingChanges, type PendingEntry } from './pending-changes.ts';
-import { applyHarmlessParts, partiallyAppliedChange, type AppliedParts } from './harmless-parts.ts';
 import type { RecordedChange } from './change-record.ts';
-import { TreeWriter, type CommitterDependencies } from './tree-writer.ts';
-import { desiredWithValues, restoreTaggedFiles } from './tagged-files.ts';
-import type { SyncPoint, SyncPoints } from './sync-points.ts';
+import type { RecoveredViewState } from './change-recorder.ts';
 import {
+  type AppliedParts,
+  applyHarmlessParts,
   changesAfterGit,
-  filesAfterGit,
-  outcomeWithGit,
   decideDispositions,
+  desiredWithValues,
+  filesAfterGit,
   type GitCommitOrigin,
+  outcomeWithGit,
+  partiallyAppliedChange,
+  restoreTaggedFiles,
 } from './dispositions.ts';
+import { type DesiredFile, FileMerger, type PutResult, syncPointOf } from './file-merger.ts';
+import type { SyncPoint, SyncPoints } from './file-versions.ts';
+import {
+  type GitPathOutcome,
+  GitSync,
+  isOrdinaryFile,
+  isStillPending,
+  isWaitingForGit,
+} from './git-sync.ts';
+import { type AppliedEntries, PendingChanges, type PendingEntry } from './pending-changes.ts';
+import {
+  candidateFromPending,
+  candidatesFromCapture,
+  type FilterCandidate,
+  findHeldChanges,
+  findReleasedDeletions,
+  TreeWriter,
+  withRealBase,
+  type CommitterDependencies,
+} from './tree-writer.ts';
 
 export class ChangeCommitter {
-  readonly pending = new PendingChanges();
+  readonly pending: PendingChanges;
+  readonly applied: AppliedEntries;
   /** What may not leave the layer by itself; `null`: there is no layer, all is in the real tree. */
   filter: CommitFilter | null = null;
   readonly #parts: CommitterDependencies;
-  /** What commits left in the real tree while commands run; `null`: nothing. */
-  readonly #own = new Map<BytePath, StatKey | null>();
-  /** Applied, and still in the upper layer above the real tree's. */
-  readonly #shadowing = new Set<BytePath>();
   readonly #putting: TreeWriter;
-  /** Still in the upper layer above somebody else's version, which stands. */
-  #contested: ReadonlySet<BytePath> = new Set();
   readonly #merging: FileMerger;
   readonly git: GitSync;
 
   constructor(parts: CommitterDependencies) {
     this.#parts = parts;
+    this.applied = parts.applied;
+    this.pending = new PendingChanges(parts.onPendingChange);
     this.#putting = new TreeWriter(parts);
     this.git = new GitSync(parts);
     this.#merging = new FileMerger(parts);
@@ -68,47 +77,32 @@ export class ChangeCommitter {
   /** What the files of the layer are deltas against. */
   readonly points: SyncPoints;
 
-  /** Of what this session put into the real tree; `null`: nothing stands there by it. */
-  appliedKeyAt(path: BytePath): StatKey | null {
-    return this.#own.get(path) ?? null;
-  }
-
   /** How it went was appended to the store: recovery has nothing to find out. */
   readonly markRecorded = (): void => this.#putting.markRecorded();
 
-  /** @param isFirst no command runs that could have seen the commits of before */
+  /** @param isFirst no command runs that could have seen the earlier commits */
   begin(isFirst: boolean): void {
     this.git.noteIndexes();
     if (!isFirst) return;
-    this.#own.clear();
+    this.applied.keys.clear();
     this.#merging.points.clear();
   }
 
   /** The upper layer was cleared of what was applied, and of conflicts but these. */
   cleared(contested: readonly BytePath[] = []): void {
-    this.#shadowing.clear();
+    this.applied.cleared(contested);
     this.#merging.points.clear();
-    this.#contested = new Set(contested);
     this.git.cleared();
-  }
-
-  /** What an earlier daemon knew of a layer that commands go on with; not of what is contested. */
-  remember(changes: readonly RecordedChange[], isInLayer: boolean): void {
-    for (const { path, state, key } of changes) {
-      if (state !== 'applied' || key === null) continue;
-      this.#own.set(path, key);
-      if (isInLayer && !this.#contested.has(path)) this.#shadowing.add(path);
-    }
   }
 
   /** Takes over what waited when an earlier daemon ended. */
   restore({ waiting, points }: Pick<RecoveredViewState, 'waiting' | 'points'>): void {
     this.pending.restore(waiting);
     this.points.restore(points);
-    this.markContested(waiting.map(({ change }) => change));
+    this.applied.markContested(waiting.map(({ change }) => change));
   }
 
-  /** What the upper layer has of these directories that was applied; nothing of `but`. */
+  /** Applied entries of these directories that the upper layer still has; without `but`. */
   appliedEntriesIn(
     directories: readonly BytePath[] | 'all',
     but = new Set<BytePath>(),
@@ -117,62 +111,62 @@ export class ChangeCommitter {
     const isMeant = (path: BytePath): boolean => known?.has(parentPathOf(path)) ?? true;
     const isFree = (path: BytePath): boolean =>
       isMeant(path) && this.isSettled(path) && !this.git.isCoupled(path);
-    return [...this.#shadowing.difference(but)].filter(isFree);
+    return [...this.applied.shadowing.difference(but)].filter(isFree);
   }
 
-  /** What nobody needs in the upper layer once no command runs. */
+  /** Entries of the upper layer that are not needed once no command runs. */
   clearable(): BytePath[] {
-    const settled = [...this.#shadowing].filter((path) => this.isSettled(path));
+    const settled = [...this.applied.shadowing].filter((path) => this.isSettled(path));
     return [...settled, ...this.pending.conflicts('stored')];
   }
 
-  /** Whether the layer has a path as it was applied, and nothing of it waits. */
+  /** Whether the layer has a path as it was applied, without a pending change. */
   isSettled(path: BytePath): boolean {
-    return this.#shadowing.has(path) && this.pending.find(path) === null;
+    return this.applied.shadowing.has(path) && this.pending.find(path) === null;
   }
 
   /** Whether the real tree has something else now than what hides it. */
   isOutdated(path: BytePath): boolean {
     return (
-      this.points.hidesMerged(path) || this.#parts.tree.keyAt(path) !== this.appliedKeyAt(path)
+      this.points.hidesMerged(path) || this.#parts.tree.keyAt(path) !== this.applied.keyAt(path)
     );
   }
 
-  /** Whether what stands in the real tree is somebody else's. */
+  /** Whether the entry in the real tree is another writer's. */
   isExternal(path: BytePath): boolean {
-    return !this.#own.has(path) || this.isOutdated(path);
+    return !this.applied.keys.has(path) || this.isOutdated(path);
   }
 
-  /** The layer has a copy of somebody else's file now, so that commands hear of it. */
+  /** The layer has a copy of another writer's file now, so that commands see the event. */
   noteCopied(path: BytePath, { entry, key }: LayerCopy, was: FileEntry | null): void {
     if (was !== null && this.points.of(path).length === 0) {
-      this.points.set(path, syncPointOf(was, this.appliedKeyAt(path)));
+      this.points.set(path, syncPointOf(was, this.applied.keyAt(path)));
     }
-    this.#own.set(path, key);
-    this.#shadowing.add(path);
+    this.applied.keys.set(path, key);
+    this.applied.shadowing.add(path);
     this.points.show(path, { ...syncPointOf(entry, key), isShown: true });
   }
 
   /**
-   * Somebody else's version shows through from now on.
+   * Another writer's version shows through from now on.
    *
    * @param was the session's own file, which left the layer
-   * @returns what that one is a delta against, should a command write to it
+   * @returns the version that later writes of a command to that file are a delta against
    */
   noteYielded(path: BytePath, was: FileEntry): SyncPoint {
-    const point = this.points.of(path).at(-1) ?? syncPointOf(was, this.appliedKeyAt(path));
-    this.#shadowing.delete(path);
-    this.#own.set(path, this.#parts.tree.keyAt(path));
+    const point = this.points.of(path).at(-1) ?? syncPointOf(was, this.applied.keyAt(path));
+    this.applied.shadowing.delete(path);
+    this.applied.keys.set(path, this.#parts.tree.keyAt(path));
     this.#merging.noteShown(path, point);
     return point;
   }
 
   /**
-   * Lets what may pass into the real tree. Nothing is there before `keep` has put what is to be
-   * done into the store and the store is on disk.
+   * Applies what needs no approval to the real tree. Nothing reaches it before `keep` has put the
+   * plan into the store and the store is on disk.
    *
-   * @param keep told of the changes as they are planned; must not throw
-   * @throws TrlError of the store: then nothing reached the real tree, and everything waits
+   * @param keep called with the planned changes; must not throw
+   * @throws TrlError of the store: then nothing reached the real tree, and everything stays pending
    */
   async commit(
     capture: CaptureResult,
@@ -196,7 +190,7 @@ export class ChangeCommitter {
       return done;
     }
     const passing = planned.filter(({ change }) => change.state === 'applied');
-    keep(planned.map(({ change }) => judging.withRealBase(this.pending, { ...change, key: null })));
+    keep(planned.map(({ change }) => withRealBase(this.pending, { ...change, key: null })));
     const wanted: DesiredFile[] = [];
     for (const { captured } of passing) {
       const { path } = captured;
@@ -206,10 +200,10 @@ export class ChangeCommitter {
       );
     }
     wanted.push(...filesAfterGit(this.pending, this.git, gits));
-    const freed = await judging.findReleasedDeletions(capture.changes, this.pending, this.#judge);
+    const freed = await findReleasedDeletions(capture.changes, this.pending, this.#judge);
     wanted.push(...freed.map(desiredOfPending));
     const results = await this.#merging.put(wanted, this.#intoTree).catch((error: unknown) => {
-      // No later capture tells them.
+      // No later capture reports them.
       for (const { captured, change } of passing) {
         this.pending.put(captured, { ...change, state: 'staged', reason: 'not-recorded' });
       }
@@ -229,7 +223,7 @@ export class ChangeCommitter {
         synced === undefined ? outcomeWithGit(change, put, gits) : { ...change, ...synced };
       this.#follow(captured, put, starts.get(path) ?? null, origin);
       if (change.state === 'applied' && isStillPending(done)) this.pending.put(captured, done);
-      return judging.withRealBase(this.pending, done);
+      return withRealBase(this.pending, done);
     });
     const late = changesAfterGit(this.pending, changes, (change) => {
       const [synced, put] = [git.get(change.path), results.get(change.path)];
@@ -237,10 +231,10 @@ export class ChangeCommitter {
       return put === undefined ? null : outcomeWithGit(change, put, gits);
     });
     for (const { path, state, reason } of late) this.pending.mark(path, state, reason);
-    const told = [...changes, ...late];
-    if (origin.start === undefined) this.markContested(told);
-    await this.#note(told, origin.start === undefined);
-    return told;
+    const reported = [...changes, ...late];
+    if (origin.start === undefined) this.applied.markContested(reported);
+    await this.#note(reported, origin.start === undefined);
+    return reported;
   }
 
   #syncGit(
@@ -251,14 +245,14 @@ export class ChangeCommitter {
     const { tree } = this.#parts;
     const keyOf = (path: BytePath): StatKey | null | undefined => {
       const result = results.get(path)?.result;
-      return result?.state === 'applied' ? result.key : this.#own.get(path);
+      return result?.state === 'applied' ? result.key : this.applied.keys.get(path);
     };
     const { exec: label, places, busy, isUnderWay = false } = origin;
     return this.git.sync(passing, places, {
       label,
       busy,
       isUnderWay,
-      untouched: (captured) => !this.#isConflict(captured, origin),
+      untouched: (captured) => !this.applied.isConflict(captured, origin.isStale),
       isOwn: (path) => keyOf(path) !== undefined && keyOf(path) === tree.keyAt(path),
       put: this.#intoTree.apply,
       carriedOut: (id) => this.#putting.carriedOut.push(id),
@@ -266,13 +260,13 @@ export class ChangeCommitter {
   }
 
   /**
-   * Puts what waited into the real tree. What was held comes as a person has seen it; the rest is
-   * judged again, as it comes together now.
+   * Applies pending changes. Held changes are applied as a person has seen them; the others are
+   * checked again, together.
    *
    * @throws as {@link commit}
    */
   async publish(chosen: readonly PendingEntry[], exec: ExecId): Promise<RecordedChange[]> {
-    const held = await this.#judge(chosen.map(judging.candidateFromPending));
+    const held = await this.#judge(chosen.map(candidateFromPending));
     const isFree = ({ change }: PendingEntry): boolean =>
       change.state === 'held' || !held.has(change.path);
     const wanted = chosen.filter(isFree).map(desiredOfPending);
@@ -283,15 +277,16 @@ export class ChangeCommitter {
       return { ...change, state: 'held', reason: held.get(change.path) ?? null, key: null };
     });
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
-    this.markContested(changes);
+    this.applied.markContested(changes);
     await this.#note(changes);
     return changes;
   }
 
   /** Of what is held, the part that may pass. */
   #bringParts(all: readonly CapturedChange[], origin: CommitOrigin): Promise<AppliedParts> {
-    const isConflict = (one: CapturedChange): boolean => this.#isConflict(one, origin);
-    const own = { put: this.#intoTree.apply, left: this.#own, isConflict };
+    const isConflict = (one: CapturedChange): boolean =>
+      this.applied.isConflict(one, origin.isStale);
+    const own = { put: this.#intoTree.apply, left: this.applied.keys, isConflict };
     return applyHarmlessParts(this, { ...this.#parts, ...own }, all, origin);
   }
 
@@ -301,8 +296,9 @@ export class ChangeCommitter {
   ): Promise<ReadonlyMap<BytePath, ChangeDisposition>> {
     const { filter, pending } = this;
     if (filter === null) return new Map();
-    const isConflict = (one: CapturedChange): boolean => this.#isConflict(one, origin);
-    const held = await this.#judge(judging.candidatesFromCapture(changes, pending));
+    const isConflict = (one: CapturedChange): boolean =>
+      this.applied.isConflict(one, origin.isStale);
+    const held = await this.#judge(candidatesFromCapture(changes, pending));
     const values = await restoreTaggedFiles(changes, held, origin, {
       ...this.#parts,
       filter,
@@ -312,14 +308,14 @@ export class ChangeCommitter {
   }
 
   readonly #judge = (
-    changes: readonly judging.FilterCandidate[],
+    changes: readonly FilterCandidate[],
   ): Promise<ReadonlyMap<BytePath, string>> => {
     const { filter } = this;
     if (filter === null) return Promise.resolve(new Map());
-    return judging.findHeldChanges({ filter, ...this.#putting.filterCheck }, changes);
+    return findHeldChanges({ filter, ...this.#putting.filterCheck }, changes);
   };
 
-  /** What a change starts from, for a merge with what somebody else did. */
+  /** The version that a change starts from, for a merge with changes of others. */
   async #wantedOf(captured: CapturedChange, origin: CommitOrigin): Promise<DesiredFile> {
     const item = itemOfCaptured(captured);
     const { path, before, base, baseKey } = captured;
@@ -327,24 +323,24 @@ export class ChangeCommitter {
     if (!isFileOverFile(captured)) return { item, start: null };
     const last = this.#merging.points.of(path).at(-1);
     if (last?.isShown === false) return { item, start: last };
-    if (last === undefined && this.#shadowing.has(path) && before?.type === 'file') {
-      return { item, start: syncPointOf(before, this.appliedKeyAt(path)) };
+    if (last === undefined && this.applied.shadowing.has(path) && before?.type === 'file') {
+      return { item, start: syncPointOf(before, this.applied.keyAt(path)) };
     }
     const since = commandStartsBefore(captured, origin);
     const isSaved = (at: number): boolean =>
-      isSavedAfter(captured, at, this.appliedKeyAt(path), this.#parts.tree.versions);
+      isSavedAfter(captured, at, this.applied.keyAt(path), this.#parts.tree.versions);
     const isBehind =
       last !== undefined ||
-      this.#contested.has(path) ||
-      this.#isConflict(captured, origin) ||
+      this.applied.isContested(path) ||
+      this.applied.isConflict(captured, origin.isStale) ||
       isSaved(since.last);
     if (isBehind || isSaved(since.first)) {
       const start =
-        this.#contested.has(path) && last === undefined
+        this.applied.isContested(path) && last === undefined
           ? null
           : await this.#merging.mergeBaseOf(captured, since);
       if (start !== null) return { item, start };
-      // What nobody knows matches nothing.
+      // An unknown version matches nothing.
       if (isBehind) return { item: { ...item, baseKey: '' }, start };
     }
     return { item, start: base?.type === 'file' ? syncPointOf(base, baseKey) : null };
@@ -367,29 +363,10 @@ export class ChangeCommitter {
     } else if (start !== null && origin.start === undefined) this.points.set(path, start);
   }
 
-  /** Whether somebody else changed the path while the command ran. */
-  #isConflict(captured: CapturedChange, { isStale: isBehind }: CommitOrigin): boolean {
-    const { path, base, baseKey, after } = captured;
-    if (this.#own.has(path) && this.#own.get(path) === baseKey) return false;
-    if (base === null && after === null) return false;
-    // A directory is changed by what is done in it, and does not go while there is something.
-    const isEntered = after === null || after.type === 'directory';
-    if (base?.type === 'directory' && isEntered) return false;
-    // The layer hides their version, whenever they made it.
-    if (this.#contested.has(path) || this.#shadowing.has(path)) return true;
-    return isBehind(captured);
-  }
-
   /** Of a conflict that is over, a command saw their version: its change starts from that. */
   #startAnew(changes: readonly CapturedChange[]): void {
-    const paths = changes.map(({ path }) => path).filter((path) => !this.#contested.has(path));
+    const paths = changes.map(({ path }) => path).filter((path) => !this.applied.isContested(path));
     this.pending.drop(paths.filter((path) => this.pending.isConflict(path)));
-  }
-
-  /** The layer has something where these conflict that is put in nobody's place. */
-  markContested(changes: readonly Pick<Change, 'path' | 'state'>[]): void {
-    const paths = changes.filter(({ state }) => state === 'conflict').map(({ path }) => path);
-    if (paths.length > 0) this.#contested = new Set([...this.#contested, ...paths]);
   }
 
   readonly #intoTree = {
@@ -404,14 +381,14 @@ export class ChangeCommitter {
     const dropped = changes.filter(
       (change) => change.state === 'discarded' && !isStillPending(change),
     );
-    for (const { path } of dropped) this.#shadowing.add(path);
+    for (const { path } of dropped) this.applied.shadowing.add(path);
     const done = changes.filter(({ state }) => state === 'applied');
     const pace = new WorkPacer();
     for (const { path, before, after, key } of done) {
       if (pace.isDue()) await pace.rest();
       tree.identity.change(path, before, after);
-      this.#own.set(path, key);
-      if (this.filter !== null && isInLayer) this.#shadowing.add(path);
+      this.applied.keys.set(path, key);
+      if (this.filter !== null && isInLayer) this.applied.shadowing.add(path);
     }
     const paths = done.map(({ path }) => path);
     this.pending.drop([...dropped, ...done].map(({ path }) => path));

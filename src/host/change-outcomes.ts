@@ -2,29 +2,32 @@
 import type { Change, ChangeState, StatKey, WorkspaceMode } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { CapturedChange } from '../workspace/changes/capture.ts';
-import type { CommitItem } from '../workspace/commit/commit-item.ts';
 import { netChangeKindOf } from '../workspace/changes/change-kind.ts';
+import type { CommitItem } from '../workspace/commit/commit-item.ts';
 import type { FileEntry } from '../workspace/merge/current-file.ts';
-import { layerWriteTimeMs, type CommandStartRange } from './attribution.ts';
-import { syncPointOf, type PutResult, type DesiredFile } from './file-merger.ts';
-import type { PendingEntry } from './pending-changes.ts';
 import type { RecordedChange } from './change-record.ts';
-import type { SyncPoint } from './sync-points.ts';
-import type { FileVersions } from './file-versions.ts';
+import { type DesiredFile, type PutResult, syncPointOf } from './file-merger.ts';
+import {
+  type CommandStartRange,
+  type FileVersions,
+  layerWriteTimeMs,
+  type SyncPoint,
+} from './file-versions.ts';
+import type { PendingEntry } from './pending-changes.ts';
 
 /** What a commit has to know of the command whose changes they are. */
 export interface CommitOrigin {
   readonly mode: WorkspaceMode;
-  /** Whether somebody may have changed the path since a command saw it. */
+  /** Whether another writer may have changed the path since a command saw it. */
   readonly isStale: (captured: CapturedChange) => boolean;
-  /** Nobody saw how the command ended: what it left waits for somebody to look at it. */
+  /** Nobody saw how the command ended: its changes wait for a review. */
   readonly isLost: boolean;
   readonly overlapping: readonly ExecId[];
   /** Commands run on that may be in the middle of something. */
   readonly isUnderWay?: boolean;
   /** Whose changes they are. */
   readonly exec: ExecId;
-  /** Unix ms when the commands began that run; default: nobody knows. */
+  /** Unix ms when the running commands began; default: unknown. */
   readonly begunAt?: readonly number[];
   /** What the changes started from, where that is not what the layer had. */
   readonly start?: SyncPoint;
@@ -35,7 +38,7 @@ export interface CommitOrigin {
 export interface ChangeDisposition {
   readonly state: ChangeState;
   readonly reason: string | null;
-  /** What comes in place of a file with tags: see `tagged-files.ts`. */
+  /** The replacement of a file with tags: see `dispositions.ts`. */
   readonly values?: FileEntry;
 }
 
@@ -61,7 +64,9 @@ function named<Told extends Change>(change: Told, exec: ExecId): Told {
   return isKept ? { ...change, keptAs: `${exec}:${path}` } : change;
 }
 
-/** Whether the change is one of content, and may be merged. Git's files are no text of anybody. */
+/**
+ * Whether the change is one of content, and may be merged. Git's own files are not merged as text.
+ */
 export function isFileOverFile({ path, base, after }: CapturedChange): boolean {
   if (path.split('/').includes('.git')) return false;
   return base?.type === 'file' && after?.type === 'file' && after.sha256 !== null;
@@ -77,9 +82,9 @@ export function commandStartsBefore(
 }
 
 /**
- * Whether somebody else saved the file after a moment, Unix ms.
+ * Whether another writer saved the file after a moment, Unix ms.
  *
- * @param own the key of what the session itself left there
+ * @param own the key of the version that the session applied
  */
 export function isSavedAfter(
   { path, baseKey, baseCtimeNs }: CapturedChange,
@@ -100,12 +105,12 @@ export function desiredOfPending(waiting: PendingEntry): DesiredFile {
   const { change, base, baseKey, source, sourceKey } = waiting;
   const { path, after } = change;
   const item = { path, base, baseKey, after, source, sourceKey };
-  // What a person let through is what comes, and nothing else.
+  // Exactly what the person approved is applied.
   const isText = change.state !== 'held' && base?.type === 'file' && after?.type === 'file';
   return { item, start: isText ? syncPointOf(base, baseKey) : null };
 }
 
-/** What came of something that waited; what a person let through is noted. */
+/** The outcome of a pending change; notes whether a person approved it. */
 export function publishedChange(
   change: Change,
   put: PutResult | undefined,
@@ -115,7 +120,7 @@ export function publishedChange(
   return change.state === 'held' ? { ...done, wasHeld: true } : done;
 }
 
-/** What came of a change of a command. */
+/** The outcome of a command's change. */
 export function committedChange(
   change: Change,
   put: PutResult | undefined,
@@ -126,7 +131,7 @@ export function committedChange(
   return isOpen ? { ...done, isOpen } : done;
 }
 
-/** What could not be put there waits. */
+/** A change that could not be applied stays pending. */
 function withResult(change: Change, put: PutResult | undefined, exec: ExecId): RecordedChange {
   if (put === undefined) return { ...change, key: null };
   const { result, item, isMerged, hasValuesBack = false } = put;
@@ -134,7 +139,7 @@ function withResult(change: Change, put: PutResult | undefined, exec: ExecId): R
     const { keptAs: _, ...rest } = change;
     const done = { ...rest, state: 'applied', reason: null, key: result.key } as const;
     if (!isMerged) return done;
-    // What reached the real tree is what the receipt tells.
+    // The receipt shows what reached the real tree.
     const { base: before, after } = item;
     return {
       ...done,

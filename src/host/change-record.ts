@@ -1,12 +1,20 @@
 /** What is kept of a command's changes: for people to see, and for the way back. */
-import type { Change, ChangeMethod, Entry, StatKey, TreeId, WorkspaceMode } from '../change.ts';
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type {
+  BytePath,
+  Change,
+  ChangeMethod,
+  Entry,
+  StatKey,
+  TreeId,
+  WorkspaceMode,
+} from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
-import { isEqualEntry } from '../workspace/commit/entry-match.ts';
-import type { CommandMadePaths } from './command-made-paths.ts';
 import { netChangeKindOf } from '../workspace/changes/change-kind.ts';
+import type { CommitItem } from '../workspace/commit/commit-item.ts';
+import { isEqualEntry } from '../workspace/commit/entry-match.ts';
 
 export interface RecordedChange extends Change {
   /** Of what applying it left in the real tree. */
@@ -15,11 +23,11 @@ export interface RecordedChange extends Change {
   readonly isShared?: boolean;
   /** It was written to a file that had left the layer, open, and has a record of its own. */
   readonly isOpen?: true;
-  /** A person saw it and let it through. */
+  /** A person saw and approved it. */
   readonly wasHeld?: true;
   /** What reached the real tree, where that is not the whole change, as the session saw it. */
   readonly reached?: AppliedState;
-  /** The same in parts, the oldest first, where somebody else changed the path in between. */
+  /** The same in parts, the oldest first, if another writer changed the path in between. */
   readonly steps?: readonly AppliedState[];
 }
 
@@ -33,7 +41,7 @@ export interface AppliedState {
 export interface ChangeRecord {
   readonly exec: ExecId;
   readonly session: SessionId;
-  /** The view that it ran in; absent in records of before views: the session's own. */
+  /** The view that it ran in; absent in records from before views: the session's own. */
   readonly view?: string;
   readonly root: string;
   /** Known secrets in it are masked. */
@@ -88,7 +96,7 @@ export function originalHashesOf(
   );
 }
 
-/** What was told of a command, and what came after it: one change a path. */
+/** The recorded changes of a command, merged with later ones: one change for each path. */
 export function mergeRecordedChanges(
   earlier: readonly RecordedChange[],
   later: readonly RecordedChange[],
@@ -121,10 +129,16 @@ function both(first: RecordedChange, last: RecordedChange): RecordedChange {
   if (first.state === 'conflict' && first.isOpen !== true && last.isOpen === true) return first;
   const marks = [...new Set([...first.marks, ...last.marks])];
   const { before } = first;
-  const { reached: _, steps: __, ...told } = last;
+  const { reached: _, steps: __, ...reported } = last;
   const steps = joined([...appliedStepsOf(first), ...appliedStepsOf(last)]);
   const parts = steps.length > 1 ? { steps } : {};
-  const merged = { ...told, before, marks, kind: netChangeKindOf(before, last.after), ...parts };
+  const merged = {
+    ...reported,
+    before,
+    marks,
+    kind: netChangeKindOf(before, last.after),
+    ...parts,
+  };
   const [start, end] = [appliedStateOf(first), appliedStateOf(last)];
   if (start === null && end === null) return merged;
   const { after, key } = end ?? start ?? last;
@@ -176,5 +190,44 @@ export function changeRecordsOf(
 /** For what no command of the session did, such as publishing. */
 export const newRecordId = (): ExecId => `x-${randomBytes(16).toString('hex')}`;
 
-/** Of a command beside which no other ran, and of which nothing was told yet. */
+/** Of a command that ran alone, and has no record yet. */
 export const soleCommand = { begunAt: 0, overlapping: new Set<ExecId>(), earlier: [] };
+
+// What commands of this runtime wrote to the real tree. They may change it again, even if undo does
+// not have it, and it is dropped before another writer's content.
+
+/** Beyond this bound everything counts as another writer's. */
+const knownMax = 50_000;
+
+export class CommandMadePaths {
+  readonly #known = new Set<string>();
+
+  has(path: BytePath, entry: Entry | null): boolean {
+    const name = nameOf(path, entry);
+    return name !== null && this.#known.has(name);
+  }
+
+  /** Whether a command had moved a directory there as one. */
+  isWhole(path: BytePath): boolean {
+    return this.#known.has(wholeName(path));
+  }
+
+  /** These have reached the real tree. */
+  note(items: readonly Pick<CommitItem, 'path' | 'base' | 'after'>[]): void {
+    for (const { path, base, after } of items) {
+      const name = nameOf(path, after);
+      // With new times or a new mode it stays what it was.
+      if (name === null || name === nameOf(path, base)) continue;
+      if (this.#known.size >= knownMax) this.#known.clear();
+      this.#known.add(name);
+    }
+  }
+}
+
+/** `null`: it cannot be distinguished from the earlier content. */
+function nameOf(path: BytePath, entry: Entry | null): string | null {
+  if (entry?.type === 'file') return entry.sha256 === null ? null : `${entry.sha256} ${path}`;
+  return entry?.type === 'directory' && entry.whole !== undefined ? wholeName(path) : null;
+}
+
+const wholeName = (path: BytePath): string => `whole ${path}`;

@@ -1,25 +1,36 @@
-/** Puts what a view's commands changed, and what waits in its layer, into the store. */
-import type { Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
+/** Stores what a view's commands changed, and the pending changes of its layer. */
+import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { CaptureResult, LayerCapture } from '../workspace/changes/capture.ts';
 import { noStoredCopies, type StoredCopies } from './change-announcer.ts';
-import { attributeChanges, type AttributedChanges } from './attribution.ts';
-import type { StoredDisplacedFile } from './displaced-files.ts';
-import type { PendingChanges, PendingEntry } from './pending-changes.ts';
 import {
-  recordedContents,
+  appliedStateOf,
+  type ChangeRecord,
+  changeRecordsOf,
+  isChangeRecord,
   mergeRecordedChanges,
   originalHashesOf,
-  recordKinds,
-  type ChangeRecord,
   type RecordedChange,
+  recordedContents,
+  recordKinds,
 } from './change-record.ts';
+import type { StoredDisplacedFile } from './displaced-files.ts';
+import { discardedChange } from './change-outcomes.ts';
+import { syncPointOf } from './file-merger.ts';
+import {
+  attributeChanges,
+  type AttributedChanges,
+  type SyncPoint,
+  type SyncPointsJson,
+  uniqueNowMs,
+} from './file-versions.ts';
+import type { PendingChanges, PendingEntry } from './pending-changes.ts';
+import type { CommandStart } from './port.ts';
 import type { RunningCommand } from './session-dependencies.ts';
-import type { SyncPointsJson } from './sync-points.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
-export interface ChangeRecorderDependencies {
+interface ChangeRecorderDependencies {
   readonly view: string;
   readonly method: ChangeMethod;
   readonly tree: WorkspaceTree;
@@ -28,7 +39,7 @@ export interface ChangeRecorderDependencies {
 }
 
 /** What a record says besides the changes. */
-export interface RecordHeader {
+interface RecordHeader {
   readonly exec: ExecId;
   readonly session: SessionId;
   readonly command: string;
@@ -36,7 +47,7 @@ export interface RecordHeader {
   readonly before: TreeId;
 }
 
-/** What one command tells, and its record with all that it told before. */
+/** What one command reports, and its record with all earlier changes. */
 export interface AttributedRecord extends AttributedChanges {
   readonly record: ChangeRecord;
 }
@@ -53,6 +64,18 @@ export class ChangeRecorder {
     this.#pending = pending;
   }
 
+  /** A command that begins now, or one that an earlier daemon followed. */
+  running(beginning: CommandStart, overlapping: Iterable<ExecId>): RunningCommand {
+    const known = this.#parts.store.get(recordKinds.changes, beginning.exec);
+    return {
+      ...beginning,
+      begunAt: beginning.startedAt ?? uniqueNowMs(),
+      before: isChangeRecord(known) ? known.before : this.id(),
+      overlapping: new Set(overlapping),
+      earlier: isChangeRecord(known) ? known.changes : [],
+    };
+  }
+
   append(record: ChangeRecord): void {
     const { store, tree, layer } = this.#parts;
     const contents = recordedContents(record.changes);
@@ -60,12 +83,12 @@ export class ChangeRecorder {
     store.append(recordKinds.changes, record.exec, record, { contents, originals });
   }
 
-  /** What is in nobody else's record but as shared. */
-  appendRecords(told: readonly AttributedRecord[]): void {
-    for (const { isOwner, record } of told) if (isOwner) this.append(record);
+  /** Changes that other records have only as shared. */
+  appendRecords(reported: readonly AttributedRecord[]): void {
+    for (const { isOwner, record } of reported) if (isOwner) this.append(record);
   }
 
-  /** What commands tell of changes that `finder` came upon: its own record, then the others'. */
+  /** The records of all commands that share the changes which `finder` captured: its own first. */
   attribute(
     finder: RunningCommand,
     changes: readonly RecordedChange[],
@@ -85,6 +108,19 @@ export class ChangeRecorder {
     const command = `(open in ${run.exec})`;
     const kept = { ...change, keptAs: `${exec}:${change.path}`, key: null };
     this.append(this.record({ ...run, exec, command }, [kept], true));
+  }
+
+  /** Keeps what a command changed in a layer that is gone. */
+  appendDiscarded(
+    run: CommandStart,
+    { changes: found, complete }: CaptureResult,
+    overlapping: readonly ExecId[],
+  ): ChangeRecord {
+    const of = { exec: run.exec, overlapping };
+    const changes = found.map((one) => ({ ...discardedChange(one, of), key: null }));
+    const record = this.record({ ...run, before: this.id() }, changes, complete);
+    this.append(record);
+    return record;
   }
 
   appendPending(): void {
@@ -147,14 +183,14 @@ export class ChangeRecorder {
   }
 }
 
-export interface StoredSyncState {
+interface StoredSyncState {
   readonly points: SyncPointsJson;
   readonly displaced: readonly StoredDisplacedFile[];
   readonly copies: StoredCopies;
 }
 
 /** What {@link ChangeRecorder.appendPending} kept. */
-export function readStoredPending(kept: unknown): {
+function readStoredPending(kept: unknown): {
   readonly waiting: readonly PendingEntry[];
   readonly ledger: string | null;
 } {
@@ -167,7 +203,7 @@ export function readStoredPending(kept: unknown): {
 }
 
 /** What {@link ChangeRecorder.appendSyncState} kept. */
-export function readStoredSyncState(kept: unknown): StoredSyncState {
+function readStoredSyncState(kept: unknown): StoredSyncState {
   const none: StoredSyncState = { points: [], displaced: [], copies: noStoredCopies };
   return isKeptPoints(kept) ? { ...none, ...kept } : none;
 }
@@ -175,4 +211,76 @@ export function readStoredSyncState(kept: unknown): StoredSyncState {
 function isKeptPoints(value: unknown): value is StoredSyncState {
   if (typeof value !== 'object' || value === null) return false;
   return ['points', 'displaced'].every((name) => Array.isArray(Reflect.get(value, name)));
+}
+
+// What commands that outlived their daemon go on to write is a delta against what that daemon
+// brought into the real tree last. It may have died before it kept how that went.
+
+type Layer = Pick<LayerCapture, 'has'>;
+type RecordReader = Pick<SnapshotStore, 'get' | 'records'>;
+
+export interface RecoveredViewState extends StoredSyncState {
+  readonly waiting: readonly PendingEntry[];
+  /** Of what was captured; `null`: nothing was pending. */
+  readonly ledger: string | null;
+  /** Planned, and possibly applied: it must be captured again. */
+  readonly unsettled: readonly BytePath[];
+}
+
+/** @param layer `null`: no command runs that could go on */
+export function recoverViewState(
+  store: RecordReader,
+  view: string,
+  layer: Layer | null,
+): RecoveredViewState {
+  const records = changeRecordsOf(store, view);
+  const all = records.flatMap(({ changes }) => changes);
+  const kept = readStoredSyncState(store.get(recordKinds.sync, view));
+  return {
+    ...readStoredPending(store.get(recordKinds.layer, view)),
+    unsettled: all.filter(isUnsettled).map(({ path }) => path),
+    ...pointsOf(all, kept, layer),
+  };
+}
+
+function isUnsettled({ state, after, key }: RecordedChange): boolean {
+  return state === 'applied' && after !== null && key === null;
+}
+
+/** @param changes of all commands of the view, the oldest first */
+function pointsOf(
+  changes: readonly RecordedChange[],
+  kept: StoredSyncState,
+  layer: Layer | null,
+): StoredSyncState {
+  const last = new Map(changes.map((change) => [change.path, change]));
+  const points = new Map<BytePath, readonly SyncPoint[]>();
+  for (const change of last.values()) {
+    const point = layer?.has(change.path) === true ? startAfter(change) : null;
+    if (point !== null) points.set(change.path, [point]);
+  }
+  const as = (path: BytePath, point: SyncPoint): SyncPoint => settled(point, last.get(path));
+  for (const [path, some] of kept.points) {
+    const all = some.map((one) => as(path, one));
+    points.set(path, all);
+  }
+  const displaced = kept.displaced.map((one) => ({ ...one, point: as(one.path, one.point) }));
+  return { points: [...points], displaced, copies: kept.copies };
+}
+
+/** For a file that only the record knows. */
+function startAfter(change: RecordedChange): SyncPoint | null {
+  const reached = appliedStateOf(change);
+  if (reached?.after?.type !== 'file') return null;
+  if (reached.key !== null) return syncPointOf(reached.after, reached.key);
+  // An older version is safe: what the real tree already has is not added twice.
+  if (reached.before?.type !== 'file') return null;
+  return { ...syncPointOf(reached.before, null), maySee: 'any' };
+}
+
+/** More reached the real tree than the point knows, unless both are of the same moment. */
+function settled(point: SyncPoint, change: RecordedChange | undefined): SyncPoint {
+  const reached = change === undefined ? null : appliedStateOf(change);
+  const isOfThen = point.realKey !== null && reached?.key === point.realKey;
+  return reached === null || isOfThen ? point : { ...point, realKey: null, maySee: 'any' };
 }

@@ -7,12 +7,12 @@ import type { BytePath } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { CapturedChange, LayerCapture } from '../workspace/changes/capture.ts';
-import type { DisplacedFile } from '../workspace/changes/yield-to-external.ts';
-import { WorkPacer } from '../workspace/changes/work-pacer.ts';
+import type { DisplacedFile } from '../workspace/changes/prune-applied.ts';
 import { statKey } from '../workspace/stat.ts';
+import { WorkPacer } from '../workspace/time-slices.ts';
 import type { ChangeCommitter } from './change-committer.ts';
 import { newRecordId } from './change-record.ts';
-import type { SyncPoint } from './sync-points.ts';
+import type { SyncPoint } from './file-versions.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
 /** Open at once; where there are more, a file stays in the layer. */
@@ -28,7 +28,7 @@ interface Followed extends DisplacedFile {
 
 export type StoredDisplacedFile = Omit<Followed, 'fd' | 'key'>;
 
-export interface DisplacedChange {
+interface DisplacedChange {
   readonly captured: CapturedChange;
   readonly start: SyncPoint;
   /** See {@link Followed.record}. */
@@ -65,18 +65,18 @@ export class DisplacedFiles {
         if (fstatSync(fd).isFile()) this.#all.push({ ...one, fd, key: '' });
         else closeSync(fd);
       } catch {
-        // Nobody has it any more.
+        // No process has it open any more.
       }
     }
     await layer.removeDisplaced(this.#all);
   }
 
   /**
-   * Takes out of the layer those of `paths` that were applied and would hide what somebody else
-   * made of them.
+   * Removes from the layer those of `paths` that were applied and would hide what others made of
+   * them.
    *
-   * @param keep appends what is followed to the store: nothing leaves the layer before
-   * @returns what left it
+   * @param keep appends the followed files to the store, before anything leaves the layer
+   * @returns the removed paths
    */
   async displace(
     layer: LayerCapture,

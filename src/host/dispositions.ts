@@ -1,24 +1,37 @@
-/** Where a change of a command goes, as far as it can be said before anything is done. */
-import type { BytePath, Change } from '../change.ts';
+/** Decides where a change of a command goes, before anything is applied. */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BytePath, Change, StatKey } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
 import type { CapturedChange } from '../workspace/changes/capture.ts';
 import {
-  isOrdinaryFile,
-  isWaitingForGit,
-  type GitSync,
-  type GitFileLocations,
-} from './git-sync.ts';
-import type { FileEntry } from '../workspace/merge/current-file.ts';
-import { findPendingParent } from './filter-check.ts';
-import type { PutResult, DesiredFile } from './file-merger.ts';
+  type CommitFilter,
+  type HeldReason,
+  taggedFileBytesMax,
+} from '../workspace/commit/commit-filter.ts';
+import type { CommitItem, ItemResult } from '../workspace/commit/commit-item.ts';
 import {
-  isFileOverFile,
+  type FileEntry,
+  fileEntryWithBytes,
+  readCurrentFile,
+} from '../workspace/merge/current-file.ts';
+import {
+  type ChangeDisposition,
+  type CommitOrigin,
   committedChange,
   desiredOfPending,
-  type CommitOrigin,
-  type ChangeDisposition,
+  isFileOverFile,
 } from './change-outcomes.ts';
+import type { AppliedState, RecordedChange } from './change-record.ts';
+import type { DesiredFile, PutResult } from './file-merger.ts';
+import {
+  type GitFileLocations,
+  type GitSync,
+  isOrdinaryFile,
+  isWaitingForGit,
+} from './git-sync.ts';
 import type { PendingChanges, PendingEntry } from './pending-changes.ts';
-import type { RecordedChange } from './change-record.ts';
+import { type CommitterDependencies, findPendingParent } from './tree-writer.ts';
+import type { WorkspaceTree } from './workspace-tree.ts';
 
 /** With what is known of git directories. */
 export interface GitCommitOrigin extends CommitOrigin {
@@ -27,12 +40,12 @@ export interface GitCommitOrigin extends CommitOrigin {
   readonly busy: ReadonlySet<BytePath>;
 }
 
-export interface DispositionInput {
+interface DispositionInput {
   /** Why it may not pass. */
   readonly held: string | null;
-  /** What waits at the path. */
+  /** The pending change at the path. */
   readonly earlier: Change | undefined;
-  /** Whether somebody else changed the path while the command ran. */
+  /** Whether another writer changed the path while the command ran. */
   readonly isConflict: () => boolean;
 }
 
@@ -42,7 +55,7 @@ export function decideDispositions(
   origin: GitCommitOrigin,
   by: {
     readonly held: ReadonlyMap<BytePath, string>;
-    /** What is held for its tags and passes with these values; see `tagged-files.ts`. */
+    /** Changes held only for their tags that may be applied with these values. */
     readonly values: ReadonlyMap<BytePath, FileEntry>;
     readonly pending: PendingChanges;
     readonly isConflict: (captured: CapturedChange) => boolean;
@@ -52,7 +65,7 @@ export function decideDispositions(
   const ways = new Map<BytePath, ChangeDisposition>();
   for (const captured of changes) {
     const { path } = captured;
-    // What is in a directory and is not shown stays: the directory is gone for the session only.
+    // Hidden entries of a directory stay: the directory is gone only for the session.
     const isOver = captured.hasMaskedBelow && captured.after?.type !== 'directory';
     const back = values.get(path);
     const reason = back === undefined ? (held.get(path) ?? null) : null;
@@ -84,7 +97,7 @@ function wayOf(
   if (held !== null) return { state: 'held', reason: held };
   if (origin.mode === 'staged') return { state: 'staged', reason: null };
   if (origin.isLost) return { state: 'staged', reason: 'lost' };
-  // What waits with it would go along unseen.
+  // Pending changes at the path would be applied unseen.
   if (earlier === 'staged' || earlier === 'discarded') {
     return { state: earlier, reason: 'staged-before' };
   }
@@ -92,7 +105,7 @@ function wayOf(
   if (place !== undefined && origin.busy.has(place.common)) {
     return { state: 'staged', reason: 'git-busy' };
   }
-  // Git's own values tell better than times who changed what.
+  // Git's own values show better than times who changed what.
   const isValue = !isOrdinaryFile(place) || isFileOverFile(captured);
   if (isValue || !isConflict()) return { state: 'applied', reason: null };
   return place?.kind !== 'scratch'
@@ -101,8 +114,8 @@ function wayOf(
 }
 
 /**
- * What came of a change. Somebody else's version of what one git process had for itself, or of a
- * directory of git's in which all is brought as git's, is in nobody's way.
+ * The outcome of a change. Another writer's version of a file that belongs to one git process, or
+ * of a directory in which all files are synchronised as git's, is no conflict.
  */
 export function outcomeWithGit(
   change: Change,
@@ -141,11 +154,142 @@ export function filesAfterGit(
 /** What became of changes that waited, by others. */
 export function changesAfterGit(
   pending: PendingChanges,
-  told: readonly RecordedChange[],
+  reported: readonly RecordedChange[],
   outcome: (change: Change) => RecordedChange | null,
 ): RecordedChange[] {
-  const known = new Set(told.map(({ path }) => path));
+  const known = new Set(reported.map(({ path }) => path));
   return pending
     .all('staged', 'conflict', 'held')
     .flatMap(({ change }) => (known.has(change.path) ? [] : (outcome(change) ?? [])));
+}
+
+// Files that a command wrote back with tags: the values that stand there so far come back.
+
+const reason: HeldReason = 'redaction-tag';
+const readable = 0o400;
+const permissions = 0o777;
+/** Of one look: each is searched for up to some 100 ms. The others are held. */
+const searchedMax = 64;
+
+interface TagContext extends Pick<CommitterDependencies, 'tree' | 'owner'> {
+  readonly store: Pick<SnapshotStore, 'read' | 'put' | 'has'>;
+  readonly filter: CommitFilter;
+  /** Whether another writer changed the path meanwhile. */
+  readonly isConflict: (captured: CapturedChange) => boolean;
+}
+
+/**
+ * Finds changes that are held only for their tags and may be applied with the values restored in
+ * their lines. Only for a file of the real tree that its owner, as whom commands run, may read, and
+ * whose new version gives nobody else read access.
+ */
+export async function restoreTaggedFiles(
+  changes: readonly CapturedChange[],
+  held: ReadonlyMap<BytePath, string>,
+  { mode, isLost, places }: GitCommitOrigin,
+  context: TagContext,
+): Promise<ReadonlyMap<BytePath, FileEntry>> {
+  const { tree, owner, store, filter, isConflict } = context;
+  const found = new Map<BytePath, FileEntry>();
+  let searched = 0;
+  if (mode !== 'direct' || isLost) return found;
+  for (const captured of changes) {
+    const { path, after, baseKey } = captured;
+    if (held.get(path) !== reason || !isFileOverFile(captured)) continue;
+    if (after?.type !== 'file' || after.sha256 === null) continue;
+    if (!isOrdinaryFile(places.get(path)) || isConflict(captured)) continue;
+    const onDisk = readCurrentFile(tree.root, path, taggedFileBytesMax);
+    if (onDisk === null || onDisk.key !== baseKey || onDisk.uid !== owner.uid) continue;
+    const { mode: was } = onDisk.entry;
+    if ((was & readable) === 0 || (after.mode & ~was & permissions) !== 0) continue;
+    const written = await store.read(after.sha256);
+    if (written === null) continue;
+    const texts = [onDisk.bytes, written].map((bytes) => bytes.toString('latin1'));
+    if ((searched += 1) > searchedMax) break;
+    await turn();
+    const text = filter.restoreTagValues(texts[0] ?? '', texts[1] ?? '');
+    if (text === null) continue;
+    const bytes = Buffer.from(text, 'latin1');
+    if (store.has(store.put(bytes))) found.set(path, fileEntryWithBytes(after, bytes));
+  }
+  return found;
+}
+
+/** The file with its values, but where the real tree has them and the tags are no change. */
+export function desiredWithValues(wanted: DesiredFile, values: FileEntry | undefined): DesiredFile {
+  const { item, start } = wanted;
+  const isThere = start !== null && start.layer.sha256 !== start.real.sha256;
+  if (values === undefined || isThere) return wanted;
+  return {
+    ...wanted,
+    item: { ...item, after: values, source: null, sourceKey: null },
+    hasValuesBack: true,
+  };
+}
+
+// What is free of a change that is held as a whole, and its way into the real tree.
+
+const bytesMax = 256 * 1024;
+
+interface HarmlessPartContext {
+  readonly tree: WorkspaceTree;
+  readonly store: SnapshotStore;
+  /** What commits left in the real tree. */
+  readonly left: Map<BytePath, StatKey | null>;
+  readonly isConflict: (captured: CapturedChange) => boolean;
+  readonly put: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
+}
+
+/** The applied parts, by path. */
+export type AppliedParts = ReadonlyMap<BytePath, AppliedState>;
+
+/** Brings the plain part of held changes into the real tree. Where that fails, all is held. */
+export async function applyHarmlessParts(
+  { filter, pending }: { readonly filter: CommitFilter | null; readonly pending: PendingChanges },
+  context: HarmlessPartContext,
+  changes: readonly CapturedChange[],
+  { mode, isLost }: Pick<CommitOrigin, 'mode' | 'isLost'>,
+): Promise<AppliedParts> {
+  const { tree, store, left, isConflict, put } = context;
+  if (filter === null || mode !== 'direct' || isLost) return new Map();
+  const found = new Map<BytePath, CommitItem>();
+  for (const captured of changes) {
+    const { path, after, baseKey } = captured;
+    if (!filter.hasHarmlessPart(path) || pending.find(path)?.change.state !== 'held') continue;
+    if (after?.type !== 'file' || after.sha256 === null || isConflict(captured)) continue;
+    const onDisk = readCurrentFile(tree.root, path, bytesMax);
+    const wanted = await store.read(after.sha256);
+    if (onDisk === null || wanted === null || onDisk.key !== baseKey) continue;
+    const texts = [onDisk.bytes, wanted].map((bytes) => bytes.toString('latin1'));
+    const part = filter.harmlessPart(path, texts[0] ?? '', texts[1] ?? '');
+    if (part === null) continue;
+    const bytes = Buffer.from(part, 'latin1');
+    store.put(onDisk.bytes);
+    store.put(bytes);
+    const entry = { ...fileEntryWithBytes(onDisk.entry, bytes), mtimeMs: Date.now() };
+    const sides = { base: onDisk.entry, baseKey, after: entry };
+    found.set(path, { path, ...sides, source: null, sourceKey: null });
+  }
+  if (found.size === 0) return new Map();
+  const reached = new Map<BytePath, AppliedState>();
+  const results = await put([...found.values()]).catch(() => new Map<BytePath, ItemResult>());
+  for (const [path, result] of results) {
+    const { base: before = null, after = null } = found.get(path) ?? {};
+    if (result.state !== 'applied') continue;
+    const part = { before, after, key: result.key };
+    reached.set(path, part);
+    pending.rebase(path, part);
+    left.set(path, part.key);
+    tree.identity.change(path, before, after);
+  }
+  tree.noteChanges([...reached.keys()]);
+  return reached;
+}
+
+/** A held change of which a part is in the real tree. */
+export function partiallyAppliedChange(
+  change: RecordedChange,
+  reached: AppliedState,
+): RecordedChange {
+  return { ...change, marks: [...change.marks, 'partly-applied'], reached };
 }

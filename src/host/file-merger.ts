@@ -1,51 +1,59 @@
 /**
- * Changes of files on their way into a real tree that somebody else changes as well. What a command
- * did is a delta against what was last brought together; it is merged with what stands there, and
- * put in its place only while that still stands. What cannot be merged is a conflict.
+ * Applies changes of files to a real tree that others change as well. A command's change is a delta
+ * against the version that both sides last agreed on; it is merged with the current file, and
+ * replaces that only if it is unchanged. A change that cannot be merged is a conflict.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { BytePath, StatKey } from '../change.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { CapturedChange } from '../workspace/changes/capture.ts';
+import type { LayerCopy } from '../workspace/changes/layer-copies.ts';
 import type { CommitItem, ItemResult } from '../workspace/commit/commit-item.ts';
 import {
-  mergeAppends,
-  mergeAppendsAfterSeen,
-  includesEdit,
-  countChangedLines,
-  mergeContents,
-  mergeModes,
-  rebaseContent,
-  hasPrefixBytes,
-  mergeOverlappingAppends,
-  type MergeResult,
-} from '../workspace/merge/merge-contents.ts';
-import {
+  type FileEntry,
   fileEntryWithBytes,
   readCurrentFile,
-  type FileEntry,
 } from '../workspace/merge/current-file.ts';
-import { layerWriteTimeMs, type CommandStartRange } from './attribution.ts';
-import { SyncPoints, type SeenAppends, type SyncPoint } from './sync-points.ts';
+import {
+  countChangedLines,
+  hasPrefixBytes,
+  includesEdit,
+  mergeAppends,
+  mergeAppendsAfterSeen,
+  mergeContents,
+  mergeModes,
+  mergeOverlappingAppends,
+  type MergeResult,
+  rebaseContent,
+} from '../workspace/merge/merge-contents.ts';
+import {
+  clockTickMs,
+  type CommandStartRange,
+  type FileVersion,
+  layerWriteTimeMs,
+  type SeenAppends,
+  type SyncPoint,
+  SyncPoints,
+  uniqueNowMs,
+} from './file-versions.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
-import { uniqueNowMs, clockTickMs, type FileVersion } from './file-versions.ts';
 
 /** Of a file that is merged. */
 const bytesMax = 64 * 1024 * 1024;
 const attemptsMax = 6;
-/** Between attempts, while somebody has the file open for writing. */
+/** Between attempts, while another process has the file open for writing. */
 const openMs = 40;
 
-export interface FileMergerDependencies {
+interface FileMergerDependencies {
   readonly tree: WorkspaceTree;
   readonly store: SnapshotStore;
 }
 
 /** A file of a command that is to go into the real tree. */
 export interface DesiredFile {
-  /** As it would go there if nobody else were; its key is not asked where `start` is known. */
+  /** As it would be applied without another writer; its key is not used if `start` is known. */
   readonly item: CommitItem;
-  /** What the command's version started from; `null`: nobody knows. */
+  /** The version that the command's started from; `null`: unknown. */
   readonly start: SyncPoint | null;
   /** It has values where the command wrote tags. */
   readonly hasValuesBack?: true;
@@ -54,17 +62,17 @@ export interface DesiredFile {
 /** What was put there in the end. */
 export interface PutResult {
   readonly result: ItemResult;
-  /** With `applied`: what stood there, and what stands there; else as it was tried. */
+  /** With `applied`: the entries before and after; else the attempted ones. */
   readonly item: CommitItem;
   readonly isMerged: boolean;
   readonly hasValuesBack?: true;
 }
 
 /** The way into the real tree. */
-export interface MergeTarget {
+interface MergeTarget {
   /** Reports for each what became of it. */
   readonly apply: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
-  /** Those that may not pass: nobody has judged what a merge makes. */
+  /** The items that need approval: a merge result has not been checked yet. */
   readonly held: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, string>>;
 }
 type Tried = Omit<PutResult, 'result' | 'hasValuesBack'> & {
@@ -81,7 +89,8 @@ export class FileMerger {
   }
 
   /**
-   * What a new file of the session started from, when somebody may have changed the real one.
+   * The version that a new file of the session started from, if another writer may have changed the
+   * real one.
    *
    * @param since Unix ms: when the first and the last command began that may have written it
    */
@@ -91,7 +100,7 @@ export class FileMerger {
     const ours = after?.type === 'file' ? await this.#read(after) : null;
     const now = readCurrentFile(tree.root, path, bytesMax);
     if (ours === null || now === null) return null;
-    // What stands there may be the file's own, put there later by another process.
+    // The current file may be the session's own, applied later by another process.
     const seen = this.points.isRestored ? 'any' : layerWriteTimeMs(captured);
     const shown = this.points.of(path);
     const versions = tree.versions.of(path).map((version) => ({
@@ -99,7 +108,7 @@ export class FileMerger {
       at: version.since,
     }));
     const known = [...versions, ...shown].toSorted((a, b) => a.at - b.at);
-    // What stood there before the first command began none has seen.
+    // No command saw the versions from before the first one began.
     const able = known.slice(
       Math.max(
         0,
@@ -114,7 +123,8 @@ export class FileMerger {
       !contents.some(
         (one) => one !== null && one.length > bytes.length && hasPrefixBytes(one, bytes),
       );
-    // It has all of what stands there, and not equal lines that were added after it was written.
+    // It has everything of the current file, and not identical lines that were added after it was
+    // written.
     const isLater = seen !== 'any' && isAfter(now.entry, seen);
     // Of the same moment, its end may have been cut off after the command wrote.
     const { sha256, mtimeMs } = now.entry;
@@ -143,9 +153,10 @@ export class FileMerger {
   }
 
   /**
-   * The version that least was done to, of those that the commands may have seen. Of equals the
-   * oldest, which is safe: what was added since is then somebody's addition, not our deletion. For
-   * the same reason a version of after they began counts only where all of its changes are there.
+   * Of the versions that the commands may have seen, the one with the smallest difference. Of
+   * equals the oldest, which is safe: later additions are then another writer's additions, not our
+   * deletions. For the same reason a version from after they began counts only if all of its
+   * changes are there.
    */
   async #nearest(
     ours: Buffer,
@@ -174,7 +185,7 @@ export class FileMerger {
     return nearest;
   }
 
-  /** Brings files into the real tree, merged with what somebody else made where that can be. */
+  /** Applies files to the real tree, merged with other writers' changes if possible. */
   async put(
     wanted: readonly DesiredFile[],
     way: MergeTarget,
@@ -203,7 +214,7 @@ export class FileMerger {
     return done;
   }
 
-  /** As long as nobody else changed the path. */
+  /** While no other writer changes the path. */
   async #first(one: DesiredFile): Promise<Tried> {
     const { item, start, hasValuesBack: isMerged = false } = one;
     const plain = { item, next: item, isMerged };
@@ -217,7 +228,7 @@ export class FileMerger {
     return next === null ? { ...plain, next } : { item: next, next, isMerged: true };
   }
 
-  /** Merged with what stands there now; `null`: it cannot be. */
+  /** Merged with the current file; `null`: that is impossible. */
   async #again(one: DesiredFile): Promise<Tried | null> {
     const { item, start } = one;
     if (start === null) return null;
@@ -262,7 +273,7 @@ export class FileMerger {
     return { ...item, after, source: null, sourceKey: null };
   }
 
-  /** Somebody else's version, kept, so that what is made of it can be merged. */
+  /** Another writer's version, stored so that later changes of it can be merged. */
   #kept({ entry, bytes }: Pick<FileVersion, 'entry' | 'bytes'>, key: StatKey | null): SyncPoint {
     if (bytes !== null) this.#parts.store.put(bytes);
     return syncPointOf(entry, key);
@@ -309,7 +320,7 @@ export function syncPointOf(entry: FileEntry, realKey: StatKey | null): SyncPoin
   };
 }
 
-/** A file of the session begins there, and may have more of what came after it. */
+/** A file of the session starts from it, and may have more of the later lines. */
 function begun(point: SyncPoint, seen: SeenAppends): SyncPoint {
   return { ...point, realKey: null, isShown: false, maySee: seen };
 }
@@ -322,7 +333,7 @@ function isMadeOf(now: Buffer, before: Buffer, content: Buffer): boolean {
   );
 }
 
-/** Whether the content came after a moment, to the µs, as far as its time tells. */
+/** Whether the content was written after a moment, to the µs, judging by its time. */
 function isAfter({ mtimeMs }: FileEntry, at: number): boolean {
   return mtimeMs >= at + 0.001;
 }
@@ -349,4 +360,36 @@ function appliedAlready({ path, baseKey: key }: CommitItem): ItemResult {
 function theirs(path: BytePath): ItemResult {
   const conflict = { state: 'conflict', reason: 'changed-meanwhile' } as const;
   return { path, ...conflict, detail: null, keptAt: null };
+}
+
+// Recovers what commands made, before a crash, of the layer's copies of other writers' files.
+
+/** Of what is read. */
+const extendedCopyBytesMax = 16 * 1024 * 1024;
+
+interface CopyCandidates {
+  readonly upper: string;
+  readonly store: Pick<SnapshotStore, 'read'>;
+  /** Of the path, the versions that the layer may have had. */
+  readonly copies: readonly LayerCopy[];
+  /** What its file may have been a delta against instead. */
+  readonly own: readonly SyncPoint[];
+}
+
+/** The copy that the layer's file begins with, which is a delta against it; `null`: none. */
+export async function findExtendedCopy(
+  path: BytePath,
+  { upper, store, copies, own }: CopyCandidates,
+): Promise<SyncPoint | null> {
+  const found = readCurrentFile(upper, path, extendedCopyBytesMax);
+  if (found === null) return null;
+  let start: SyncPoint | null = null;
+  for (const point of [...copies.map(({ entry, key }) => syncPointOf(entry, key)), ...own]) {
+    const { sha256, size } = point.layer;
+    // Every file begins with an empty one.
+    if (sha256 === null || size <= (start?.layer.size ?? 0)) continue;
+    const bytes = await store.read(sha256);
+    if (bytes !== null && hasPrefixBytes(found.bytes, bytes)) start = point;
+  }
+  return start === null || own.includes(start) ? null : start;
 }

@@ -1,4 +1,4 @@
-/** The part of a view's commits that lies in git directories: brought over as git does it. */
+/** Commits a view's changes of git directories, as git itself would make them. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,27 +9,29 @@ import type { CapturedChange, LayerCapture } from '../workspace/changes/capture.
 import type { CommitItem, ItemResult } from '../workspace/commit/commit-item.ts';
 import { TreePathResolver } from '../workspace/commit/tree-path-resolver.ts';
 import { planCheckoutRestore, worktreeOf } from '../workspace/git-sync/checkout.ts';
-import { reflogLinesOf } from '../workspace/git-sync/reflogs.ts';
-import { gitSyncOutcomeOf, type GitSyncOutcome } from '../workspace/git-sync/path-outcomes.ts';
-import { GitFileLocator, type GitFileLocation } from '../workspace/git-sync/git-file-locator.ts';
-import type { GitPlan } from '../workspace/git-sync/git-plan.ts';
-import { noteSynced, planGitSync } from '../workspace/git-sync/plan-git-sync.ts';
-import { parsePackedRefs } from '../workspace/git-sync/ref-values.ts';
+import { type GitFileLocation, GitFileLocator } from '../workspace/git-sync/git-files.ts';
 import {
   GitHostView,
-  GitSessionView,
   type GitPathChange,
+  GitSessionView,
 } from '../workspace/git-sync/git-session-view.ts';
 import {
+  type GitSyncOutcome,
+  gitSyncOutcomeOf,
+  noteSynced,
+  planGitSync,
+} from '../workspace/git-sync/plan-git-sync.ts';
+import { type GitPlan, parsePackedRefs, reflogLinesOf } from '../workspace/git-sync/ref-values.ts';
+import {
   GitTransaction,
-  stashRefName,
   type GitTransactionContext,
+  stashRefName,
 } from '../workspace/git-sync/transaction.ts';
-import { itemOfCaptured, type ChangeDisposition } from './change-outcomes.ts';
-import { recordKinds, type AppliedState } from './change-record.ts';
+import { type ChangeDisposition, itemOfCaptured } from './change-outcomes.ts';
+import { type AppliedState, recordKinds } from './change-record.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
-export interface GitSyncDependencies {
+interface GitSyncDependencies {
   readonly tree: WorkspaceTree;
   readonly owner: { readonly uid: number; readonly gid: number };
   readonly store: SnapshotStore;
@@ -46,16 +48,16 @@ export interface GitPathOutcome extends Omit<GitSyncOutcome, 'merged'> {
   readonly reached?: AppliedState;
 }
 
-export interface GitSyncOptions {
+interface GitSyncOptions {
   /** Names what is set aside. */
   readonly label: string;
   /** Repositories in which a git of the view is in the middle of something. */
   readonly busy: ReadonlySet<BytePath>;
   /** Commands run that look at it meanwhile. */
   readonly isUnderWay: boolean;
-  /** The host's index, where nobody else has changed it since the session saw it. */
+  /** The host's index, if nobody changed it since the session saw it. */
   readonly untouched: (captured: CapturedChange) => boolean;
-  /** Whether the view put what stands at a path of the real tree. */
+  /** Whether the view applied the current entry at a path of the real tree. */
   readonly isOwn: (path: BytePath) => boolean;
   readonly put: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
   /** Called with an intent that was carried out. */
@@ -64,7 +66,7 @@ export interface GitSyncOptions {
 
 /** These are put there one by one, as any other files. */
 const plainKinds: ReadonlySet<string> = new Set(['state', 'scratch']);
-/** Git makes them anew from others, or they are of one git alone. */
+/** Git creates them again from others, or they belong to one git process. */
 const droppedKinds: ReadonlySet<string> = new Set(['derived', 'lock']);
 const waits: ReadonlySet<string | null> = new Set(['git-busy', 'git-objects', 'git-refused']);
 const [quietMs, everyMs, attemptsMax] = [300, 10, 3];
@@ -77,7 +79,7 @@ export class GitSync {
   /** Repositories of which something is still to be brought. */
   readonly #waiting = new Map<BytePath, Map<BytePath, GitPathChange>>();
   /** Files that are out of the host's work tree, as their commit was set aside. */
-  readonly #taken = new Map<BytePath, CommitItem>();
+  readonly #setAside = new Map<BytePath, CommitItem>();
   /** Keys of indexes of the host that are the session's own, whole. */
   readonly #whole = new Map<BytePath, StatKey | null>();
 
@@ -106,7 +108,7 @@ export class GitSync {
     }
   }
 
-  /** Waits a moment until no git is in the middle of something. */
+  /** Waits briefly until no git process is in the middle of an operation. */
   async waitUntilQuiet(): Promise<void> {
     const until = performance.now() + quietMs;
     const isBusy = (): boolean => this.directories.some((git) => this.#view.isBusy(git));
@@ -164,7 +166,7 @@ export class GitSync {
   cleared(): void {
     this.#view.forget();
     this.#whole.clear();
-    this.#taken.clear();
+    this.#setAside.clear();
   }
 
   /** Brings over what changed in git directories. Its files are in the real tree already. */
@@ -200,13 +202,13 @@ export class GitSync {
       };
       const done = how.busy.has(common)
         ? this.#wait(common, own, 'git-busy')
-        : await this.#bring(common, own, how).catch(refused);
+        : await this.#bringOver(common, own, how).catch(refused);
       for (const [path, outcome] of done) outcomes.set(path, outcome);
     }
     return outcomes;
   }
 
-  async #bring(
+  async #bringOver(
     common: BytePath,
     rows: ReadonlyMap<BytePath, GitPathChange>,
     how: GitSyncOptions,
@@ -255,7 +257,7 @@ export class GitSync {
   ): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree } = this.#parts;
     const { plan } = transaction;
-    const outcomes = await this.#takeBack(transaction, how);
+    const outcomes = await this.#restoreCheckouts(transaction, how);
     for (const [path, row] of rows) {
       const { merged, ...outcome } = gitSyncOutcomeOf(row, transaction, tree.keyAt(path));
       outcomes.set(path, merged === undefined ? outcome : this.#reached(outcome, merged));
@@ -276,14 +278,14 @@ export class GitSync {
   }
 
   /** Takes out of the host's work tree what was set aside. */
-  async #takeBack(
+  async #restoreCheckouts(
     transaction: GitTransaction,
     how: GitSyncOptions,
   ): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree, store } = this.#parts;
     const outcomes = new Map<BytePath, GitPathOutcome>();
     const { history, files, asides } = transaction;
-    if (asides.length === 0 || history === null) return await this.#putAgain(how);
+    if (asides.length === 0 || history === null) return await this.#reapply(how);
     for (const aside of asides) {
       const world = { root: tree.root, files, history, contents: store, isOwn: how.isOwn };
       const items = await planCheckoutRestore(world, aside);
@@ -293,7 +295,7 @@ export class GitSync {
         const result = results.get(path);
         if (result?.state !== 'applied') continue;
         outcomes.set(path, { state: 'conflict', reason: aside.reason, key: null });
-        this.#taken.set(path, { ...item, base, baseKey: result.key, after });
+        this.#setAside.set(path, { ...item, base, baseKey: result.key, after });
       }
       tree.noteChanges(items.map(({ path }) => path));
     }
@@ -301,10 +303,10 @@ export class GitSync {
   }
 
   /** What was set aside has come after all, as with a later commit. */
-  async #putAgain(how: GitSyncOptions): Promise<Map<BytePath, GitPathOutcome>> {
+  async #reapply(how: GitSyncOptions): Promise<Map<BytePath, GitPathOutcome>> {
     const { tree } = this.#parts;
-    const items = [...this.#taken.values()].filter(({ path }) => this.#view.isOwn(path));
-    this.#taken.clear();
+    const items = [...this.#setAside.values()].filter(({ path }) => this.#view.isOwn(path));
+    this.#setAside.clear();
     const results = await putAll(items, how);
     const isPut = ({ path }: CommitItem): boolean => results.get(path)?.state === 'applied';
     return new Map(
@@ -324,7 +326,7 @@ export class GitSync {
     return new Map([...rows.keys()].map((path) => [path, outcome]));
   }
 
-  /** What merging made stands in the record, for the way back. */
+  /** Records the result of a merge, for undo. */
   #reached(
     outcome: Omit<GitSyncOutcome, 'merged'>,
     merged: { readonly from: Buffer; readonly to: Buffer },
@@ -368,7 +370,7 @@ async function putAll(items: readonly CommitItem[], { put }: GitSyncOptions) {
   return items.length === 0 ? new Map<BytePath, ItemResult>() : await put(items);
 }
 
-/** Whether a change waits for git and not for a person. */
+/** Whether a change waits for git, not for a person. */
 export const isWaitingForGit = ({ state, reason }: ChangeDisposition): boolean =>
   state === 'staged' && waits.has(reason);
 

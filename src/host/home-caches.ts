@@ -18,30 +18,32 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
 } from 'node:fs';
-import { openSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { cacheDirectoriesOf, type CacheTool, type SharedTree } from '../caches.ts';
 import type { BytePath } from '../change.ts';
 import type { SessionId } from '../command.ts';
-import type { SessionRecord } from '../session/record.ts';
 import { sessionCacheId } from '../session/cache.ts';
-import { bytePathOf } from '../workspace/byte-path.ts';
-import { entryPathIn, errnoCodeOf, openOrNull } from '../workspace/descriptor.ts';
-import { CacheLocks } from './cache-locks.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { bytePathOf, entryPathIn, errnoCodeOf, openOrNull } from '../workspace/byte-path.ts';
 import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
-import type { AllSessions, CacheFacts, HomeCaches } from './port.ts';
 import {
+  CacheLocks,
   directoryFlags,
   makeWritable,
+  type RemovalFailures,
   removeTree,
   removeTreeSync,
-  type RemovalFailures,
-} from './remove-tree.ts';
+} from './cache-directories.ts';
+import type { AllSessions, CacheFacts, HomeCaches } from './port.ts';
 
 /** Where programs put what lets them in somewhere. It ends with the last session, or its work. */
 const credentialNames = [
@@ -74,11 +76,11 @@ const privateIdleMs = 900_000;
 const gonePrefix = 'gone-';
 const layersName = 'layers';
 
-export interface HomeCachesOptions {
+interface HomeCachesOptions {
   readonly directory: string;
   /** As commands see it. */
   readonly home: string;
-  /** Directories, relative to HOME; none lies in another. */
+  /** Directories, relative to HOME; none is inside another. */
   readonly names: readonly string[];
   /** Bytes of one project; with more, all of it is cleared when nothing works there. */
   readonly bytesMax: number;
@@ -253,7 +255,7 @@ export class LocalHomeCaches implements HomeCaches {
     const to = openOrNull(mkdtempSync(path.join(place, gonePrefix)), directoryFlags);
     if (to === null) return { count: 0, why: null };
     const homes = this.#options.names.map((name) => openPlace(path.join(place, 'home'), name));
-    // No session has layers of it: who is about to have some makes them anew.
+    // No session has layers of it: a session that needs some creates them again.
     const layers = openOrNull(path.join(place, layersName), directoryFlags);
     let [count, moved]: [number, number] = [0, 0];
     let why: string | null = null;

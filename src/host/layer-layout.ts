@@ -1,4 +1,4 @@
-/** Whether a workspace can have layers here, and where they lie. */
+/** The layers of views: whether a workspace can have them, where they are, and their mounts. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
@@ -8,7 +8,7 @@ import { emptyDirectory } from '../workspace/changes/empty-directory.ts';
 import { isBelow } from '../workspace/inspect-path.ts';
 import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
 
-/** A view's layers: directories of the host, below one that nobody else may enter. */
+/** A view's layers: directories of the host, below one that only the runtime's user may enter. */
 export interface LayerDirectories {
   readonly directory: string;
   readonly upper: string;
@@ -103,4 +103,37 @@ export function mountParents(root: string, facts: WorkspaceFacts | null): Readon
       return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
     }),
   );
+}
+
+/** A mount in which a command watches files. */
+export interface WatchedViewMount {
+  readonly root: string;
+  readonly dev: number;
+  readonly mask: string | null;
+}
+
+/** What the runner does with the mounts of views. */
+export interface ViewMountClient {
+  /** `refresh` makes a mounted view show its layers as they are; no paths: all of it. */
+  request(
+    message:
+      | { readonly op: 'refresh'; readonly view: string; readonly paths: readonly BytePath[] }
+      | { readonly op: 'watched'; readonly view: string },
+  ): Promise<object>;
+}
+
+/** Asks the runner; `null`: no command watches, or it is unknown. */
+export async function findWatchedMount(
+  mounts: ViewMountClient,
+  view: string,
+): Promise<WatchedViewMount | null> {
+  const mount: unknown = Reflect.get(await mounts.request({ op: 'watched', view }), 'mount');
+  return isMount(mount) ? mount : null;
+}
+
+function isMount(value: unknown): value is WatchedViewMount {
+  if (typeof value !== 'object' || value === null) return false;
+  const mask: unknown = Reflect.get(value, 'mask');
+  const isMask = mask === null || typeof mask === 'string';
+  return isMask && typeof Reflect.get(value, 'root') === 'string' && 'dev' in value;
 }

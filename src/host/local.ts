@@ -1,28 +1,46 @@
-/** The host whose files are on this machine. */
+/** The host adapter for files on this machine. */
 import { join } from 'node:path';
+import type { BytePath } from '../change.ts';
 import { limits } from '../limits.ts';
+import {
+  type EarlierFile,
+  type OutgoingCollection,
+  PublicationBudget,
+} from '../publish/outgoing.ts';
 import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { openGuard } from '../workspace/guard.ts';
-import { surveyWorkspace } from '../workspace/workspace-survey.ts';
+import { readVisibility } from '../workspace/projection/visibility.ts';
 import { resolveProject, resolveWorkspace } from '../workspace/roots.ts';
+import { surveyWorkspace } from '../workspace/workspace-survey.ts';
 import { LocalHomeCaches } from './home-caches.ts';
-import { LocalFiles } from './local-files.ts';
-import { LocalHistory } from './history.ts';
-import type { AllSessions, WorkspaceHost } from './port.ts';
+import type {
+  AllSessions,
+  FileSource,
+  FilesRequest,
+  GitRequest,
+  PushRequest,
+  SurveyedFiles,
+  WorkspaceFiles,
+  WorkspaceHost,
+} from './port.ts';
+import { FileCollector, LocalFileSource, surveyFiles } from './publication/file-collector.ts';
+import { PushCollector } from './publication/push-collector.ts';
+import { LocalHistory } from './restore.ts';
 import { SnapshotStores } from './snapshot-stores.ts';
+import { WorkspaceTrees } from './workspace-tree.ts';
 import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
 
-export interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
-  /** Layers end with the daemon whose state lies here. */
+interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
+  /** The daemon's state: layers end with it. */
   readonly stateDirectory: string;
   /** Contents and records are for every later daemon of the user. */
   readonly dataDirectory: string;
   readonly facts: HostFacts;
-  /** Directories in HOME that last with a project; none lies in another. */
+  /** Directories in HOME that persist with a project; none is inside another. */
   readonly homeCaches: readonly string[];
-  /** Key of the records; asked when the first one is written. */
+  /** Key of the records; called when the first one is written. */
   readonly key: (directory: string) => Uint8Array;
 }
 
@@ -42,19 +60,22 @@ export class LocalHost implements WorkspaceHost {
     const onLate = (at: Buffer): void => {
       log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
     };
-    // Beside the stores: whoever finishes an interrupted commit from one of them looks there.
+    // Beside the stores: recovery of an interrupted commit looks there.
     const renames = new AtomicRenames(onLate, { staging: join(dataDirectory, 'staging') });
     const stores = new SnapshotStores({ renames, directory, key: () => key(directory), log });
+    const viewsDirectory = join(stateDirectory, 'workspaces');
+    const trees = new WorkspaceTrees(join(viewsDirectory, 'cookies'));
     this.views = new Workspaces({
       mounts,
       tags,
-      directory: join(stateDirectory, 'workspaces'),
+      directory: viewsDirectory,
       host: facts,
+      trees,
       stores,
       renames,
       log,
     });
-    this.history = new LocalHistory(this.views);
+    this.history = new LocalHistory({ host: facts, stores, trees, renames });
     this.files = new LocalFiles(facts.home);
     this.caches = new LocalHomeCaches({
       directory: join(dataDirectory, 'caches'),
@@ -77,5 +98,50 @@ export class LocalHost implements WorkspaceHost {
 
   close(isLast: boolean): Promise<void> {
     return this.views.end(isLast);
+  }
+}
+
+// Files of workspaces on this machine, as they are when they are read.
+
+export class LocalFiles implements WorkspaceFiles {
+  readonly #home: string;
+
+  /** @param home of the person on the host, for `~` in rules */
+  constructor(home: string) {
+    this.#home = home;
+  }
+
+  async collect(
+    { root, rules }: FilesRequest,
+    paths: readonly BytePath[],
+  ): Promise<OutgoingCollection> {
+    const visibility = readVisibility(rules, { root, home: this.#home });
+    const reader = new FileCollector(
+      root,
+      (path) => visibility.hides(path),
+      new PublicationBudget(),
+    );
+    for (const path of paths) await reader.read(path);
+    return { items: reader.items, unread: reader.unread, earlier: null };
+  }
+
+  survey({ root, rules }: FilesRequest): Promise<SurveyedFiles> {
+    return surveyFiles(root, readVisibility(rules, { root, home: this.#home }));
+  }
+
+  open(root: string): FileSource {
+    return new LocalFileSource(root);
+  }
+
+  async pushed({ root, cwd }: GitRequest, push: PushRequest): Promise<OutgoingCollection> {
+    return new PushCollector(root, cwd, new PublicationBudget()).commits(push);
+  }
+
+  async staged({ root, cwd }: GitRequest): Promise<OutgoingCollection> {
+    return new PushCollector(root, cwd, new PublicationBudget()).staged();
+  }
+
+  committed({ root, cwd }: GitRequest): Promise<(() => AsyncIterable<EarlierFile>) | null> {
+    return PushCollector.committed(root, cwd);
   }
 }

@@ -3,21 +3,29 @@ import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import type { PathRules } from '../command.ts';
+import { limits } from '../limits.ts';
 import type { GitView } from '../protocol/workspace.ts';
+import type { IssuedTags } from '../redacted.ts';
+import { type HostFacts, visibleTrees } from '../sandbox/host-facts.ts';
+import { isAtOrBelow } from '../workspace/byte-path.ts';
+import { buildFilterInput, type CommitFilter } from '../workspace/commit/commit-filter.ts';
+import { openCommitFilter } from '../workspace/commit/filter.ts';
+import { SystemTrees } from '../workspace/commit/system-trees.ts';
 import type { LayerMarkWriter } from '../workspace/projection/mask-layer.ts';
 import { compileMask, type Mask, type MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
+import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
 
 interface Held {
   readonly digest: string;
   readonly mask: Mask;
-  /** As it was last looked at; `null`: that failed, and nothing of before may be used. */
+  /** As it was last computed; `null`: that failed, and no earlier state may be used. */
   state: MaskState | null;
   /** Of the layer that is mounted. */
   readonly generation: string;
 }
 
-export interface MaskLocation {
+interface MaskLocation {
   readonly root: string;
   readonly home: string;
   /** The view's own directory, beside its layers. */
@@ -26,7 +34,7 @@ export interface MaskLocation {
 
 export class Masks {
   readonly #marks: LayerMarkWriter;
-  readonly #held = new Map<string, Held>();
+  readonly #masks = new Map<string, Held>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(marks: LayerMarkWriter) {
@@ -34,12 +42,12 @@ export class Masks {
   }
 
   /**
-   * The state that a view's overlay is to be mounted with; `null`: nothing is hidden.
+   * The state that a view's overlay is mounted with; `null`: nothing is hidden.
    *
-   * @throws TrlError and errors of the system where it cannot be told: no command may run then
+   * @throws TrlError and errors of the system if it cannot be computed: no command may run then
    */
   of(view: string, rules: PathRules, place: MaskLocation): Promise<MaskState | null> {
-    return this.#alone(view, () => this.#compiled(view, rules, place));
+    return this.#serial(view, () => this.#compiled(view, rules, place));
   }
 
   /**
@@ -48,8 +56,8 @@ export class Masks {
    * @throws as {@link of}
    */
   isFresh(view: string, directories: readonly BytePath[] | 'all'): Promise<boolean> {
-    return this.#alone(view, async () => {
-      const held = this.#held.get(view);
+    return this.#serial(view, async () => {
+      const held = this.#masks.get(view);
       if (held === undefined) return true;
       const { mask } = held;
       held.state = await mask.update(directories).catch((error: unknown) => {
@@ -64,10 +72,10 @@ export class Masks {
     const { root, home, directory } = place;
     const visibility = readVisibility(rules, { root, home });
     if (visibility.isEverything) {
-      this.#held.delete(view);
+      this.#masks.delete(view);
       return null;
     }
-    const known = this.#held.get(view);
+    const known = this.#masks.get(view);
     const { uid, gid } = lstatSync(root);
     const mask =
       known?.digest === visibility.digest
@@ -81,12 +89,12 @@ export class Masks {
           });
     const { state } = mask;
     const { generation } = state;
-    this.#held.set(view, { digest: visibility.digest, mask, state, generation });
+    this.#masks.set(view, { digest: visibility.digest, mask, state, generation });
     return state;
   }
 
   /** Sessions of a view come at once, and one mask is made or looked at. */
-  #alone<T>(view: string, work: () => Promise<T>): Promise<T> {
+  #serial<T>(view: string, work: () => Promise<T>): Promise<T> {
     const done = (this.#turns.get(view) ?? Promise.resolve()).then(work);
     this.#turns.set(
       view,
@@ -97,16 +105,16 @@ export class Masks {
 
   /** Digest (hex) of what is hidden, names and rules; `null`: nothing is. */
   digestOf(view: string): string | null {
-    return this.#held.get(view)?.generation ?? null;
+    return this.#masks.get(view)?.generation ?? null;
   }
 
   hides(view: string, path: BytePath): boolean {
-    const held = this.#held.get(view);
+    const held = this.#masks.get(view);
     return held === undefined ? false : (held.state ?? held.mask.state).hides(path);
   }
 
   forget(view: string): void {
-    this.#held.delete(view);
+    this.#masks.delete(view);
     this.#turns.delete(view);
   }
 }
@@ -118,4 +126,54 @@ export function gitView(root: string, state: MaskState | null): GitView {
   const stat = lstatSync(join(root, '.git'), { throwIfNoEntry: false });
   if (stat === undefined) return 'none';
   return state?.hides('.git') === true ? 'hidden' : 'real';
+}
+
+// What of a session's changes may go into the real tree by itself.
+
+export interface CommitFilterScope {
+  readonly root: string;
+  readonly host: HostFacts;
+  /** Issued in place of secrets. */
+  readonly tags: IssuedTags;
+}
+
+/** Tests whether a path leads to a tree that every sandbox shows read-only, outside `hidden`. */
+export function systemPathTest(
+  host: HostFacts,
+  hidden: readonly string[],
+): (target: BytePath) => boolean {
+  const trees = new SystemTrees(visibleTrees(host), [...host.masked, ...hidden]);
+  return (target) => trees.shows(target);
+}
+
+/** @returns `null` where there is no layer */
+export function createSessionFilter(
+  { root, host, tags }: CommitFilterScope,
+  given: {
+    readonly facts: WorkspaceFacts | null;
+    readonly write: PathRules;
+    readonly hidden: MaskState | null | 'no-layer';
+  },
+): CommitFilter | null {
+  const { facts, write, hidden } = given;
+  if (hidden === 'no-layer' || facts === null) return null;
+  const repositories = hidden?.repositories ?? [];
+  const projected = new Set(
+    repositories.flatMap(({ kind, path }) => (kind === 'projected' ? [path] : [])),
+  );
+  const isProjected = (path: BytePath): boolean => isAtOrBelow(path, projected);
+  const input = buildFilterInput({
+    root,
+    home: host.home,
+    write,
+    gitDirectories: facts.gitDirectories,
+    links: facts.links ?? [],
+    isReserved: (path) => !isProjected(path) && (hidden?.hides(path) ?? false),
+    isSystem: systemPathTest(host, [root, ...facts.covers.map(({ path }) => path)]),
+    tags,
+    isProjectedGit: gitView(root, hidden) === 'projected',
+    changesMax: limits.commitChanges.default,
+    bytesMax: limits.commitBytes.default,
+  });
+  return openCommitFilter(input);
 }

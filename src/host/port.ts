@@ -1,7 +1,15 @@
 /**
- * What the daemon needs of the machine that has a workspace's files. The daemon decides, records
- * and answers; everything that reads or writes a workspace is on the other side of this port.
- * Requests and answers are data, so that a host can be another machine than the daemon's.
+ * The port to the machine that has the files of workspaces. The daemon decides, records and
+ * answers; everything that reads or writes a workspace is on the other side of this port. Requests
+ * and answers are data, so that the host can be another machine than the daemon's.
+ *
+ *   host      attach, resolve, project, survey, guard, recover, close
+ *   views     whyNotLayered, refuseLayers, plan, open, find, leave, preview,
+ *             maskOf, hides, hasPendingChange
+ *   view      facts, pendingChanges, refresh, dryRun, begin, abandon, settle, apply, discard
+ *   history   records, record, contents, stats, undo, restore
+ *   files     collect, survey, open, pushed, staged, committed
+ *   caches    trees, leave, list, clear, endIdle
  */
 import type { SharedTree } from '../caches.ts';
 import type {
@@ -29,50 +37,38 @@ export interface WorkspaceHost {
   readonly files: WorkspaceFiles;
   readonly caches: HomeCaches;
 
-  /** Tells the host about the daemon's sessions. Called once, before anything else. */
+  /** Gives the host access to the daemon's sessions. Called once, before anything else. */
   attach(source: AllSessions): void;
 
-  /**
-   * The workspace and the working directory of a new session, after every link is resolved.
-   *
-   * @throws TrlError as `resolveWorkspace`
-   */
+  /** As `resolveWorkspace`: the workspace and the directory of a new session, without links. */
   resolve(input: RootsInput): Promise<ResolvedRoots>;
-  /**
-   * A directory by its real path, and the project that holds it.
-   *
-   * @throws TrlError as `resolveProject`
-   */
+  /** As `resolveProject`: a directory by its real path, and its project. */
   project(
     directory: string,
     home: string,
   ): Promise<{ readonly directory: string; readonly project: string }>;
 
-  /**
-   * What is in a workspace and in the files granted beyond it: what has to be covered or guarded.
-   *
-   * @throws TrlError as `surveyWorkspace`
-   */
+  /** As `surveyWorkspace`: what must be covered or guarded, also in files granted beyond it. */
   survey(input: SurveyInput): Promise<WorkspaceFacts>;
 
   /** @param quarantine an existing directory, private to the runtime, outside every workspace */
   guard(facts: WorkspaceFacts, quarantine: string): Promise<Guard>;
 
   /**
-   * Finishes what an earlier daemon began, and removes layers of sessions that are gone. Called
-   * once, before any view is opened.
+   * Finishes what an earlier daemon began, and removes layers of ended sessions. Called once,
+   * before any view is opened.
    */
   recover(sessions: readonly SessionRecord[]): Promise<void>;
 
-  /** @param isLast whether no later daemon continues: waiting changes are dropped then */
+  /** @param isLast whether no later daemon continues: pending changes are dropped then */
   close(isLast: boolean): Promise<void>;
 }
 
-/** What programs keep in HOME for a later time, by project. */
+/** What programs cache in HOME for later sessions, by project. */
 export interface HomeCaches {
   /**
-   * What a session's commands have in HOME; made where it is missing. Empty: nothing lasts.
-   * `shared`: of what is granted, the directories of its `shareCache`.
+   * The caches of a session's commands in HOME, created if missing. Empty: nothing persists.
+   * `shared`: the granted directories of its `shareCache`.
    */
   trees(
     record: SessionRecord,
@@ -82,19 +78,21 @@ export interface HomeCaches {
   leave(record: SessionRecord): Promise<void>;
   list(): Promise<readonly CacheFacts[]>;
   /**
-   * While no command of it runs: who starts one then has nothing of it.
+   * Clears a cache. To be called while no command that uses it runs.
    *
    * @returns how many entries could not be removed, and why the first of them could not; `null`:
    *   another runtime has sessions with it, so that nothing was cleared
    */
   clear(id: string): Promise<{ readonly count: number; readonly why: string | null } | null>;
-  /** Ends what is private of caches whose sessions did nothing for long. Called now and then. */
+  /**
+   * Ends the private parts of caches whose sessions have been inactive for long. Called regularly.
+   */
   endIdle(now: number): void;
 }
 
 /** A directory on disk, and where commands see it. */
 export interface CachedTree {
-  /** The directory that has all of the same cache. */
+  /** The directory that contains all trees of the same cache. */
   readonly tree: string;
   readonly source: string;
   readonly target: string;
@@ -113,13 +111,13 @@ export interface CacheFacts {
   readonly usedAt: number;
 }
 
-/** What the host asks of the daemon, and reports to it. */
+/** What the host asks the daemon, and reports to it. */
 export interface SessionSource {
   /** Running commands of a session, also those of an earlier daemon. */
   readonly running: (session: SessionId) => readonly ExecId[];
   /** Sessions that work in a view, or will. */
   readonly sessionsIn: (view: string) => readonly SessionId[];
-  /** Called when the waiting changes of a session's view are others. Must not throw. */
+  /** Called when the pending changes of a session's view differ. Must not throw. */
   readonly onPendingChange: (session: SessionId) => void;
 }
 
@@ -134,35 +132,35 @@ export interface WorkspaceViews {
   /** Why a session's commands write to the real tree; `null`: they write to a layer. */
   whyNotLayered(record: SessionRecord, visible: PathRules): string | null;
 
-  /** Notes that an overlay was refused: the workspace's changes are found by scans from now on. */
+  /** Notes that an overlay was refused: from now on scans find the workspace's changes. */
   refuseLayers(root: string, why: string): void;
 
   /**
-   * Where a session's workspace is to be mounted; `null`: its commands write to the real tree.
+   * Where to mount a session's workspace; `null`: its commands write to the real tree.
    *
    * @param place `dev:ino` of the workspace in decimal digits; `null`: it does not exist
    */
   plan(record: SessionRecord, place: string | null, visible: PathRules): Promise<ViewPlan | null>;
 
-  /** Opens a session's view, or moves the session to another ground; waiting changes stay. */
-  open(record: SessionRecord, root: string, ground: ViewContext): Promise<WorkspaceView>;
+  /** Opens a session's view, or moves the session to another context; pending changes stay. */
+  open(record: SessionRecord, root: string, context: ViewContext): Promise<WorkspaceView>;
 
-  /** `null`: no command of the session came yet. */
+  /** `null`: the session has not run a command yet. */
   find(session: SessionId): Promise<WorkspaceView> | null;
 
-  /** Removes a session; waiting changes go with the last session of its view. */
+  /** Removes a session; pending changes are dropped with the last session of its view. */
   leave(record: SessionRecord): Promise<void>;
 
-  /** What the sessions of an opened workspace will see. */
+  /** How sessions in a newly opened workspace will see it. */
   preview(opened: PreviewRequest): ViewPreview;
 
-  /** Digest (hex) of what a session is not shown; `null`: it sees everything. */
+  /** Digest (hex) of the paths hidden from a session; `null`: it sees everything. */
   maskOf(session: SessionId): string | null;
 
-  /** Whether commands of a session see no file at a path of the host. */
+  /** Whether a path of the host is hidden from a session's commands. */
   hides(session: SessionId, root: string, path: string): boolean;
 
-  /** Whether commands of a session see another version at a path of the host, or below it. */
+  /** Whether a session's commands see another version of a path of the host, or below it. */
   hasPendingChange(session: SessionId, path: string): boolean;
 }
 
@@ -174,12 +172,12 @@ export interface WorkspaceView {
   pendingChanges(...states: readonly ChangeState[]): Promise<readonly Change[]>;
 
   /**
-   * Brings the session up to date with the real tree. `false`: that would show what it must not
-   * see, so its overlay has to be mounted anew.
+   * Brings the session up to date with the real tree. `false`: that would show files that it must
+   * not see, so its overlay must be mounted again.
    */
   refresh(): Promise<boolean>;
 
-  /** Where a command runs whose changes are thrown away; `null`: there are no layers. */
+  /** Where a dry run happens, whose changes are discarded; `null`: there are no layers. */
   dryRun(exec: ExecId): Overlay | null;
 
   /** Before a command starts, or before an adopted one is followed. */
@@ -189,7 +187,7 @@ export interface WorkspaceView {
   abandon(exec: ExecId): Promise<void>;
 
   /**
-   * Finds, records and applies what a command changed; `null`: it was not begun.
+   * Captures, records and applies what a command changed; `null`: it was not begun.
    *
    * @param isLost nobody saw how the command ended
    * @throws TrlError of the store: then nothing more reached the real tree
@@ -197,21 +195,21 @@ export interface WorkspaceView {
   settle(exec: ExecId, isLost: boolean): Promise<ChangeRecord | null>;
 
   /**
-   * Applies waiting changes; `null`: none is selected.
+   * Applies pending changes; `null`: none is selected.
    *
-   * @throws TrlError `INVALID_PARAMS` when the held changes are no longer those of `heldDigest`
+   * @throws TrlError `INVALID_PARAMS` if the held changes are no longer those of `heldDigest`
    */
   apply(selection: ApplySelection): Promise<ChangeRecord | null>;
 
   /**
-   * Throws waiting changes away, and answers with them.
+   * Discards pending changes and returns them.
    *
    * @throws TrlError `SESSION_BUSY` while a command runs in the view
    */
   discard(paths: PathSelection): Promise<readonly Change[]>;
 }
 
-/** Records of what commands changed, the contents of files, and the way back. */
+/** Records of what commands changed, the contents of files, and undo. */
 export interface ChangeHistory {
   /** All records, in no order. */
   records(): Promise<readonly ChangeRecord[]>;
@@ -238,8 +236,8 @@ export interface ChangeHistory {
 }
 
 /**
- * Files of a workspace as they are now, for the publication gate. No link is followed, no FIFO or
- * device opened, and git is run without hooks and filters.
+ * Files of a workspace as they are now, for the publication gate. It follows no link, opens no FIFO
+ * or device, and runs git without hooks and filters.
  */
 export interface WorkspaceFiles {
   /**
@@ -250,9 +248,9 @@ export interface WorkspaceFiles {
   collect(request: FilesRequest, paths: readonly BytePath[]): Promise<OutgoingCollection>;
 
   /**
-   * Which files are denied, and which are visible.
+   * The denied and the visible files.
    *
-   * @throws TrlError `QUOTA_EXCEEDED`; the system's error where a denied file cannot be looked at
+   * @throws TrlError `QUOTA_EXCEEDED`; the system's error if a denied file cannot be read
    */
   survey(request: FilesRequest): Promise<SurveyedFiles>;
 
@@ -271,20 +269,20 @@ export interface WorkspaceFiles {
 
 export interface FilesRequest {
   readonly root: string;
-  /** What the audience may see. */
+  /** What the recipients may see. */
   readonly rules: PathRules;
 }
 
 export interface GitRequest {
   readonly root: string;
-  /** In the worktree whose repository is meant. */
+  /** A directory in the worktree of the repository. */
   readonly cwd: string;
 }
 
 export interface PushRequest {
   /** `A..B`, or one revision; default: `HEAD`. */
   readonly range?: string | undefined;
-  /** What a `pre-push` hook was given; then `range` is ignored. */
+  /** The input of a `pre-push` hook; then `range` is ignored. */
   readonly refs?: readonly PushedRef[] | undefined;
   /** Name of the remote; default: all remotes. */
   readonly remote?: string | undefined;
@@ -294,7 +292,7 @@ export interface FileSource extends Disposable {
   /**
    * `null`: it is no regular file, or larger than `bytesMax`.
    *
-   * @throws the system's error where it cannot be read
+   * @throws the system's error if it cannot be read
    */
   read(path: BytePath, bytesMax: number): Promise<WorkspaceFileContent | null>;
 }
@@ -312,22 +310,22 @@ export interface DeniedFile {
 }
 
 export interface SurveyedFiles {
-  /** Other names of denied files are among them. */
+  /** Includes other names of denied files. */
   readonly denied: readonly DeniedFile[];
   readonly visible: readonly BytePath[];
 }
 
-/** Where a session's workspace is to be mounted. */
+/** Where to mount a session's workspace. */
 export interface ViewPlan {
   readonly overlay: Overlay;
 }
 
-/** What was found about a workspace, and the sandbox that it is mounted in. */
+/** The survey of a workspace, and the sandbox that mounts it. */
 export interface ViewContext {
   readonly facts: WorkspaceFacts | null;
   readonly box: Box;
   readonly plan: ViewPlan | null;
-  /** Rules for writing, with those of policy. */
+  /** Rules for writing, including those of policy. */
   readonly write: PathRules;
 }
 
@@ -366,13 +364,16 @@ export type PathSelection = readonly BytePath[] | null;
 export interface ApplySelection {
   readonly paths: PathSelection;
   readonly states: readonly ChangeState[];
-  /** Digest of the held changes that a person saw; absent: not checked; `null`: there were none. */
+  /**
+   * Digest of the held changes that a person reviewed; absent: not checked; `null`: there were
+   * none.
+   */
   readonly heldDigest?: string | null;
 }
 
 export interface UndoRequest {
   readonly paths: PathSelection;
-  /** Rules of policy for paths that are not touched. */
+  /** Rules of policy for paths that must not be touched. */
   readonly deny: readonly string[];
   readonly dryRun: boolean;
 }
@@ -383,7 +384,7 @@ export interface UndoResult {
   readonly impossible: readonly Change[];
   /** Commands whose changes were undone. */
   readonly execs: readonly ExecId[];
-  /** Why there is nothing of all this. */
+  /** Why nothing was undone; `null`: something was. */
   readonly nothing: string | null;
 }
 

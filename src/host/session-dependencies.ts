@@ -1,14 +1,15 @@
-/** What the workspace of sessions is made of, and what it is told. */
+/** What the workspace of a view consists of, and what it receives. */
 import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { ChangeCapture } from '../workspace/changes/capture.ts';
+import type { CommitFilter } from '../workspace/commit/commit-filter.ts';
 import type { AnnouncerDependencies } from './change-announcer.ts';
-import type { RemovedDirectories } from './removed-directories.ts';
-import type { CommitterDependencies } from './tree-writer.ts';
 import type { ChangeRecord, CommandStart, RecordedChange, ViewFacts } from './port.ts';
+import type { RemovedDirectories } from './snapshot-stores.ts';
+import type { CommitterDependencies } from './tree-writer.ts';
 
 export interface SessionWorkspaceDependencies extends CommitterDependencies {
-  /** Its name: see `views.ts`. */
+  /** Its name: see `session/views.ts`. */
   readonly view: string;
   readonly mode: WorkspaceMode;
   readonly method: ChangeMethod;
@@ -26,13 +27,25 @@ export interface SessionWorkspaceDependencies extends CommitterDependencies {
 /** What the sessions see, for people. */
 export type ViewSummary = Pick<ViewFacts, 'denied' | 'git' | 'unrecorded'>;
 
+/** What one session brings into the view: its rules, and what its sandbox mounts. */
+export interface SessionViewContext {
+  /** Decides which changes may be applied without approval; `null`: there is no layer. */
+  readonly filter: CommitFilter | null;
+  /** Git directories below the workspace, relative to it. */
+  readonly gitDirectories: readonly BytePath[];
+  /** Of the view when the session's overlay was planned. */
+  readonly generation: number;
+  readonly mounts: readonly { readonly path: BytePath; readonly isWhole: boolean }[];
+  readonly summary: ViewSummary;
+}
+
 /** One that runs. */
 export interface RunningCommand extends CommandStart {
   /** Unix ms. */
   readonly begunAt: number;
   readonly before: TreeId;
   readonly overlapping: Set<ExecId>;
-  /** What was told of it already. */
+  /** Its changes so far. */
   earlier: readonly RecordedChange[];
 }
 

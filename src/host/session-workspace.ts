@@ -1,41 +1,36 @@
 /**
- * The workspace of the sessions of one view: finds what their commands change, after each and now
- * and then while one runs long, records it, and applies it as far as mode and filter say.
+ * The workspace of the sessions of one view: captures what their commands change, at the end of
+ * each and regularly during a long one, records it, and applies what mode and filter permit.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Change } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import { isTrlError } from '../errors.ts';
 import type { CaptureResult } from '../workspace/changes/capture.ts';
+import { BulkDirectoryMoves } from './bulk-directory-moves.ts';
 import { ChangeAnnouncer, noStoredCopies } from './change-announcer.ts';
 import { ChangeCommitter } from './change-committer.ts';
-import { DisplacedFiles } from './displaced-files.ts';
-import { MountGenerations } from './mount-generations.ts';
-import { discardPending } from './discard.ts';
-import { discardedChange, type CommitOrigin } from './change-outcomes.ts';
-import type { PendingChanges, PendingEntry } from './pending-changes.ts';
-import { PeriodicTask } from './periodic-task.ts';
+import type { CommitOrigin } from './change-outcomes.ts';
 import {
-  soleCommand,
-  isChangeRecord,
-  newRecordId,
-  recordKinds,
+  type ChangeRecord,
   changeRecordsOf,
+  newRecordId,
+  type RecordedChange,
+  soleCommand,
 } from './change-record.ts';
-import type { ChangeRecord, RecordedChange } from './change-record.ts';
-import { recoverViewState } from './view-recovery.ts';
-import { ChangeRecorder, type AttributedRecord } from './change-recorder.ts';
-import { SerialQueue } from './serial-queue.ts';
+import { ChangeRecorder, recoverViewState } from './change-recorder.ts';
+import { DisplacedFiles } from './displaced-files.ts';
+import { discardPending, type PendingChanges, type PendingEntry } from './pending-changes.ts';
 import type { CommandStart } from './port.ts';
+import { PeriodicTask, SerialQueue } from './scheduling.ts';
 import type {
   CaptureRecord,
   RunningCommand,
+  SessionViewContext,
   SessionWorkspaceDependencies,
   ViewSummary,
 } from './session-dependencies.ts';
-import { Staleness } from './staleness.ts';
-import { uniqueNowMs } from './file-versions.ts';
-import { BulkDirectoryMoves } from './bulk-directory-moves.ts';
+import { MountGenerations, Staleness } from './staleness.ts';
 
 export class SessionWorkspace {
   readonly parts: SessionWorkspaceDependencies;
@@ -49,11 +44,11 @@ export class SessionWorkspace {
   /** They run, and were not begun yet. */
   readonly #adopted: Set<ExecId>;
   readonly #displaced: DisplacedFiles;
-  readonly #wholes: BulkDirectoryMoves;
+  readonly #bulkMoves: BulkDirectoryMoves;
   readonly #announcing: ChangeAnnouncer | null;
   readonly #serial = new SerialQueue();
-  readonly #looks = new PeriodicTask(
-    () => this.#serial.run(() => this.#lookAgain()),
+  readonly #periodic = new PeriodicTask(
+    () => this.#serial.run(() => this.#captureAgain()),
     (error) => this.parts.log(`changes: ${String(error)}`),
   );
 
@@ -61,23 +56,29 @@ export class SessionWorkspace {
     this.parts = parts;
     this.committing = new ChangeCommitter(parts);
     this.pending = this.committing.pending;
-    if (parts.layer !== null) {
-      parts.layer.appliedKeyAt = (path) => this.committing.appliedKeyAt(path);
-    }
-    this.#wholes = new BulkDirectoryMoves(parts, this.committing);
+    this.#bulkMoves = new BulkDirectoryMoves(parts, this.committing);
     this.#recording = new ChangeRecorder(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
-    this.#announcing = ChangeAnnouncer.of(parts, this.committing, this.#keepPoints);
+    this.#announcing = ChangeAnnouncer.of(parts, this.committing, this.#storeSync);
     this.#staleness = new Staleness(parts.tree.watch.cursor(), (touched, isAll) => {
-      const others = touched.filter((path) => this.committing.appliedKeyAt(path) === null);
+      const others = touched.filter((path) => this.committing.applied.keyAt(path) === null);
       parts.tree.versions.note(others, isAll);
     });
     this.#adopted = new Set(parts.adopted);
   }
 
+  /** Takes a session in, or moves it to another context; the latest context is the view's. */
+  join(session: SessionId, context: SessionViewContext): void {
+    this.committing.filter = context.filter;
+    this.committing.git.directories = context.gitDirectories;
+    this.mounts.set(session, context.generation);
+    for (const { path, isWhole } of context.mounts) this.mounts.cover(path, isWhole);
+    this.view = context.summary;
+  }
+
   /**
-   * Lets the session's next command see what somebody else changed in the real tree. `false`: it
-   * must not see all of that, so its overlay has to be mounted anew.
+   * Shows the session's next command what others changed in the real tree. `false`: it must not see
+   * all of that, so its overlay must be mounted again.
    */
   refresh(session: SessionId): Promise<boolean> {
     return this.#serial.run(async () => {
@@ -90,86 +91,67 @@ export class SessionWorkspace {
   async #refresh(isDue = false): Promise<void> {
     const { layer, remask, refresh } = this.parts;
     if (layer === null) return;
-    // What a command deleted while it was applied is not to be seen again.
-    await this.#lookAtRunning();
+    // A file that a command deleted during its apply must not reappear.
+    await this.#captureRunning();
     const at = Date.now();
     const changed = await this.#staleness.look();
     if (changed !== null && !(await remask(changed))) this.mounts.outdate();
     const heard = changed !== null && this.#isOccupied() ? this.#staleness.unseen : [];
-    using telling = await this.#announcing?.begin(heard);
+    using announcement = await this.#announcing?.begin(heard);
     if (changed !== null) {
-      const out = this.committing.appliedEntriesIn(changed, telling?.announced);
-      const gone = await this.#displaced.displace(layer, this.committing, out, this.#keepPoints);
+      const out = this.committing.appliedEntriesIn(changed, announcement?.announced);
+      const gone = await this.#displaced.displace(layer, this.committing, out, this.#storeSync);
       this.#announcing?.release(gone);
       if (this.#isOccupied()) await layer.dropStaleDirectories();
       else if (!isDue) await layer.clearApplied([]);
     }
     const names = this.parts.tree.namesIn(changed ?? [], this.#isOccupied());
     if (changed !== null || isDue) await refresh(names);
-    await telling?.end();
+    await announcement?.end();
     this.#staleness.refreshed(at, !this.#isOccupied());
-    // What is in the layer by now may be of what was there before; what comes later is not.
-    if (changed !== null) await this.#lookAtRunning();
+    // Entries of the layer so far may be based on the earlier state; later ones are not.
+    if (changed !== null) await this.#captureRunning();
   }
 
-  /** Whether a command of any of the sessions runs: it may have open what is in the layer. */
-  #isOccupied(): boolean {
-    return this.#running.size > 0 || this.#isAnyAdopted();
-  }
+  /** Whether a command of any session runs: it may have entries of the layer open. */
+  readonly #isOccupied = (): boolean => this.#running.size > 0 || this.#isAnyAdopted();
 
   readonly #isAnyAdopted = (): boolean => [...this.#adopted].some(this.parts.isRunning);
 
-  /** Notes how things stand before a command. */
+  /** Notes the state of the tree before a command. */
   begin(beginning: CommandStart): Promise<void> {
     return this.#serial.run(async () => {
-      const { tree, store, layer, capture } = this.parts;
+      const { tree, layer, capture } = this.parts;
       await tree.detectExternalChanges();
       const isFirst = this.#running.size === 0 && beginning.startedAt === undefined;
-      // Without a layer, what others did since the last scan would be taken for the command's.
+      // Without a layer, changes of others since the last scan would be attributed to the command.
       if (layer === null && isFirst && (await this.#staleness.drain())) await capture.capture();
       this.committing.begin(isFirst);
       if (layer !== null) await tree.versions.warm();
-      const known = store.get(recordKinds.changes, beginning.exec);
-      const run: RunningCommand = {
-        ...beginning,
-        begunAt: beginning.startedAt ?? uniqueNowMs(),
-        before: isChangeRecord(known) ? known.before : this.#recording.id(),
-        overlapping: new Set(this.#running.keys()),
-        earlier: isChangeRecord(known) ? known.changes : [],
-      };
-      if (beginning.startedAt !== undefined) this.#goOn(beginning.startedAt);
-      this.committing.remember(run.earlier, true);
+      const run = this.#recording.running(beginning, this.#running.keys());
+      if (beginning.startedAt !== undefined) this.#adopt(beginning.startedAt);
+      this.committing.applied.remember(run.earlier, true);
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#adopted.delete(run.exec);
-      if (layer !== null) this.#looks.start();
+      if (layer !== null) this.#periodic.start();
     });
   }
 
-  /** A command of an earlier daemon: nobody saw what was changed meanwhile. */
-  #goOn(startedAt: number): void {
+  /** Continues a command of an earlier daemon: changes since its start were not watched. */
+  #adopt(startedAt: number): void {
     const { store, view } = this.parts;
     this.#staleness.since(startedAt);
-    // What the view's own commands left is no version of somebody else.
+    // Changes of the view's own commands are no other writer's versions.
     for (const { changes } of changeRecordsOf(store, view)) {
-      this.committing.remember(changes, false);
+      this.committing.applied.remember(changes, false);
     }
   }
 
   /** Keeps what a command changed in a layer that is gone. */
-  recordCapture(
-    run: CommandStart,
-    { changes: found, complete }: CaptureResult,
-  ): Promise<ChangeRecord> {
+  recordCapture(run: CommandStart, found: CaptureResult): Promise<ChangeRecord> {
     return this.#serial.run(async () => {
-      const of = { exec: run.exec, overlapping: [...this.#running.keys()] };
-      const changes = found.map((one) => ({ ...discardedChange(one, of), key: null }));
-      const record = this.#recording.record(
-        { ...run, before: this.#recording.id() },
-        changes,
-        complete,
-      );
-      this.#recording.append(record);
+      const record = this.#recording.appendDiscarded(run, found, [...this.#running.keys()]);
       await this.parts.store.sync();
       return record;
     });
@@ -179,7 +161,7 @@ export class SessionWorkspace {
   readonly abandon = (exec: ExecId): unknown => this.#running.delete(exec);
 
   /**
-   * Tells, keeps and commits what a command changed; `null`: it was not begun.
+   * Captures, records and applies what a command changed; `null`: it was not begun.
    *
    * @param isLost nobody saw how the command ended
    * @throws TrlError of the store: then nothing more reached the real tree
@@ -188,29 +170,28 @@ export class SessionWorkspace {
     const { promise, resolve, reject } = Promise.withResolvers<ChangeRecord | null>();
     void this.#serial.run(async () => {
       const run = this.#running.get(exec);
-      const looking = run === undefined ? Promise.resolve(null) : this.#look(run, isLost);
-      await looking.then((looked) => resolve(looked?.record ?? null), reject);
+      const capturing = run === undefined ? Promise.resolve(null) : this.#capture(run, isLost);
+      await capturing.then((captureRecord) => resolve(captureRecord?.record ?? null), reject);
       this.abandon(exec);
       if (run === undefined) return;
-      // The answer goes first; the next command waits for what comes after it.
+      // The answer is sent first; the next command waits for the cleanup after it.
       await turn();
-      const looked = await looking.catch(() => null);
-      if (looked !== null) this.#keepSoon(looked);
+      const captureRecord = await capturing.catch(() => null);
+      if (captureRecord !== null) this.#recordLater(captureRecord);
       await this.#clear();
     });
     return promise;
   }
 
   /**
-   * Publishes what waits and is `wanted`. Held changes only where a person said so.
+   * Applies the pending changes that are `wanted`: held ones only after a person approved them.
    *
-   * @param check called when nothing changes what waits any more; what it throws is thrown
+   * @param check called when the pending changes no longer change; its error is thrown
    */
   publish(
     session: SessionId,
-    wanted: (waiting: PendingEntry) => boolean,
-    label: string,
-    check: () => void = () => undefined,
+    wanted: (pending: PendingEntry) => boolean,
+    check: () => void,
   ): Promise<ChangeRecord | null> {
     return this.#serial.run(async () => {
       check();
@@ -219,38 +200,36 @@ export class SessionWorkspace {
       const before = this.#recording.id();
       const exec = newRecordId();
       const changes = await this.committing.publish(chosen, exec);
-      const run = { exec, session, command: label, mode: this.parts.mode, before };
+      const run = { exec, session, command: '(workspace apply)', mode: this.parts.mode, before };
       const record = { ...this.#recording.record(run, changes, true), isPublication: true };
-      await this.#keep(record);
+      await this.#record(record);
       await this.#clear();
       return record;
     });
   }
 
   /** @throws TrlError `SESSION_BUSY` while a command of the view runs */
-  discard(wanted: (waiting: PendingEntry) => boolean): Promise<readonly Change[]> {
-    return this.#serial.run(() => {
-      const ground = { ...this.parts, pending: this.pending, recording: this.#recording };
-      return discardPending(ground, wanted, this.#isOccupied());
-    });
+  discard(wanted: (pending: PendingEntry) => boolean): Promise<readonly Change[]> {
+    const context = { ...this.parts, pending: this.pending, recording: this.#recording };
+    return this.#serial.run(() => discardPending(context, wanted, this.#isOccupied()));
   }
 
-  /** What a command left whose end nobody saw waits for somebody to look at it. */
+  /** Stages the changes of a command whose end nobody saw, for a person to review. */
   takeLeftovers(session: SessionId): Promise<void> {
     return this.#serial.run(async () => {
       const { capture, layer, mode } = this.parts;
       if (layer === null) return;
       const command = '(left by a lost command)';
       const run = { exec: newRecordId(), session, command, mode, before: this.#recording.id() };
-      // It was on its way when nobody saw the end.
-      await this.#lookAtDisplaced({ ...run, exec: newRecordId(), ...soleCommand }, false);
+      // It was being applied when the command was lost.
+      await this.#captureDisplaced({ ...run, exec: newRecordId(), ...soleCommand }, false);
       const found = await capture.capture();
       if (found.changes.length > 0) {
         const lost = { isStale: () => true, isLost: true, overlapping: [] };
         const keep = (): unknown => this.#recording.appendPending();
         const origin = { mode, ...lost, exec: run.exec };
         const changes = await this.committing.commit(found, origin, keep);
-        await this.#keep(this.#recording.record(run, changes, found.complete));
+        await this.#record(this.#recording.record(run, changes, found.complete));
       }
       await this.#clear();
     });
@@ -268,12 +247,14 @@ export class SessionWorkspace {
     await this.#displaced.restore(kept.displaced, layer);
   }
 
-  /** A session has ended, and others go on: what its commands left is told as theirs. */
+  /**
+   * A session has ended, and others continue: the changes of its commands are recorded as theirs.
+   */
   leave(session: SessionId): Promise<void> {
     return this.#serial.run(async () => {
       this.mounts.leave(session);
       for (const run of [...this.#running.values()].filter((one) => one.session === session)) {
-        this.#keepSoon(await this.#look(run, false));
+        this.#recordLater(await this.#capture(run, false));
         this.abandon(run.exec);
       }
       await this.#clear();
@@ -284,26 +265,26 @@ export class SessionWorkspace {
   readonly idle = (): Promise<void> => this.#serial.idle();
 
   close(): void {
-    this.#looks.stop();
+    this.#periodic.stop();
     this.#staleness.close();
     this.#displaced.close();
-    this.#wholes.close();
+    this.#bulkMoves.close();
     this.#announcing?.close();
     for (const exec of this.#running.keys()) this.abandon(exec);
   }
 
-  /** Tells what changed since the last look, and commits it. */
-  async #look(run: RunningCommand, isLost: boolean, isEnd = true): Promise<CaptureRecord> {
+  /** Captures the changes since the last look, and commits them. */
+  async #capture(run: RunningCommand, isLost: boolean, isEnd = true): Promise<CaptureRecord> {
     const { layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
-    const isWritten = await this.#lookAtDisplaced(run, isLost);
+    const isWritten = await this.#captureDisplaced(run, isLost);
     const isUnderWay = !isEnd || this.#running.size > 1;
     if (isUnderWay) await this.committing.git.waitUntilQuiet();
     const isLast = !isLost && this.#running.size === 1 && !this.#isAnyAdopted();
     const when = { isEnd, isLast, isUnderWay, run, staleness: this.#staleness };
-    const found = await this.#wholes.capture(when);
-    // Else the end waits for it. Each look writes the whole record: they are not many.
-    if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
+    const found = await this.#bulkMoves.capture(when);
+    // Otherwise the end waits for it. Each look writes the whole record, so there are not many.
+    if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#periodic.hurry();
     await this.#staleness.look();
     const isBehind = this.#staleness.captured(this.parts.tree, found.waiting);
     const origin = { ...this.#origin(run, isLost), isStale: isBehind, isUnderWay };
@@ -312,7 +293,7 @@ export class SessionWorkspace {
       return { record, needsFinalRecord: isWritten };
     }
     let record = await this.#commit(run, found, origin);
-    // Somebody made the same meanwhile: what the layer has in it is told path by path.
+    // Another writer made the same directory meanwhile: the layer's is captured path by path.
     if (isLast && isEnd && (found.wholes ?? []).some((path) => layer?.has(path))) {
       record = await this.#commit(run, await this.parts.capture.capture(), origin);
     }
@@ -320,7 +301,7 @@ export class SessionWorkspace {
   }
 
   /** What is written to files that have left the layer; answers whether anything was. */
-  async #lookAtDisplaced(run: RunningCommand, isLost: boolean): Promise<boolean> {
+  async #captureDisplaced(run: RunningCommand, isLost: boolean): Promise<boolean> {
     let isWritten = false;
     for await (const { captured, start, synced, record } of this.#displaced.changes()) {
       const found = { changes: [captured], complete: true, skipped: [] };
@@ -343,21 +324,21 @@ export class SessionWorkspace {
     found: CaptureResult,
     origin: CommitOrigin,
   ): Promise<ChangeRecord> {
-    const told = (changes: readonly RecordedChange[]): [AttributedRecord, ...AttributedRecord[]] =>
+    const attribute = (changes: readonly RecordedChange[]) =>
       this.#recording.attribute(run, changes, found, this.#running.values());
     const changes = await this.committing.commit(found, origin, (planned) => {
-      this.#recording.appendRecords(told(planned));
+      this.#recording.appendRecords(attribute(planned));
       this.#recording.appendPending();
     });
-    const [own, ...others] = told(changes);
+    const [own, ...others] = attribute(changes);
     for (const { run: by, record } of [own, ...others]) by.earlier = record.changes;
     this.#recording.appendRecords(others);
-    if (this.parts.layer === null) await this.#keep(own.record);
-    this.#keepPoints();
+    if (this.parts.layer === null) await this.#record(own.record);
+    this.#storeSync();
     return own.record;
   }
 
-  readonly #keepPoints = (): void => {
+  readonly #storeSync = (): void => {
     this.#recording.appendSyncState({
       points: this.committing.points.toJson(),
       displaced: this.#displaced.toJson(),
@@ -365,30 +346,30 @@ export class SessionWorkspace {
     });
   };
 
-  #keep(record: ChangeRecord): Promise<void> {
+  #record(record: ChangeRecord): Promise<void> {
     this.#recording.append(record);
     this.#recording.appendPending();
     this.committing.markRecorded();
     return this.parts.store.sync();
   }
 
-  #keepSoon({ record, needsFinalRecord: isToBeKept }: CaptureRecord): void {
-    if (!isToBeKept) return;
-    this.#keep(record).catch((error: unknown) => this.parts.log(`snapshots: ${String(error)}`));
+  #recordLater({ record, needsFinalRecord }: CaptureRecord): void {
+    if (!needsFinalRecord) return;
+    this.#record(record).catch((error: unknown) => this.parts.log(`snapshots: ${String(error)}`));
   }
 
-  async #lookAtRunning(): Promise<void> {
+  async #captureRunning(): Promise<void> {
     const runs = [...this.#running.values()];
     const [oldest] = runs;
     if (oldest === undefined || runs.some(({ mode }) => mode !== 'direct')) return;
-    this.#keepSoon(await this.#look(oldest, false, false));
+    this.#recordLater(await this.#capture(oldest, false, false));
   }
 
   /** While a command runs long, others are to see what it wrote, and it what they did. */
-  async #lookAgain(): Promise<number | null> {
+  async #captureAgain(): Promise<number | null> {
     if (this.#running.size === 0) return null;
     const begun = performance.now();
-    await this.#lookAtRunning();
+    await this.#captureRunning();
     await this.#refresh();
     return performance.now() - begun;
   }
@@ -404,10 +385,10 @@ export class SessionWorkspace {
       if (isDue) await layer.clearApplied(paths);
       this.committing.cleared(this.pending.conflicts('over-cap'));
       this.#announcing?.clear();
-      this.#keepPoints();
+      this.#storeSync();
       if (isDue) await this.#refresh(true);
     } catch (error) {
-      // The next command has its overlay mounted anew, or is refused with the reason.
+      // The next command gets a new mount of its overlay, or is refused with the reason.
       this.mounts.outdate();
       // A runner that ended, as after the one command of its runtime, has nothing mounted.
       if (!isTrlError(error, 'BACKEND_UNAVAILABLE')) log(`layer: ${String(error)}`);

@@ -7,36 +7,37 @@
  *   snapshots/0/removed    directories that commands removed as one
  *   snapshots/0/…          the store
  */
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { ContentStore } from '../content-store.ts';
+import type { BytePath, StatKey } from '../change.ts';
 import type { ExecId } from '../command.ts';
+import type { ContentStore } from '../content-store.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { originalsRetentionMs } from '../snapshot/retention.ts';
 import { SnapshotStore } from '../snapshot/store.ts';
-import type { BytePath, StatKey } from '../change.ts';
-import { GitTransaction } from '../workspace/git-sync/transaction.ts';
+import { type AtomicRenames, openStaging } from '../workspace/commit/atomic-renames.ts';
 import type { CommitIntent, ItemResult } from '../workspace/commit/commit-item.ts';
 import { isEqualEntry } from '../workspace/commit/entry-match.ts';
-import type { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { recoverCommit } from '../workspace/commit/recover.ts';
-import { RemovedDirectories } from './removed-directories.ts';
+import { GitTransaction } from '../workspace/git-sync/transaction.ts';
 import {
-  recordedContents,
-  isChangeRecord,
-  recordKinds,
   type ChangeRecord,
+  isChangeRecord,
   type RecordedChange,
+  recordedContents,
+  recordKinds,
 } from './change-record.ts';
 
 const storesMax = 32;
 
-export interface SnapshotStoresOptions {
+interface SnapshotStoresOptions {
   /** Private to the user. */
   readonly directory: string;
   readonly renames: AtomicRenames;
-  /** Asked when the first one is opened, and `directory` is there. */
+  /** Called when the first store is opened and `directory` exists. */
   readonly key: () => Uint8Array;
   /** Must not throw. */
   readonly log: (text: string) => void;
@@ -88,7 +89,7 @@ export class SnapshotStores {
     return taken.kept;
   }
 
-  /** Its own and every other that nobody has, in which an earlier process kept something. */
+  /** Its own store and every other free one that has content of an earlier process. */
   async all(): Promise<SnapshotStore[]> {
     await this.own();
     for (const name of readdirSync(this.#options.directory)) {
@@ -265,4 +266,90 @@ function lockAt(file: string): DatabaseSync | null {
 
 function isIntent(value: unknown): value is CommitIntent {
   return typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'items'));
+}
+
+// Directories of thousands of entries that commands removed, each unchanged, for undo. They are in
+// a private directory, on the mount of their tree or not at all, while the record of the command
+// exists and there is room: directories that a command had made are dropped first, then the oldest,
+// and none that another writer made within a day.
+
+const madeMark = 'made';
+
+export class RemovedDirectories {
+  readonly #directory: string;
+  readonly #contents: Pick<ContentStore, 'has'>;
+
+  /**
+   * @param directory private to the user, outside every workspace
+   * @param contents of the records whose directories are kept here
+   */
+  constructor(directory: string, contents: Pick<ContentStore, 'has'>) {
+    this.#directory = directory;
+    this.#contents = contents;
+  }
+
+  /**
+   * Where a directory of so many bytes can be kept; `null`: nowhere.
+   *
+   * @param isMade whether a command had made it
+   */
+  findSlot(
+    root: string,
+    bytes: number,
+    [first]: readonly string[],
+    isMade: boolean,
+  ): { readonly tree: string; readonly path: string } | null {
+    const at = openStaging(this.#directory, root);
+    if (at === null || first === undefined) return null;
+    closeSync(at);
+    const room = limits.snapshotBytes.default - bytes;
+    const staying = this.#all().filter((one) => one.isWanted && one.isFirm);
+    if (staying.reduce((left, one) => left - one.bytes, room) < 0) return null;
+    this.sweep(room);
+    const made = isMade ? `-${madeMark}` : '';
+    return { tree: this.#directory, path: `${Date.now()}-${bytes}-${first}${made}` };
+  }
+
+  /** Removes those whose records are gone, and what is too much for so many bytes. */
+  sweep(bytesMax: number = limits.snapshotBytes.default): void {
+    let room = bytesMax;
+    for (const { name, bytes, isWanted } of this.#all()) {
+      if (isWanted) room -= bytes;
+      if (isWanted && room >= 0) continue;
+      // It may take minutes; nothing waits for it.
+      void rm(join(this.#directory, name), { recursive: true, force: true }).catch(() => null);
+    }
+  }
+
+  /** Entries to keep longest come first. */
+  #all(): RemovedDirectory[] {
+    const firmSince = Date.now() - originalsRetentionMs;
+    const all = namesIn(this.#directory).map((name): RemovedDirectory => {
+      const [atMs = '', bytes = '', first = '', mark = ''] = name.split('-');
+      const isMade = mark === madeMark;
+      const isFirm = !isMade && Number(atMs) > firmSince;
+      const isWanted = this.#contents.has(first);
+      return { name, atMs: Number(atMs), bytes: Number(bytes), isMade, isFirm, isWanted };
+    });
+    return all.toSorted((a, b) => Number(a.isMade) - Number(b.isMade) || b.atMs - a.atMs);
+  }
+}
+
+interface RemovedDirectory {
+  readonly name: string;
+  readonly atMs: number;
+  readonly bytes: number;
+  readonly isMade: boolean;
+  /** Later entries do not take its room. */
+  readonly isFirm: boolean;
+  /** Whether the record is there that it is kept for. */
+  readonly isWanted: boolean;
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
 }

@@ -1,17 +1,17 @@
 /**
- * How old what commands see may be. An overlay shows the real tree as it was when it was refreshed,
- * and what a layer has may come from any moment since it was last looked at: what somebody else
- * changed after that is not replaced by what a command made of the version before.
+ * Tracks how outdated the commands' view may be. An overlay shows the real tree as of its last
+ * refresh, and an entry of the layer may be from any moment since the last capture: later changes
+ * of others must not be replaced by what a command made of the version before.
  */
 import type { BytePath } from '../change.ts';
+import type { SessionId } from '../command.ts';
+import { parentPathOf } from '../workspace/byte-path.ts';
 import type { CapturedChange } from '../workspace/changes/capture.ts';
 import type { WatchCursor } from '../workspace/projection/tree-watch.ts';
-import { parentPathOf } from '../workspace/byte-path.ts';
-import { layerWriteTimeMs } from './attribution.ts';
+import { clockTickMs, layerWriteTimeMs } from './file-versions.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
-import { clockTickMs } from './file-versions.ts';
 
-/** What somebody changed; of directories that were replaced, every entry may be another. */
+/** Changes of others; of replaced directories, every entry may be different. */
 interface Touched {
   readonly directories: ReadonlySet<BytePath> | 'all';
   readonly entries: ReadonlySet<BytePath>;
@@ -31,12 +31,12 @@ export class Staleness {
   #seen: Touched = nothing;
   /** Unix ms. */
   #refreshedAt = Date.now();
-  /** What is in the layer and was not told yet is of this moment, Unix ms, or later. */
+  /** Entries of the layer that are not captured yet are from this moment, Unix ms, or later. */
   #since = this.#refreshedAt;
 
   readonly #onTouched: OnTouched;
 
-  /** @param onTouched told of entries that changed; must not throw */
+  /** @param onTouched called with entries that changed; must not throw */
   constructor(cursor: WatchCursor, onTouched: OnTouched) {
     this.#cursor = cursor;
     this.#onTouched = onTouched;
@@ -59,12 +59,12 @@ export class Staleness {
     return directories.size === 0 ? null : [...directories];
   }
 
-  /** Unix ns: what nobody changed since then is as commands saw it. */
+  /** Unix ns: commands see everything that was unchanged since then. */
   get sinceNs(): bigint {
     return BigInt(Math.floor(this.#since) - clockTickMs) * 1_000_000n;
   }
 
-  /** Whether somebody may have changed what is in a directory since the layer was looked at. */
+  /** Whether another writer may have changed entries of a directory since the last capture. */
   async isTouchedIn(directory: BytePath): Promise<boolean> {
     await this.look();
     const { directories, entries, replaced } = together(this.#seen, this.#unseen);
@@ -98,19 +98,19 @@ export class Staleness {
     return changed !== null;
   }
 
-  /** A command runs since then, Unix ms, and nobody looked what changed. */
+  /** A command has been running since then, Unix ms, and no capture was made. */
   since(at: number): void {
     this.#since = Math.min(this.#since, at);
     this.#seen = { ...this.#seen, directories: 'all' };
   }
 
   /**
-   * The layer was looked at, and then `look` was called.
+   * To be called after a capture of the layer and `look`.
    *
-   * @param waiting what is told at a later look: what somebody did there before counts then, too
+   * @param waiting what a later capture reports: changes of others before that count then, too
    * @param tree when a directory on the way to a path changed last, Unix ns, and whether a file is
    *   known to have been there
-   * @returns whether somebody may have changed a path since a command saw it
+   * @returns whether another writer may have changed a path since a command saw it
    */
   captured(
     tree: Pick<WorkspaceTree, 'pathChangedNs' | 'wasThere'>,
@@ -170,4 +170,54 @@ function together(a: Touched, b: Touched): Touched {
     entries: new Set([...a.entries, ...b.entries]),
     replaced: new Set([...a.replaced, ...b.replaced]),
   };
+}
+
+// Whether a session's overlay is the current one: if other paths must be hidden, the next command
+// of each session of the view gets a new mount.
+
+export class MountGenerations {
+  #generation = 0;
+  readonly #covered = new Map<BytePath, boolean>();
+  readonly #sessions = new Map<SessionId, number>();
+
+  /** Of what is planned now. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** No overlay that was planned up to now is to take a command any more. */
+  outdate(): void {
+    this.#generation += 1;
+  }
+
+  /** The session's overlay was planned when this `generation` was current. */
+  set(session: SessionId, generation: number): void {
+    this.#sessions.set(session, generation);
+  }
+
+  /**
+   * Notes where commands may have something mounted in the workspace.
+   *
+   * @param whole whether that hides all that is below
+   */
+  cover(path: BytePath, whole: boolean): void {
+    this.#covered.set(path, whole || this.#covered.get(path) === true);
+  }
+
+  /** Whether commands have something else at a path than the view. */
+  isCovered(path: BytePath): boolean {
+    if (this.#covered.has(path)) return true;
+    for (let at = path; at !== ''; at = parentPathOf(at)) {
+      if (this.#covered.get(at) === true) return true;
+    }
+    return false;
+  }
+
+  isCurrent(session: SessionId): boolean {
+    return this.#sessions.get(session) === this.#generation;
+  }
+
+  leave(session: SessionId): void {
+    this.#sessions.delete(session);
+  }
 }

@@ -1,20 +1,20 @@
 /** The real directory behind workspaces: one for all views of it. */
-import { lstatSync, type BigIntStats } from 'node:fs';
+import { type BigIntStats, lstatSync } from 'node:fs';
+import type { BytePath, Change, StatKey } from '../change.ts';
 import { TreeIdentity } from '../snapshot/tree-identity.ts';
-import { SerialQueue } from './serial-queue.ts';
+import { baseNameOf, isAtOrBelow, joinPath, parentPathOf } from '../workspace/byte-path.ts';
+import { bulkDirectoryOf } from '../workspace/commit/move-directory.ts';
 import { OpenDirectory } from '../workspace/projection/open-directory.ts';
 import {
-  TreeWatch,
   type TreeChanges,
+  TreeWatch,
   type WatchCursor,
 } from '../workspace/projection/tree-watch.ts';
-import type { BytePath, Change, StatKey } from '../change.ts';
-import { bulkDirectoryOf } from '../workspace/commit/move-directory.ts';
-import { isGitDirectory } from '../workspace/git-directories.ts';
 import { statKey } from '../workspace/stat.ts';
-import { CommandMadePaths } from './command-made-paths.ts';
+import { isGitDirectory } from '../workspace/walk.ts';
+import { CommandMadePaths } from './change-record.ts';
 import { FileVersions } from './file-versions.ts';
-import { isAtOrBelow, joinPath, baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
+import { SerialQueue } from './scheduling.ts';
 
 export class WorkspaceTree {
   readonly root: string;
@@ -25,7 +25,7 @@ export class WorkspaceTree {
   readonly #cursor: WatchCursor;
   /** What commits changed since the last look. */
   #committed: BytePath[] = [];
-  /** Of these, all that is in them came with them. */
+  /** Directories that arrived with all their entries. */
   readonly #moved = new Set<BytePath>();
   readonly #serial = new SerialQueue();
   /** The directory that was looked into last, until this turn of the event loop is over. */
@@ -55,9 +55,9 @@ export class WorkspaceTree {
   }
 
   /**
-   * Looks whether somebody else changed the tree since the last look; if so it is another tree from
-   * now on. What they did in the very directories of a commit, and while it went on, is not told
-   * apart from it.
+   * Detects whether others changed the tree since the last look; if so it has another id from now
+   * on. Their changes in the very directories of a commit, during the commit, cannot be
+   * distinguished from it.
    */
   async detectExternalChanges(): Promise<void> {
     const committed = this.#committed;
@@ -68,7 +68,7 @@ export class WorkspaceTree {
     if (isElsewhere(settled, committed, moved)) this.identity.noteUnrecordedChange();
   }
 
-  /** Of what stands at a path just now; `null`: nothing. */
+  /** Of the current entry at a path; `null`: none. */
   keyAt(path: BytePath): StatKey | null {
     const stat = this.statAt(path);
     return stat === null ? null : statKey(stat);
@@ -79,7 +79,7 @@ export class WorkspaceTree {
     return this.versions.of(path).length > 0;
   }
 
-  /** When a directory on the way to a path was last changed, as far as there are any; Unix ns. */
+  /** When an existing directory on the way to a path was last changed; Unix ns. */
   pathChangedNs(path: BytePath): bigint {
     let newest = this.#ownStat().ctimeNs;
     let at = '';
@@ -104,7 +104,7 @@ export class WorkspaceTree {
     return lstatSync(this.root, { bigint: true });
   }
 
-  /** Whether a path is a git directory, bare or not, or lies in one. */
+  /** Whether a path is a git directory, bare or not, or inside one. */
   isInRepository(path: BytePath): boolean {
     for (let at = path; at !== ''; at = parentPathOf(at)) {
       if (baseNameOf(at).toLowerCase() === '.git') return true;
@@ -139,7 +139,7 @@ export class WorkspaceTree {
     }
   }
 
-  /** What runs may hold them open, which no refresh shows anew: each is looked at by name. */
+  /** Running commands may have them open, and no refresh updates those: each is checked by name. */
   namesIn(directories: readonly BytePath[] | 'all', isBusy: boolean): readonly BytePath[] | 'all' {
     if (directories === 'all' || !isBusy) return directories;
     return directories.flatMap((path) => [path, ...this.entries(path)]);
@@ -157,7 +157,7 @@ function isElsewhere(
 ): boolean {
   if (!settled.changed) return false;
   if (settled.directories === 'all') return true;
-  // A directory that came or went is named in itself and in the one that holds it.
+  // A created or removed directory is named itself and by its parent.
   const known = new Set(committed.flatMap((path) => [path, parentPathOf(path)]));
   return settled.directories.some((path) => !known.has(path) && !isAtOrBelow(path, moved));
 }

@@ -4,49 +4,46 @@
  */
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
-import type { Box, ExecId, PathRules, SessionId } from '../command.ts';
+import type { ExecId, PathRules, SessionId } from '../command.ts';
 import { limits } from '../limits.ts';
-import { visibleTrees, type HostFacts } from '../sandbox/host-facts.ts';
+import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { sessionWorkspaceMode, viewIdOf } from '../session/views.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
-import type { ChangeCapture, LayerCapture } from '../workspace/changes/capture.ts';
+import { bytePathOf } from '../workspace/byte-path.ts';
+import type { ChangeCapture, OverlayCaptureOptions } from '../workspace/changes/capture.ts';
 import { IndexCapture } from '../workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../workspace/changes/layer-attributes.ts';
-import type { LedgerLines } from '../workspace/changes/ledger.ts';
 import { OverlayCapture } from '../workspace/changes/overlay-diff.ts';
 import type { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
-import { SystemTrees } from '../workspace/commit/system-trees.ts';
 import { isBelow } from '../workspace/inspect-path.ts';
+import { parsePathRules } from '../workspace/path-rules.ts';
 import type { MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
-import type { WorkspaceFacts } from '../workspace/workspace-survey.ts';
-import { parsePathRules } from '../workspace/path-rules.ts';
-import { bytePathOf } from '../workspace/byte-path.ts';
-import { DryRuns } from './dry-runs.ts';
-import { createSessionFilter, type CommitFilterScope } from './session-filter.ts';
-import { findWatchedMount, type ViewMountClient } from './change-announcer.ts';
+import { recordKinds } from './change-record.ts';
 import {
-  LayerLayout,
-  workspaceMounts,
-  mountParents,
+  findWatchedMount,
   type LayerDirectories,
+  LayerLayout,
+  mountParents,
+  type ViewMountClient,
+  workspaceMounts,
 } from './layer-layout.ts';
-import { gitView, Masks } from './masks.ts';
-import { LocalView } from './local-view.ts';
+import { type DryRunDependencies, LocalView } from './local-view.ts';
+import { type CommitFilterScope, createSessionFilter, gitView, Masks } from './masks.ts';
 import type {
   PreviewRequest,
   SessionSource,
   ViewContext,
   ViewPlan,
   ViewPreview,
-  WorkspaceViews,
   WorkspaceView,
+  WorkspaceViews,
 } from './port.ts';
-import { recordKinds } from './change-record.ts';
+import { AppliedEntries } from './pending-changes.ts';
 import { SessionWorkspace } from './session-workspace.ts';
 import type { SnapshotStores } from './snapshot-stores.ts';
-import { WorkspaceTrees } from './workspace-tree.ts';
-import { sessionWorkspaceMode, viewIdOf } from '../session/views.ts';
+import type { WorkspaceTrees } from './workspace-tree.ts';
 
 export interface WorkspacesOptions extends Pick<CommitFilterScope, 'tags'> {
   /** Private to the runtime, outside every workspace. */
@@ -54,6 +51,7 @@ export interface WorkspacesOptions extends Pick<CommitFilterScope, 'tags'> {
   readonly host: HostFacts;
   /** The runner, which has the mounts of views. */
   readonly mounts: () => Promise<ViewMountClient>;
+  readonly trees: WorkspaceTrees;
   readonly stores: SnapshotStores;
   readonly renames: AtomicRenames;
   /** Must not throw. */
@@ -73,14 +71,13 @@ interface Layered extends ViewPlan {
 interface Joined {
   /** The name of its view; where there is no layer, the session's own. */
   readonly view: string;
-  readonly ground: ViewContext;
-  /** Settles when the view goes by the ground. */
+  readonly context: ViewContext;
+  /** Settles when the view goes by the context. */
   readonly opening: Promise<WorkspaceView>;
 }
 
 export class Workspaces implements WorkspaceViews {
-  readonly trees: WorkspaceTrees;
-  readonly layering: LayerLayout;
+  readonly #layering: LayerLayout;
   readonly #options: WorkspacesOptions;
   readonly #attributes = new LayerAttributes();
   readonly #masks = new Masks(this.#attributes);
@@ -97,32 +94,11 @@ export class Workspaces implements WorkspaceViews {
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
-    this.trees = new WorkspaceTrees(join(options.directory, 'cookies'));
-    this.layering = new LayerLayout(join(options.directory, 'layers'));
+    this.#layering = new LayerLayout(join(options.directory, 'layers'));
   }
 
   attach(source: SessionSource): void {
     this.#source = source;
-  }
-
-  get renames(): AtomicRenames {
-    return this.#options.renames;
-  }
-
-  /** Of the person on the host. */
-  get home(): string {
-    return this.#options.host.home;
-  }
-
-  /** Whether a path leads out to what every sandbox shows read-only, and through nothing hidden. */
-  systemOf(hidden: readonly string[]): (target: BytePath) => boolean {
-    const { host } = this.#options;
-    const trees = new SystemTrees(visibleTrees(host), [...host.masked, ...hidden]);
-    return (target) => trees.shows(target);
-  }
-
-  get stores(): SnapshotStores {
-    return this.#options.stores;
   }
 
   find(id: SessionId): Promise<WorkspaceView> | null {
@@ -130,19 +106,19 @@ export class Workspaces implements WorkspaceViews {
   }
 
   refuseLayers(root: string, why: string): void {
-    this.layering.refuse(root, why);
+    this.#layering.refuse(root, why);
   }
 
   whyNotLayered({ workspace: root, grants }: SessionRecord, visible: PathRules): string | null {
     if (root === null || grants.sandbox === 'none') return 'there is no sandbox around it';
-    const { home } = this;
+    const { home } = this.#options.host;
     const hidden = readVisibility({ allow: [], deny: visible.deny }, { root, home });
     const shown = parsePathRules(grants.files.read.allow, { root, home }).paths;
     const inside = shown.find(
       (path) => path !== root && isBelow(path, root) && hidden.hides(relativeTo(root, path)),
     );
     if (inside !== undefined) return `"${inside}" is shown inside of what is hidden`;
-    return this.layering.unavailableReason(root, this.#options.host);
+    return this.#layering.unavailableReason(root, this.#options.host);
   }
 
   async plan(
@@ -156,9 +132,10 @@ export class Workspaces implements WorkspaceViews {
     const view = viewIdOf(record);
     await this.#closing.get(view);
     const generation = this.#opened.get(view)?.mounts.generation ?? 0;
-    const layers = this.layering.directoriesOf(view);
+    const layers = this.#layering.directoriesOf(view);
     const { directory, upper, work } = layers;
-    const hidden = await this.#masks.of(view, visible, { root, home: this.home, directory });
+    const { home } = this.#options.host;
+    const hidden = await this.#masks.of(view, visible, { root, home, directory });
     const mask = hidden?.directory ?? null;
     const overlay = { view, tree: root, place, mask, upper, work };
     const planned = { layers, hidden, overlay, generation };
@@ -166,23 +143,23 @@ export class Workspaces implements WorkspaceViews {
     return planned;
   }
 
-  open(record: SessionRecord, root: string, ground: ViewContext): Promise<WorkspaceView> {
+  open(record: SessionRecord, root: string, context: ViewContext): Promise<WorkspaceView> {
     const { id } = record;
     const joined = this.#sessions.get(id);
-    if (joined?.ground === ground) return joined.opening;
-    const view = ground.plan === null ? id : viewIdOf(record);
+    if (joined?.context === context) return joined.opening;
+    const view = context.plan === null ? id : viewIdOf(record);
     const known = this.#views.get(view);
     const made =
       known === undefined
-        ? this.#make(record, view, root, ground)
+        ? this.#make(record, view, root, context)
         : known.then((workspace) => {
-            this.#ground(workspace, id, root, ground);
+            this.#join(workspace, id, root, context);
             return workspace;
           });
     const opening = made.then(
-      async (workspace) => new LocalView(id, workspace, await this.#dryRuns(root, ground)),
+      async (workspace) => new LocalView(id, workspace, await this.#dryRuns(root, context)),
     );
-    this.#sessions.set(id, { view, ground, opening });
+    this.#sessions.set(id, { view, context, opening });
     if (known === undefined) this.#views.set(view, made);
     made.then((workspace) => this.#opened.set(view, workspace)).catch(() => {});
     opening.catch(() => {
@@ -197,7 +174,7 @@ export class Workspaces implements WorkspaceViews {
   }
 
   preview(opened: PreviewRequest): ViewPreview {
-    const isLayered = this.layering.unavailableReason(opened.path, this.#options.host) === null;
+    const isLayered = this.#layering.unavailableReason(opened.path, this.#options.host) === null;
     const method = isLayered ? 'overlay' : 'index';
     const { read, path: root } = opened;
     // Compiled with the first session: policy adds to the rules.
@@ -206,15 +183,15 @@ export class Workspaces implements WorkspaceViews {
   }
 
   /**
-   * Before the first session of this runtime: finishes what an earlier one began, and removes what
-   * belongs to nobody any more.
+   * Finishes what an earlier runtime began, and removes layers without a session. To be called
+   * before the first session.
    */
   async recover(sessions: readonly SessionRecord[]): Promise<void> {
     const views = new Set(sessions.map(viewIdOf));
     this.#earlier = views;
-    await this.stores.recover();
-    await this.stores.dropSync(views);
-    await this.layering.sweep(views);
+    await this.#options.stores.recover();
+    await this.#options.stores.dropSync(views);
+    await this.#layering.sweep(views);
   }
 
   async leave(record: SessionRecord): Promise<void> {
@@ -234,45 +211,46 @@ export class Workspaces implements WorkspaceViews {
     const opening = this.#views.get(view);
     this.#views.delete(view);
     this.#opened.delete(view);
-    this.trees.leave(view);
+    this.#options.trees.leave(view);
     this.#masks.forget(view);
     const workspace = await opening?.catch(() => null);
     await workspace?.idle();
     workspace?.close();
     if (workspace?.parts.layer == null) return;
-    const store = await this.stores.own();
+    const store = await this.#options.stores.own();
     store.drop(recordKinds.layer, view);
     store.drop(recordKinds.sync, view);
-    await this.layering.remove(this.layering.directoriesOf(view)).catch((error: unknown) => {
+    await this.#layering.remove(this.#layering.directoriesOf(view)).catch((error: unknown) => {
       this.#options.log(`layers of ${view} are left: ${String(error)}`);
     });
   }
 
-  /** @param isLast whether no later runtime goes on with what waits */
+  /** @param isLast whether no later runtime continues with the pending changes */
   async end(isLast: boolean): Promise<void> {
     for (const workspace of this.#opened.values()) await workspace.idle();
     if (isLast) for (const view of this.#views.keys()) await this.#closeView(view);
-    this.trees.close();
+    const { trees, renames, stores } = this.#options;
+    trees.close();
     this.#attributes[Symbol.dispose]();
-    this.renames[Symbol.dispose]();
-    await this.stores.close();
+    renames[Symbol.dispose]();
+    await stores.close();
   }
 
   async #make(
     record: SessionRecord,
     view: string,
     root: string,
-    ground: ViewContext,
+    context: ViewContext,
   ): Promise<SessionWorkspace> {
-    const { log } = this.#options;
-    const store = await this.stores.own();
-    const { facts, box } = ground;
-    const layered = this.#layeredBy(ground);
+    const { log, trees, stores, renames, mounts } = this.#options;
+    const store = await stores.own();
+    const { facts } = context;
+    const layered = this.#layeredBy(context);
+    const applied = new AppliedEntries();
     const owner = { uid: facts?.uid ?? 0, gid: facts?.gid ?? 0 };
-    const layer =
-      layered === null || box.kind === 'none'
-        ? null
-        : this.#captureOf(view, root, { facts, box, store, upper: layered.overlay.upper });
+    const layer = this.#layerOf(root, context, store, {
+      appliedKeyAt: (path) => applied.keyAt(path),
+    });
     const capture: ChangeCapture =
       layer ??
       (await IndexCapture.open({
@@ -280,7 +258,6 @@ export class Workspaces implements WorkspaceViews {
         contents: store,
         entriesMax: limits.workspaceEntries.default,
       }));
-    const { mounts } = this.#options;
     const refresh = async (directories: readonly BytePath[] | 'all'): Promise<void> => {
       const paths = directories === 'all' ? [] : directories;
       await (await mounts()).request({ op: 'refresh', view, paths });
@@ -292,14 +269,19 @@ export class Workspaces implements WorkspaceViews {
       view,
       mode: sessionWorkspaceMode(record),
       method: layer === null ? 'index' : 'overlay',
-      tree: this.trees.use(root, view),
+      tree: trees.use(root, view),
       owner,
       capture,
       layer,
       store,
-      renames: this.renames,
-      removedDirectories: this.stores.removedDirectoriesOf(store),
-      scratch: this.#options.stores.scratch,
+      renames,
+      applied,
+      onPendingChange: () => {
+        const { sessionsIn, onPendingChange } = this.#source;
+        for (const id of new Set([record.id, ...sessionsIn(view)])) onPendingChange(id);
+      },
+      removedDirectories: stores.removedDirectoriesOf(store),
+      scratch: stores.scratch,
       remask: (directories) => this.#masks.isFresh(view, directories),
       refresh,
       announcing: layered && {
@@ -311,13 +293,9 @@ export class Workspaces implements WorkspaceViews {
       isRunning: (id) => running().includes(id),
       log,
     });
-    workspace.pending.onChange = () => {
-      const { sessionsIn, onPendingChange: onWaiting } = this.#source;
-      for (const id of new Set([record.id, ...sessionsIn(view)])) onWaiting(id);
-    };
-    this.#ground(workspace, record.id, root, ground);
+    this.#join(workspace, record.id, root, context);
     await workspace.restore();
-    // Nobody watched the tree since the overlay was mounted.
+    // The tree was not watched since the overlay was mounted.
     if (layer !== null && isAdopted) await refresh('all');
     if (running().length === 0) await workspace.takeLeftovers(record.id);
     return workspace;
@@ -343,30 +321,29 @@ export class Workspaces implements WorkspaceViews {
     return plan === null ? null : (this.#planned.get(plan) ?? null);
   }
 
-  /** For commands that have layers of their own. */
-  async #dryRuns(root: string, ground: ViewContext): Promise<DryRuns | null> {
-    const { facts, box } = ground;
-    const layered = this.#layeredBy(ground);
-    if (layered === null || box.kind === 'none') return null;
-    const store = await this.stores.own();
-    const { overlay } = layered;
-    const captureOf = (upper: string, over: LedgerLines): LayerCapture =>
-      this.#captureOf(overlay.view, root, { facts, box, store, upper, over });
-    return new DryRuns({ layering: this.layering, overlay, captureOf });
+  /** Where dry runs happen; `null`: there are no layers. */
+  async #dryRuns(root: string, context: ViewContext): Promise<DryRunDependencies | null> {
+    const layered = this.#layeredBy(context);
+    if (layered === null || context.box.kind === 'none') return null;
+    const store = await this.#options.stores.own();
+    return {
+      layering: this.#layering,
+      overlay: layered.overlay,
+      captureOf: (upper, over) => this.#layerOf(root, context, store, { upper, over }),
+    };
   }
 
-  #captureOf(
-    view: string,
+  /** Finds changes in the view's upper layer, or in another above it; `null`: there is no layer. */
+  #layerOf(
     root: string,
-    place: {
-      readonly facts: WorkspaceFacts | null;
-      readonly box: Exclude<Box, { kind: 'none' }>;
-      readonly store: SnapshotStore;
-      readonly upper: string;
-      readonly over?: LedgerLines;
-    },
-  ): OverlayCapture {
-    const { facts, box, store, upper, over } = place;
+    context: ViewContext,
+    store: SnapshotStore,
+    how: Pick<Partial<OverlayCaptureOptions>, 'upper' | 'over' | 'appliedKeyAt'>,
+  ): OverlayCapture | null {
+    const { facts, box } = context;
+    const layered = this.#layeredBy(context);
+    if (layered === null || box.kind === 'none') return null;
+    const { view, upper } = layered.overlay;
     const { hostUid, hostGid } = box.holder;
     return new OverlayCapture({
       root,
@@ -376,30 +353,31 @@ export class Workspaces implements WorkspaceViews {
       pinned: () => mountParents(root, facts),
       contents: store,
       attributes: this.#attributes,
-      ...(over === undefined ? {} : { over }),
+      ...how,
     });
   }
 
-  #ground(workspace: SessionWorkspace, id: SessionId, root: string, ground: ViewContext): void {
-    const [{ facts, write }, { tags }] = [ground, this.#options];
-    const layered = this.#layeredBy(ground);
+  #join(workspace: SessionWorkspace, id: SessionId, root: string, context: ViewContext): void {
+    const { facts, write } = context;
+    const { host, tags } = this.#options;
+    const layered = this.#layeredBy(context);
     const hidden = layered?.hidden ?? null;
     const granted = facts?.granted.filter(({ path, writable }) => writable && path !== root) ?? [];
-    workspace.committing.filter = createSessionFilter(
-      { root, home: this.home, tags, systemOf: (hidden) => this.systemOf(hidden) },
-      { facts, write, hidden: layered === null ? 'no-layer' : layered.hidden },
-    );
     const gits = facts?.gitDirectories.filter((path) => isBelow(path, root) && path !== root) ?? [];
-    workspace.committing.git.directories = gits.map((path) => relativeTo(root, path));
-    workspace.mounts.set(id, layered?.generation ?? 0);
-    for (const { path, isWhole } of workspaceMounts(root, facts)) {
-      workspace.mounts.cover(path, isWhole);
-    }
-    workspace.view = {
-      denied: hidden?.hidden.length ?? 0,
-      git: gitView(root, hidden),
-      unrecorded: granted.map(({ path }) => path),
-    };
+    workspace.join(id, {
+      filter: createSessionFilter(
+        { root, host, tags },
+        { facts, write, hidden: layered === null ? 'no-layer' : layered.hidden },
+      ),
+      gitDirectories: gits.map((path) => relativeTo(root, path)),
+      generation: layered?.generation ?? 0,
+      mounts: workspaceMounts(root, facts),
+      summary: {
+        denied: hidden?.hidden.length ?? 0,
+        git: gitView(root, hidden),
+        unrecorded: granted.map(({ path }) => path),
+      },
+    });
   }
 }
 

@@ -1,11 +1,12 @@
 /**
- * Operations beneath an open directory, none of which follows a link, whoever swaps what meanwhile.
- * A path is opened one component at a time; what has no call that refuses links (modes, owners,
- * times) is done to a descriptor, after a look at what it is.
+ * Operations beneath an open directory. None of them follows a link, even if another process swaps
+ * names meanwhile. A path is opened one component at a time; operations that have no system call
+ * that refuses links (modes, owners, times) act on a descriptor, after a check of its type.
  *
- * `/proc/self/fd/N` leads to the very thing that `N` is open on, a link included.
+ * `/proc/self/fd/N` leads to exactly the file that `N` is open on, even if that is a link.
  */
 import {
+  type BigIntStats,
   chmodSync,
   chownSync,
   closeSync,
@@ -16,10 +17,8 @@ import {
   readFileSync,
   symlinkSync,
   utimesSync,
-  type BigIntStats,
 } from 'node:fs';
-import { pathBytes, bytePathOf } from './byte-path.ts';
-import { entryPathIn, O_PATH, openOrNull } from './descriptor.ts';
+import { bytePathOf, entryPathIn, O_PATH, openOrNull, pathBytes } from './byte-path.ts';
 import { permissionBits } from './stat.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -58,7 +57,11 @@ export function openDirectoryOrNull(name: string): number | null {
   }
 }
 
-/** Whatever stands at a name, not opened; the caller closes it. @throws the system's error */
+/**
+ * Any entry at a name, not opened for access; the caller closes it.
+ *
+ * @throws the system's error
+ */
 export function openEntry(at: Buffer | string): number {
   return openSync(at, O_PATH | O_NOFOLLOW);
 }
@@ -139,7 +142,7 @@ export function makeLink(at: Buffer, target: string, owner: FileOwner | null): v
   }
 }
 
-/** Gives away what this process has just made, and nothing that took its place. */
+/** Changes the owner of what this process has just created, and of nothing that replaced it. */
 function takeNew(fd: number, isWanted: (stat: BigIntStats) => boolean, owner: FileOwner): void {
   const stat = fstatSync(fd, { bigint: true });
   if (!isWanted(stat) || Number(stat.uid) !== process.geteuid?.()) {

@@ -1,9 +1,17 @@
 /** Which trees beyond the workspace a session sees, by real path, and which it may write. */
+import { lstatSync, readlinkSync } from 'node:fs';
 import { glob, statfs } from 'node:fs/promises';
 import path from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { FileGrants } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { isBelow, lstatOrNull, realPathOrNull, realPathPrefix } from './inspect-path.ts';
+import {
+  isBelow,
+  lstatOrNull,
+  realPathOrNull,
+  realPathPrefix,
+  statOrUnreadable,
+} from './inspect-path.ts';
 import { parsePathRules, type RuleBase } from './path-rules.ts';
 
 export interface GrantedTree {
@@ -92,7 +100,7 @@ function denials(entries: readonly string[], base: RuleBase): Denials {
   };
 }
 
-/** `name` and the directories that hold it, below `tree`; none where it lies elsewhere. */
+/** `name` and its parent directories below `tree`; none if it is outside. */
 function upTo(name: string, tree: string): string[] {
   return name === tree || !isBelow(name, tree) ? [] : [name, ...upTo(path.dirname(name), tree)];
 }
@@ -156,10 +164,87 @@ const idmapTypes: ReadonlySet<number> = new Set([
   0x20_11_ba_b0, // exfat
 ]);
 
-/** Whether every writable tree lies on a file system known to take idmapped mounts. */
+/** Whether every writable tree is on a file system known to take idmapped mounts. */
 export async function supportsIdmap(granted: readonly GrantedTree[]): Promise<boolean> {
   const writable = granted.filter((tree) => tree.writable);
   const types = await Promise.all(writable.map(async (tree) => (await statfs(tree.path)).type));
   // Types come as signed 32 bits from some kernels.
   return types.every((type) => idmapTypes.has(type >>> 0));
+}
+
+// What the runtime obeys and keeps must not come to be, or be led elsewhere, by a grant.
+
+/** What no grant opens. Absolute paths, which need not be there. */
+export interface ReservedPaths {
+  /** Not even for reading. */
+  readonly hidden: readonly string[];
+  readonly readOnly: readonly string[];
+}
+
+/**
+ * A mount covers what is there, but neither a link on the way to it nor a name that is still to be:
+ * a command would make that, and the runtime obey it, at once or at its next start. A workspace has
+ * nothing of it at all, also where it was brought there after the runtime had started.
+ *
+ * @param root of the workspace
+ * @throws TrlError INVALID_PARAMS for a tree that would let one be made or replaced
+ */
+export function refuseReservedGrants(
+  granted: readonly GrantedTree[],
+  reserved: ReservedPaths,
+  root: string | null,
+): void {
+  for (const name of [...reserved.hidden, ...reserved.readOnly]) {
+    for (const at of linkTrailOf(name)) {
+      const tree = grantedTreeOf(granted, at);
+      if (tree?.writable !== true) continue;
+      if (tree.path === root) throw refusal(tree, `the runtime obeys "${at}" in it`);
+      const stat = statOrUnreadable(at);
+      if (stat === null) throw refusal(tree, `the runtime would obey "${at}", which is not there`);
+      if (stat === 'unreadable' || !stat.isSymbolicLink()) continue;
+      throw refusal(tree, `the runtime obeys what the link "${at}" leads to`);
+    }
+  }
+}
+
+const refusal = ({ path }: GrantedTree, why: string): TrlError =>
+  new TrlError('INVALID_PARAMS', `Cannot let commands write "${path}": ${why}; grant less`);
+
+// The links by which a path is reached: a writer of any of them decides which file is read.
+
+/** As long as a chain of links may be (Linux: 40). */
+const linksMax = 40;
+
+/** Where an absolute path leads, and every link on the way: each of them decides what is read. */
+export function linkTrailOf(path: string): string[] {
+  const links: string[] = [];
+  let at = path;
+  // Each step resolves the parent, so that the next link is checked in its real directory.
+  for (let count = 0; count < linksMax; count += 1) {
+    const link = firstLink(at);
+    if (link === null) return [...links, at];
+    links.push(link.at);
+    at = resolve(dirname(link.at), link.target, link.rest);
+  }
+  return [...links, realPathPrefix(path)];
+}
+
+function firstLink(path: string): { at: string; target: string; rest: string } | null {
+  const parts = path.split('/').filter(Boolean);
+  for (const index of parts.keys()) {
+    const at = `/${parts.slice(0, index + 1).join('/')}`;
+    const target = targetOf(at);
+    if (target === undefined) return null;
+    if (target !== null) return { at, target, rest: parts.slice(index + 1).join('/') };
+  }
+  return null;
+}
+
+/** `null`: no link; `undefined`: nothing, or nothing that can be looked at. */
+function targetOf(path: string): string | null | undefined {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null;
+  } catch {
+    return undefined;
+  }
 }

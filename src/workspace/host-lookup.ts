@@ -1,4 +1,4 @@
-/** Looks at what stands on the host, at absolute byte paths, and remembers it for one judgement. */
+/** Looks up entries of the host by absolute byte paths, and caches the answers for one decision. */
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import type { BytePath } from '../change.ts';
 import { readSmallText } from './beneath.ts';
@@ -11,10 +11,10 @@ export type HostEntry =
   | { readonly kind: 'link'; readonly target: string };
 
 /** Where a path leads. All are absolute, without a link in the directories before the last part. */
-export interface LinkResolution {
+interface LinkResolution {
   /** What decides where it leads: each link on the way, and where the last one leads to. */
   readonly trail: readonly BytePath[];
-  /** What stands there in the end; it may be missing. */
+  /** The path after every link; it may not exist. */
   readonly end: BytePath;
 }
 

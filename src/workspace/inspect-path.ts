@@ -1,9 +1,9 @@
-/** What stands at a path inside a tree, component by component, links seen rather than followed. */
+/** Inspects a path inside a tree, component by component; links are reported, not followed. */
 import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
 import path from 'node:path';
-import { errnoCodeOf } from './descriptor.ts';
+import { errnoCodeOf } from './byte-path.ts';
 
-export type PathInspection =
+type PathInspection =
   | { readonly kind: 'absent' | 'unreadable' }
   /** `at` is the first link on the way; `real` where the whole path leads, if anywhere. */
   | {
@@ -14,7 +14,7 @@ export type PathInspection =
     }
   | { readonly kind: 'directory' | 'file'; readonly stat: Stats };
 
-/** Looks at `name`, which is `tree` or lies below it. */
+/** Inspects `name`, which is `tree` or below it. */
 export function inspectPath(tree: string, name: string): PathInspection {
   const parts = path.relative(tree, name).split('/').filter(Boolean);
   let at = tree;
@@ -55,14 +55,14 @@ export function realPathOrNull(name: string): string | null {
   }
 }
 
-/** The real path of `name` as far as it exists, with the rest as written. */
+/** The real path of the part of `name` that exists, with the rest as written. */
 export function realPathPrefix(name: string): string {
   const real = realPathOrNull(name);
   if (real !== null || name === '/') return real ?? name;
   return path.join(realPathPrefix(path.dirname(name)), path.basename(name));
 }
 
-/** Whether `inner` is `outer` or lies below it. Both absolute and normalised. */
+/** Whether `inner` is `outer` or below it. Both are absolute and normalised. */
 export function isBelow(inner: string, outer: string): boolean {
   return inner === outer || outer === '/' || inner.startsWith(`${outer}/`);
 }

@@ -1,7 +1,7 @@
 /**
- * Names of files that a tool runs or obeys without being asked: on entering a directory, on opening
- * a project, at each command of git or a package manager. Data: each row with where it is
- * documented. A directory's name stands for all that is in it.
+ * Names of files that a tool runs or obeys without approval: on entering a directory, on opening a
+ * project, at each command of git or a package manager. Data: each row cites its documentation. A
+ * directory's name covers everything in it.
  */
 
 export interface ProtectedNamesRow {
@@ -352,4 +352,27 @@ export const protectedNamesTable: readonly ProtectedNamesRow[] = [
     source: 'docs/policy.md',
     withoutLayer: '.trl.yaml',
   },
+];
+
+// Names by which a file in a project is run later, by a tool, on the host. Pure.
+
+/**
+ * At the root of the workspace and of every git worktree in it, where there is no layer.
+ * `.gitattributes` stays writable: the filters it names do nothing without the configuration, which
+ * is protected.
+ */
+export const unlayeredProtectedNames: readonly string[] = protectedNamesTable.flatMap(
+  ({ withoutLayer }) => withoutLayer?.split(' ') ?? [],
+);
+
+/**
+ * In every git directory. `commondir` would make git read another directory's configuration;
+ * `config.worktree` and `info/attributes` are read beside the ones that people look at.
+ */
+export const gitProtectedNames: readonly string[] = [
+  'hooks',
+  'config',
+  'config.worktree',
+  'commondir',
+  'info/attributes',
 ];

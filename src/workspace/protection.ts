@@ -2,10 +2,10 @@
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
 import { bytePathOf, pathText } from './byte-path.ts';
-import { grantedTreeOf, type GrantedTree } from './grants.ts';
-import { findOtherNames } from './hardlinks.ts';
+import { type GrantedTree, grantedTreeOf } from './grants.ts';
 import { HostLookup } from './host-lookup.ts';
 import { inspectPath, isBelow, realPathPrefix } from './inspect-path.ts';
+import { findOtherNames } from './walk.ts';
 
 /** A change on top of a visible tree, at an existing path that is no link. */
 export interface ProtectionCover {
@@ -23,7 +23,7 @@ export type GuardedPath =
       readonly target: string;
     };
 
-export interface ProtectionScope {
+interface ProtectionScope {
   readonly root: string | null;
   /** Whether writes below `root` go to a layer of their own: then nothing is mounted there. */
   readonly layered: boolean;
@@ -32,7 +32,7 @@ export interface ProtectionScope {
   readonly visible: readonly string[];
 }
 
-export interface ProtectionResult {
+interface ProtectionResult {
   readonly covers: readonly ProtectionCover[];
   readonly guarded: readonly GuardedPath[];
   readonly unprotected: number;
@@ -67,8 +67,8 @@ export class Protection {
   }
 
   /**
-   * Makes `name` unwritable: now if it is there, after each command if it is not. What was asked
-   * for is always covered; what is built in, as long as there are mounts for it.
+   * Makes `name` unwritable: now if it exists, after each command if it does not. Requested names
+   * are always covered; built-in names while mounts are left.
    */
   protect(name: string, reason: 'asked' | 'built-in'): void {
     const real = this.#treeOf(name) === null ? realPathPrefix(name) : name;
@@ -76,7 +76,7 @@ export class Protection {
     if (tree === null) return;
     const found = inspectPath(tree, real);
     const isOutside = found.kind === 'link' && found.real !== null && !this.#isLayered(found.real);
-    // Where the commit filter stands, a command is told at once only what was asked for.
+    // With a commit filter, a command is denied at once only what was requested.
     if (this.#isLayered(real) && !isOutside && reason === 'built-in') return;
     if (found.kind === 'absent' && !this.#isLayered(real)) {
       this.#guard({ kind: 'absent', tree, path: real });
@@ -132,8 +132,8 @@ export class Protection {
   }
 
   /**
-   * A cover below a hidden directory shows nothing; one below a read-only tree adds nothing. Unless
-   * a granted tree between them lies on top of the outer one.
+   * A cover below a hidden directory is useless, and one below a read-only tree as well, unless a
+   * granted tree between them is mounted above the outer one.
    */
   #withoutNested(covers: readonly ProtectionCover[]): ProtectionCover[] {
     const trees = this.#scope.granted.map((tree) => tree.path);

@@ -1,15 +1,15 @@
 /** Which directory of the host a session may work in, after every link is resolved. */
+import { lstatSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { errnoCodeOf } from './descriptor.ts';
-import { TrlError, type ErrorCode } from '../errors.ts';
+import { type ErrorCode, TrlError } from '../errors.ts';
+import { errnoCodeOf } from './byte-path.ts';
 import { isBelow, realPathPrefix } from './inspect-path.ts';
-import { projectOf } from './project.ts';
 
 export interface RootsInput {
   /** Directories that the operator allows, by real path: one that became a link allows nothing. */
   readonly roots: readonly string[];
-  /** What the caller asked for; `null` or `/tmp`: no workspace. */
+  /** The requested directory; `null` or `/tmp`: no workspace. */
   readonly workingDir: string | null;
   /** The operator's home directory: never a workspace as a whole. */
   readonly home: string;
@@ -22,7 +22,7 @@ export interface ResolvedRoots {
   readonly cwd: string;
 }
 
-/** The session's own, empty at first: nothing of the host is behind it. */
+/** The session's own, empty at first: no directory of the host. */
 const privateDirectory = '/tmp';
 /** Whole trees that commands must not write, or that a sandbox has of its own. */
 const systemTrees = [
@@ -95,7 +95,7 @@ export async function resolveProject(
   const real = await realDirectory(directory);
   const realHome = await realpath(home).catch(() => home);
   const top = projectOf(real, realHome);
-  // A repository in a place that many share says nothing of the projects in it.
+  // A repository in a shared place does not identify the projects in it.
   const project = whyNotRoot(top, realHome) === null ? top : real;
   await refuseRoot(project, { home, given: directory });
   return { directory: real, project };
@@ -188,3 +188,25 @@ function refused(code: ErrorCode, given: string, reason: string, cause?: unknown
   const shown = JSON.stringify(given.slice(0, 4096));
   return new TrlError(code, `Cannot use working directory ${shown}: ${reason}`, { cause });
 }
+
+// The default project of a directory.
+
+/**
+ * The project that a directory belongs to: the top of its git worktree, else itself. What another
+ * user made above it, or the home directory, is no project.
+ *
+ * @param home the person's home directory; both by real path
+ */
+export function projectOf(directory: string, home: string): string {
+  for (let at = directory; at !== path.dirname(at); at = path.dirname(at)) {
+    const git = lstatSync(path.join(at, '.git'), { throwIfNoEntry: false });
+    if (git === undefined) continue;
+    const isOwn = git.uid === process.getuid?.() && (git.isDirectory() || git.isFile());
+    return isOwn && !isTooWideProject(at, home) ? at : directory;
+  }
+  return directory;
+}
+
+/** Whether it is the home directory, or holds it: no project, but where programs start servers. */
+export const isTooWideProject = (directory: string, home: string): boolean =>
+  `${home}/`.startsWith(directory === '/' ? directory : `${directory}/`);

@@ -10,8 +10,8 @@ export function statKey(stat: BigIntStats): StatKey {
 }
 
 /**
- * Whether what stands is what `key` was taken of. A directory's size and times change with what is
- * put in it: there the identity and the mode count.
+ * Whether the current entry is the one of `key`. A directory's size and times change with its
+ * entries: there the identity and the mode count.
  */
 export function isSameStat(stat: BigIntStats | null, key: StatKey | null): boolean {
   if (stat === null || key === null) return stat === null && key === null;
@@ -24,7 +24,7 @@ export function isWhiteout(stat: BigIntStats): boolean {
   return stat.isCharacterDevice() && stat.rdev === 0n;
 }
 
-/** What a stat alone tells; a file's hash and a link's target are still unknown. */
+/** The entry that a stat alone shows; a file's hash and a link's target are still unknown. */
 export function entryTypeOf(stat: BigIntStats): Entry['type'] {
   if (stat.isFile()) return 'file';
   if (stat.isDirectory()) return 'directory';

@@ -1,4 +1,6 @@
-/** Gives other work a turn before it waited for long. */
+import { setImmediate as turn } from 'node:timers/promises';
+
+/** Lets other work run before it has waited for long. */
 export class TimeSlices {
   readonly #sliceMs: number;
   #until: number;
@@ -8,7 +10,7 @@ export class TimeSlices {
     this.#until = performance.now() + sliceMs;
   }
 
-  /** Whether it is time to wait for {@link yieldTurn}. */
+  /** Whether it is time to await {@link yieldTurn}. */
   get isOver(): boolean {
     return performance.now() >= this.#until;
   }
@@ -18,5 +20,23 @@ export class TimeSlices {
       setImmediate(resolve);
     });
     this.#until = performance.now() + this.#sliceMs;
+  }
+}
+
+// Long work in slices, so that the event loop is never held for long.
+
+const sliceMs = 4;
+
+export class WorkPacer {
+  #since = performance.now();
+
+  /** Whether the slice is used up; then `await rest()`. Small work never awaits. */
+  isDue(): boolean {
+    return performance.now() - this.#since > sliceMs;
+  }
+
+  async rest(): Promise<void> {
+    await turn();
+    this.#since = performance.now();
   }
 }

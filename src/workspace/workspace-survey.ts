@@ -14,19 +14,23 @@ import type { FileGrants } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { bytePathOf, pathText } from './byte-path.ts';
 import { GitConfiguration } from './git-configuration.ts';
-import { outsideCommonDirectory } from './git-directories.ts';
-import { resolveGrants, supportsIdmap, type GrantedTree } from './grants.ts';
+import {
+  type GrantedTree,
+  refuseReservedGrants,
+  type ReservedPaths,
+  resolveGrants,
+  supportsIdmap,
+} from './grants.ts';
 import { HostLookup } from './host-lookup.ts';
 import { isBelow, lstatOrNull } from './inspect-path.ts';
-import { gitProtectedNames, unlayeredProtectedNames } from './unlayered-protected-names.ts';
-import { Protection, type ProtectionCover, type GuardedPath } from './protection.ts';
-import { refuseReservedGrants, type ReservedPaths } from './reserved-paths.ts';
 import { parsePathRules, type PathRuleSet } from './path-rules.ts';
-import { walkTree, type WalkResult } from './walk.ts';
+import { gitProtectedNames, unlayeredProtectedNames } from './protected-names.ts';
+import { type GuardedPath, Protection, type ProtectionCover } from './protection.ts';
+import { outsideCommonDirectory, type WalkResult, walkTree } from './walk.ts';
 
 export interface WorkspaceFacts {
   readonly root: string | null;
-  /** Whether commands write to a layer above `root`; absent in surveys of before: no. */
+  /** Whether commands write to a layer above `root`; absent in earlier surveys: no. */
   readonly layered?: boolean;
   readonly uid: number;
   readonly gid: number;
@@ -36,7 +40,7 @@ export interface WorkspaceFacts {
   readonly guarded: readonly GuardedPath[];
   /** Git directories known now; others that appear are new. */
   readonly gitDirectories: readonly string[];
-  /** Protected names that are links; absent in surveys of before. */
+  /** Protected names that are links; absent in earlier surveys. */
   readonly links?: readonly string[];
   /** Paths that should be covered and are not, for want of mounts. */
   readonly unprotected: number;
@@ -142,7 +146,7 @@ async function describe(
   };
 }
 
-/** A worktree whose repository lies elsewhere can commit only where it may write there. */
+/** A worktree with a repository elsewhere can commit only if it may write there. */
 function commonDirectories(
   root: string | null,
   granted: readonly GrantedTree[],
@@ -162,8 +166,8 @@ function commonDirectories(
 }
 
 /**
- * What later turns into execution. What lies at the top of a tree comes first: nested repositories,
- * of which a command can make any number, must not use up the mounts.
+ * Names whose content is executed later. The top of a tree comes first: nested repositories, of
+ * which a command can make any number, must not use up the mounts.
  */
 function persistencePaths(
   { root, home }: Pick<SurveyInput, 'root' | 'home'>,

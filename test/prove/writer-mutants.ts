@@ -14,7 +14,7 @@ const contents = 'src/workspace/merge/merge-contents.ts';
 const mutants = {
   'what stands there is asked before it is replaced': [
     'src/workspace/commit/apply.ts',
-    'isSame(stat, item.baseKey)) return',
+    'isSameStat(stat, item.baseKey)) return',
     'true) item = Object.assign(item, { baseKey: stat && statKey(stat) }); if (true) return',
   ],
   'both appends are kept': [

@@ -1,18 +1,17 @@
 /** Trees that differ, told by reading both whole, independent of the code under test. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { BytePath, Entry, StatKey } from '../../src/change.ts';
 import type { IssuedTags } from '../../src/redacted.ts';
-import type { HeldReason } from '../../src/workspace/commit/commit-filter.ts';
 import { applyChanges } from '../../src/workspace/commit/apply.ts';
-import type { CommitItem, ItemResult } from '../../src/workspace/commit/commit-item.ts';
 import { AtomicRenames } from '../../src/workspace/commit/atomic-renames.ts';
+import { buildFilterInput, type HeldReason } from '../../src/workspace/commit/commit-filter.ts';
+import type { CommitItem, ItemResult } from '../../src/workspace/commit/commit-item.ts';
 import { openCommitFilter } from '../../src/workspace/commit/filter.ts';
-import { buildFilterInput } from '../../src/workspace/commit/filter-input.ts';
-import { TreeLookup } from '../../src/workspace/commit/tree-lookup.ts';
+import { TreeLookup } from '../../src/workspace/commit/tree-path-resolver.ts';
 import { walkTree } from '../../src/workspace/walk.ts';
 
 export interface Standing {

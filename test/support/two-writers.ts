@@ -33,6 +33,7 @@ import {
   appliedStepsOf,
   type ChangeRecord,
 } from '../../src/host/change-record.ts';
+import { AppliedEntries } from '../../src/host/pending-changes.ts';
 import { SessionWorkspace } from '../../src/host/session-workspace.ts';
 import { WorkspaceTrees } from '../../src/host/workspace-tree.ts';
 import { SnapshotStore } from '../../src/snapshot/store.ts';
@@ -94,7 +95,8 @@ class Writer {
     const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     const seen = { idShift: { uid: 0, gid: 0 }, isMasked: (): boolean => false };
     const places = { root, upper: this.upper, ...seen, contents: store, attributes };
-    const layer = new OverlayCapture(places);
+    const applied = new AppliedEntries();
+    const layer = new OverlayCapture({ ...places, appliedKeyAt: (at) => applied.keyAt(at) });
     const session = (this.session = `s-${name}`);
     this.workspace = new SessionWorkspace({
       view: session,
@@ -108,6 +110,8 @@ class Writer {
       removedDirectories: { findSlot: () => null },
       scratch: path.join(dir, 'git'),
       renames,
+      applied,
+      onPendingChange: () => undefined,
       remask: () => Promise.resolve(true),
       refresh: () => Promise.resolve(),
       adopted: [],

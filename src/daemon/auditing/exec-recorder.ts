@@ -11,7 +11,7 @@ import type {
   PendingApproval,
   Recorder,
 } from '../../execution.ts';
-import { changesDigest } from '../../workspace/changes/changes-digest.ts';
+import { changesDigest } from '../../workspace/changes/change-kind.ts';
 import { changeView, stateCounts } from '../workspaces/change-views.ts';
 import { failureOf, type Auditing, type AuditRecord } from './auditing.ts';
 import type { RecordedEnd } from './recorded-ends.ts';

@@ -1,7 +1,7 @@
 /** What people let through: traces, which stand for the same finding in the same bytes. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { errnoCodeOf } from '../../workspace/descriptor.ts';
+import { errnoCodeOf } from '../../workspace/byte-path.ts';
 
 const tracesMax = 10_000;
 

@@ -17,7 +17,7 @@ import {
 import { readPackageNames } from '../../publish/denied-names.ts';
 import { limits } from '../../limits.ts';
 import { pathText } from '../../workspace/byte-path.ts';
-import { errnoCodeOf } from '../../workspace/descriptor.ts';
+import { errnoCodeOf } from '../../workspace/byte-path.ts';
 import { TimeSlices } from '../../workspace/time-slices.ts';
 import type { DeniedFile, FileSource } from '../../host/port.ts';
 import type { EarlierFile } from '../../publish/outgoing.ts';

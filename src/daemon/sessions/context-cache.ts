@@ -8,7 +8,7 @@ import { policyProfiles, type Assurance, type Caller } from '../../command.ts';
 import type { ExecutionContext, ExecutionRequest } from '../../execution.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { StateStore } from '../../session/store.ts';
-import type { ReservedPaths } from '../../workspace/reserved-paths.ts';
+import type { ReservedPaths } from '../../workspace/grants.ts';
 import type { WorkspaceFacts } from '../../workspace/workspace-survey.ts';
 import type { Policies } from '../policies.ts';
 import type { Runners } from '../runners.ts';

@@ -19,7 +19,7 @@ import type { SessionRecord } from '../../session/record.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
 import { mayNameInside } from '../../workspace/path-rules.ts';
 import type { WorkspaceFacts } from '../../workspace/workspace-survey.ts';
-import type { ReservedPaths } from '../../workspace/reserved-paths.ts';
+import type { ReservedPaths } from '../../workspace/grants.ts';
 import { refuseDeniedGrants, refuseUnenforceableGrants } from './grant-checks.ts';
 import { createChangeTracker } from '../workspaces/change-tracker.ts';
 import { sessionWorkspaceMode } from '../../session/views.ts';

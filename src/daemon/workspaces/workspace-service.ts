@@ -18,7 +18,7 @@ import type {
   WorkspaceOpenParams,
 } from '../../protocol/workspace.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
-import { changesDigest } from '../../workspace/changes/changes-digest.ts';
+import { changesDigest } from '../../workspace/changes/change-kind.ts';
 import type { AccessGate } from '../access/gate.ts';
 import { redactDiff, type DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Masking } from '../secrets/masking.ts';

@@ -2,18 +2,26 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
 import {
   makeLinkItem,
-  type PublicationBudget,
   type OutgoingItem,
+  type PublicationBudget,
   type UnscannedItem,
 } from '../../publish/outgoing.ts';
-import { joinPath, baseNameOf, parentPathOf, pathText } from '../../workspace/byte-path.ts';
-import { errnoCodeOf } from '../../workspace/descriptor.ts';
+import {
+  baseNameOf,
+  errnoCodeOf,
+  joinPath,
+  parentPathOf,
+  pathText,
+} from '../../workspace/byte-path.ts';
+import { HiddenPaths } from '../../workspace/projection/hidden-paths.ts';
 import { OpenDirectory } from '../../workspace/projection/open-directory.ts';
+import type { Visibility } from '../../workspace/projection/visibility.ts';
+import { entryTypeOf, permissionsOf, statKey } from '../../workspace/stat.ts';
 import { TimeSlices } from '../../workspace/time-slices.ts';
-import { permissionsOf, statKey, entryTypeOf } from '../../workspace/stat.ts';
-import type { WorkspaceFileContent } from '../port.ts';
+import type { DeniedFile, FileSource, SurveyedFiles, WorkspaceFileContent } from '../port.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const stepBytes = 1024 * 1024;
@@ -24,7 +32,7 @@ const stepBytes = 1024 * 1024;
  *
  * @throws the system's error where it cannot be read
  */
-export async function readFileIn(
+async function readFileIn(
   directory: OpenDirectory,
   name: string,
   bytesMax: number,
@@ -54,7 +62,7 @@ export async function readFileIn(
 }
 
 /** Opens what holds `path`, a step at a time. @throws the system's error; `ENOTDIR` for a link */
-export function openParentDirectory(root: string, path: BytePath): OpenDirectory {
+function openParentDirectory(root: string, path: BytePath): OpenDirectory {
   let at = OpenDirectory.open(root);
   for (const part of parentPathOf(path).split('/').filter(Boolean)) {
     using held = at;
@@ -72,7 +80,9 @@ export class FileCollector {
   readonly #allowance: PublicationBudget;
   readonly #slices = new TimeSlices();
 
-  /** @param isDenied of what is denied the path says it all: whether it is there is not told */
+  /**
+   * @param isDenied a denied path is collected by its name alone: whether it exists is not shown
+   */
   constructor(root: string, isDenied: (path: BytePath) => boolean, allowance: PublicationBudget) {
     this.#root = root;
     this.#isDenied = isDenied;
@@ -167,3 +177,93 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'it may not be read'],
   ['EPERM', 'it may not be read'],
 ]);
+
+// Which files of a workspace an audience must not see, and which it may.
+
+/**
+ * Walks the whole tree, without any `.git`.
+ *
+ * @throws TrlError `QUOTA_EXCEEDED` if it is larger than the bound; the system's error if a denied
+ *   file cannot be read: unknown content cannot be compared with what is sent
+ */
+export async function surveyFiles(root: string, visibility: Visibility): Promise<SurveyedFiles> {
+  const entriesMax = limits.workspaceEntries.default;
+  const hiddenPaths = await HiddenPaths.read({ root, visibility, entriesMax });
+  const walk = new Walk(new Set(await hiddenPaths.list()));
+  using top = OpenDirectory.open(root);
+  await walk.into(top, '', visibility.denies(''));
+  return walk;
+}
+
+class Walk implements SurveyedFiles {
+  readonly denied: DeniedFile[] = [];
+  readonly visible: BytePath[] = [];
+  readonly #hidden: ReadonlySet<BytePath>;
+  readonly #slices = new TimeSlices();
+
+  constructor(hidden: ReadonlySet<BytePath>) {
+    this.#hidden = hidden;
+  }
+
+  async into(directory: OpenDirectory, path: BytePath, isHidden: boolean): Promise<void> {
+    if (this.#slices.isOver) await this.#slices.yieldTurn();
+    for (const entry of directory.entries()) {
+      const name = entry.name.toString('latin1');
+      if (name === '.git') continue;
+      const at = joinPath(path, name);
+      const isDenied = isHidden || this.#hidden.has(at);
+      if (entry.isDirectory()) await this.#below(directory, at, isDenied);
+      else if (entry.isFile()) this.#file(directory, at, isDenied);
+    }
+  }
+
+  async #below(directory: OpenDirectory, path: BytePath, isDenied: boolean): Promise<void> {
+    try {
+      using below = OpenDirectory.open(directory.self, baseNameOf(path));
+      await this.into(below, path, isDenied);
+    } catch (error) {
+      // What is gone holds nothing; what is shown and cannot be read is not subtracted.
+      if (errnoCodeOf(error) === '' || (isDenied && errnoCodeOf(error) !== 'ENOENT')) throw error;
+    }
+  }
+
+  #file(directory: OpenDirectory, path: BytePath, isDenied: boolean): void {
+    if (!isDenied) {
+      this.visible.push(path);
+      return;
+    }
+    const stat = directory.look(baseNameOf(path));
+    if (stat === null || !stat.isFile()) return;
+    this.denied.push({ path, key: statKey(stat), size: Number(stat.size) });
+  }
+}
+
+/** Reads files one after the other; neighbours share what holds them. */
+export class LocalFileSource implements FileSource {
+  readonly #root: string;
+  readonly #slices = new TimeSlices();
+  #parent: { readonly path: BytePath; readonly directory: OpenDirectory } | null = null;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async read(path: BytePath, bytesMax: number): Promise<WorkspaceFileContent | null> {
+    if (this.#slices.isOver) await this.#slices.yieldTurn();
+    return readFileIn(this.#parentOf(path), baseNameOf(path), bytesMax, this.#slices);
+  }
+
+  #parentOf(path: BytePath): OpenDirectory {
+    const parent = parentPathOf(path);
+    if (this.#parent?.path === parent) return this.#parent.directory;
+    this[Symbol.dispose]();
+    const directory = openParentDirectory(this.#root, path);
+    this.#parent = { path: parent, directory };
+    return directory;
+  }
+
+  [Symbol.dispose](): void {
+    this.#parent?.directory[Symbol.dispose]();
+    this.#parent = null;
+  }
+}

@@ -1,6 +1,6 @@
 /**
- * What a push sends: each file that a commit of it puts anywhere, also one that a later commit
- * takes away, the text of commits and tags with the names of who wrote them, and names of branches.
+ * What a push sends: each file that one of its commits adds anywhere, even if a later commit
+ * removes it, the text of commits and tags with the names of their authors, and names of branches.
  */
 import type { BytePath } from '../../change.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
@@ -26,7 +26,7 @@ const link = '120000';
 interface Tips {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
-  /** Whose branches are there already; `''`: those of all remotes; `null`: nobody's. */
+  /** The remote whose branches are there already; `''`: all remotes; `null`: none. */
   readonly remotes: string | null;
   readonly names: readonly string[];
 }
@@ -40,7 +40,7 @@ export class PushCollector {
   readonly #root: BytePath;
   readonly #top: BytePath;
 
-  /** @param place in the worktree whose repository is meant */
+  /** @param place a directory in the worktree of the repository */
   constructor(root: string, place: string, allowance: PublicationBudget) {
     this.#repository = PushRepository.at(place);
     this.#root = `${bytePathOf(root)}/`;
@@ -76,7 +76,7 @@ export class PushCollector {
     if (pushed === null) return null;
     const head = await pushed.#repository.resolve('HEAD^{commit}');
     if (head === null) return null;
-    // A commit may be nobody else's yet.
+    // No remote may have the commit yet.
     return () => pushed.#earlier([head], false);
   }
 
@@ -179,7 +179,7 @@ export class PushCollector {
     const kind = entry.mode === link ? 'text' : 'file';
     this.#items.push({ name, kind, bytes, path: this.#pathOf(entry), file: null });
     if (bytes.subarray(0, largeFile.length).equals(largeFile)) {
-      const reason = 'stands for a file that git LFS sends besides';
+      const reason = 'is a pointer to a file that git LFS sends separately';
       this.#unread.push({ name, reason, key: entry.id });
     }
   }

@@ -19,7 +19,7 @@ export interface GitCommitEntry {
   readonly path: BytePath;
 }
 
-export type GitObjectType = 'commit' | 'tag' | 'blob' | 'tree';
+type GitObjectType = 'commit' | 'tag' | 'blob' | 'tree';
 
 const listBytesMax = 256 * 1024 * 1024;
 const timeoutMs = 120_000;
@@ -40,7 +40,7 @@ export class PushRepository {
     this.top = top;
   }
 
-  /** @throws TrlError `INVALID_PARAMS` where `from` lies in no repository */
+  /** @throws TrlError `INVALID_PARAMS` if `from` is in no repository */
   static at(from: string): PushRepository {
     for (let top = from; ; top = dirname(top)) {
       const place = join(top, '.git');

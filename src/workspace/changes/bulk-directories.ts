@@ -1,6 +1,7 @@
 /**
- * Directories of thousands of entries that come or go, as package managers and builds have them:
- * while commands run they wait, and at the end each is told as one, to be moved in one step.
+ * Directories of thousands of entries that appear or disappear, as package managers and builds make
+ * them: while commands run they wait, and at the end each is captured as one change and moved in
+ * one step.
  */
 import type { Dirent } from 'node:fs';
 import type { BytePath } from '../../change.ts';
@@ -11,11 +12,13 @@ import type { FirstSeen, DeferredPaths, RecentWrites } from './recent-writes.ts'
 /** `parts`: path by path. `wait`: not yet. `whole`: as one, without what is in it. */
 export type BulkDirectoryMode = 'parts' | 'wait' | 'whole';
 
-/** Entries from which on a directory waits while it may still grow. */
+/** The number of entries from which a directory waits while it may still grow. */
 const waitingMin = 1_000;
 /** So many of a directory have to be gone, from which on it may be about to go. */
 const goneMin = 100;
-/** Entries from which on it is told as one: of a package manager or a build, or any other. */
+/**
+ * The number of entries that makes it one change: of a package manager or a build, or any other.
+ */
 const [packagesMin, entriesMin] = [1_000, 5_000];
 /** No longer does it wait: a command that serves what it built runs on. */
 const waitingNsMax = 60_000_000_000n;
@@ -25,12 +28,12 @@ const packages: ReadonlySet<string> = new Set(
   ),
 );
 
-export interface BulkDirectoriesContext {
+interface BulkDirectoriesContext {
   readonly how: Exclude<BulkDirectoryMode, 'parts'>;
   readonly upper: TreeCursor;
   readonly real: TreeCursor;
   readonly recentWrites: RecentWrites | null;
-  /** What waits since the look before. */
+  /** The paths that wait since the previous capture. */
   readonly before: DeferredPaths;
   readonly nowNs: bigint;
   /** Unix ns: with `wait`, what was made later is of a command that has ended. */
@@ -38,18 +41,18 @@ export interface BulkDirectoriesContext {
 }
 
 export class BulkDirectories {
-  /** Told as one. */
+  /** Captured as one change. */
   readonly found: BytePath[] = [];
   readonly deferred = new Map<BytePath, FirstSeen>();
-  readonly #ground: BulkDirectoriesContext;
+  readonly #context: BulkDirectoriesContext;
 
-  constructor(ground: BulkDirectoriesContext) {
-    this.#ground = ground;
+  constructor(context: BulkDirectoriesContext) {
+    this.#context = context;
   }
 
   /** Whether what is in a new directory is not to be looked at. */
   skips(path: BytePath): boolean {
-    const { how, recentWrites: young, before, nowNs } = this.#ground;
+    const { how, recentWrites: young, before, nowNs } = this.#context;
     if (how === 'wait') {
       if (this.#isOfEnded(path) || !this.#mayWait(path)) return false;
       young?.defer(path);
@@ -57,23 +60,23 @@ export class BulkDirectories {
       return true;
     }
     const min = packages.has(baseNameOf(path)) ? packagesMin : entriesMin;
-    if (!this.#isNew(path) || !has(this.#ground.upper, path, min)) return false;
+    if (!this.#isNew(path) || !has(this.#context.upper, path, min)) return false;
     this.found.push(path);
     return true;
   }
 
   /** Whether what was in a directory of the real tree that is gone is not to be looked at. */
   skipsRemoved(path: BytePath): boolean {
-    const { how, real } = this.#ground;
+    const { how, real } = this.#context;
     const min = packages.has(baseNameOf(path)) ? packagesMin : entriesMin;
     if (how !== 'whole' || !has(real, path, min)) return false;
     this.found.push(path);
     return true;
   }
 
-  /** Whether it may be of a command that has ended: then it is told. */
+  /** Whether a command that has ended may have made it: then it is captured. */
   #isOfEnded(path: BytePath): boolean {
-    const { upper, before, endedNs } = this.#ground;
+    const { upper, before, endedNs } = this.#context;
     if (endedNs === null) return false;
     if (!before.has(path) || upper.goto(parentPathOf(path)) !== 'here') return true;
     const stat = upper.stat(baseNameOf(path));
@@ -81,19 +84,20 @@ export class BulkDirectories {
   }
 
   #mayWait(path: BytePath): boolean {
-    const { before, nowNs } = this.#ground;
+    const { before, nowNs } = this.#context;
     const since = before.get(path)?.ns;
     if (since !== undefined && nowNs - since > waitingNsMax) return false;
-    // What was told once is told path by path: of a package manager it waits from the beginning.
+    // After its first capture it is captured path by path: that of a package manager waits from the
+    // beginning.
     if (packages.has(baseNameOf(path))) return true;
     return this.#isNew(path)
-      ? has(this.#ground.upper, path, waitingMin)
-      : has(this.#ground.upper, path, goneMin, (entry) => entry.isCharacterDevice());
+      ? has(this.#context.upper, path, waitingMin)
+      : has(this.#context.upper, path, goneMin, (entry) => entry.isCharacterDevice());
   }
 
   /** Whether the real tree has the directory above, and nothing there. */
   #isNew(path: BytePath): boolean {
-    const { real } = this.#ground;
+    const { real } = this.#context;
     try {
       return real.goto(parentPathOf(path)) === 'here' && real.stat(baseNameOf(path)) === null;
     } catch {

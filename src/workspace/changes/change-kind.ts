@@ -1,5 +1,6 @@
 /** What kind of change leads from one entry to another. */
-import type { ChangeKind, Entry } from '../../change.ts';
+import { createHash } from 'node:crypto';
+import type { Change, ChangeKind, Entry } from '../../change.ts';
 
 const specials: ReadonlySet<Entry['type']> = new Set(['fifo', 'socket', 'device']);
 
@@ -34,4 +35,30 @@ export function changeKindOf(
 /** What became of a path that is not as before; where nothing else shows, its times or owner. */
 export function netChangeKindOf(before: Entry | null, after: Entry | null): ChangeKind {
   return after === null ? 'deleted' : (changeKindOf(before, after, false) ?? 'metadata-only');
+}
+
+// The digest of changes that a person reviewed.
+
+/**
+ * SHA-256 (hex) of the result of changes in the real tree; `null`: there are none. An approval
+ * names it, so that nothing can replace the changes after the review.
+ */
+export function changesDigest(changes: readonly Change[]): string | null {
+  if (changes.length === 0) return null;
+  const lines = changes
+    .map(({ path: name, kind, before, after, reason }) =>
+      JSON.stringify([name, kind, identity(before), identity(after), reason]),
+    )
+    .toSorted();
+  return createHash('sha256').update(lines.join('\n')).digest('hex');
+}
+
+/** Times are not part of what a person approves. */
+function identity(entry: Entry | null): readonly unknown[] | null {
+  if (entry === null) return null;
+  if (entry.type === 'symlink') return [entry.type, entry.target];
+  if (entry.type !== 'file') return [entry.type, entry.mode];
+  // Contents without a hash differ by what else is known of them.
+  const content = entry.sha256 ?? `${entry.size} ${entry.mtimeMs}`;
+  return [entry.type, entry.mode, content];
 }

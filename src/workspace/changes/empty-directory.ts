@@ -10,8 +10,8 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { openDirectory, openEntry, setMode } from '../beneath.ts';
-import { entryPathIn, O_PATH } from '../descriptor.ts';
-import { WorkPacer } from './work-pacer.ts';
+import { entryPathIn, O_PATH } from '../byte-path.ts';
+import { WorkPacer } from '../time-slices.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 const ownersBits = 0o700;

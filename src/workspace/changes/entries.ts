@@ -1,16 +1,13 @@
-/** Reads what stands at a path, and keeps its content. */
-import { closeSync } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
-import type { Entry, StatKey } from '../../change.ts';
+/** Reads the entry at a path, and stores its content. */
+import { type BigIntStats, closeSync } from 'node:fs';
+import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { readUpTo } from '../descriptor.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
-import { fileEntry, permissionsOf, statKey, entryTypeOf } from '../stat.ts';
-import type { CaptureBudget } from './capture-budget.ts';
+import { baseNameOf, parentPathOf, readUpTo } from '../byte-path.ts';
+import { entryTypeOf, fileEntry, permissionsOf, statKey } from '../stat.ts';
 import type { CapturedSource } from './capture.ts';
 import { TreeCursor } from './tree-cursor.ts';
 
-/** What stood somewhere, with the key that it had before its content was read. */
+/** An entry, with the key that it had before its content was read. */
 export interface ObservedEntry {
   readonly entry: Entry;
   readonly key: StatKey;
@@ -20,7 +17,7 @@ export interface ObservedEntry {
   readonly links: number;
 }
 
-export interface EntryReadContext {
+interface EntryReadContext {
   readonly contents: ContentStore;
   readonly allowance: CaptureBudget;
 }
@@ -29,7 +26,7 @@ const blockBytes = 512n;
 /** Files of at most this size are read at once, larger ones in parts between other work. */
 const atOnceBytes = 256 * 1024;
 
-/** What a stat alone tells: a file's hash stays unknown. */
+/** The entry that a stat alone shows: a file's hash stays unknown. */
 export function observeEntry(
   cursor: TreeCursor,
   name: string,
@@ -43,10 +40,10 @@ export function observeEntry(
 }
 
 /**
- * What stands at `name` where the cursor is, its content kept. `null`: it went away meanwhile.
- * Special files are not opened, links not followed, and what is nothing but holes stays unread
- * where others had more than may be. A file that is written meanwhile is told as it was read, under
- * the key of before: the next look finds it changed.
+ * Reads the entry `name` of the cursor's directory and stores its content. `null`: it disappeared
+ * meanwhile. Special files are not opened, links not followed, and a file that consists of holes
+ * only is not read if other files use up the bound. A file that is written meanwhile is captured as
+ * read, under its earlier key: the next capture finds it changed.
  */
 export async function readEntry(
   cursor: TreeCursor,
@@ -99,4 +96,42 @@ function about(stat: BigIntStats, entry: Entry): ObservedEntry {
     owner: `${stat.uid}:${stat.gid}`,
     links: Number(stat.nlink),
   };
+}
+
+// How much one capture may report. All of it is in memory and stored as one text, and a command can
+// create a million names of 16 KiB in seconds.
+
+const entriesMax = 500_000;
+/** Of all paths, as they are written in JSON: a tree of half a million files has less. */
+const bytesMax = 32 * 1024 * 1024;
+/** One byte takes so many, as `\u0001`. */
+const escapedBytes = 6;
+/** Of holes in files: a command makes them for nothing, and they take time to read. */
+const holesMax = 1024 * 1024 * 1024;
+const plain = /^[ !#-[\]-~]*$/;
+
+export class CaptureBudget {
+  #entries = entriesMax;
+  #bytes = bytesMax;
+  #holes = holesMax;
+
+  /** @param known paths that are captured already, and are kept with the new ones */
+  constructor(known: Iterable<BytePath> = []) {
+    for (const path of known) this.take(path);
+  }
+
+  /** `false`: there is no room for it. */
+  take(path: BytePath): boolean {
+    this.#entries -= 1;
+    this.#bytes -= plain.test(path) ? path.length : path.length * escapedBytes;
+    return this.#entries >= 0 && this.#bytes >= 0;
+  }
+
+  /** Whether a file may be read: `size` and `written` in bytes, `written` without its holes. */
+  takeHoles(size: number, written: number): boolean {
+    const holes = Math.max(0, size - written);
+    if (holes > this.#holes) return false;
+    this.#holes -= holes;
+    return true;
+  }
 }

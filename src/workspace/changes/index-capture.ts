@@ -1,30 +1,27 @@
-/** Changes where commands write to the real tree itself: two scans, held against each other. */
-import { lstatSync } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
+/** Finds changes if commands write to the real tree itself, by comparing two scans. */
+import { type BigIntStats, lstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, errnoCodeOf, parentPathOf } from '../byte-path.ts';
 import {
   isRecentWrite,
   matchesQuickKey,
   permissionsOf,
   quickKey,
-  statKey,
   type QuickKey,
+  statKey,
 } from '../stat.ts';
-import { errnoCodeOf } from '../descriptor.ts';
-import { CaptureBudget } from './capture-budget.ts';
-import type { CaptureResult, CapturedChange, ChangeCapture } from './capture.ts';
-import { changeMarksOf } from './layer-comparison.ts';
+import { WorkPacer } from '../time-slices.ts';
+import type { CapturedChange, CaptureResult, ChangeCapture } from './capture.ts';
 import { changeKindOf } from './change-kind.ts';
-import { TreeCursor } from './tree-cursor.ts';
-import { readEntry, observeEntry, type ObservedEntry } from './entries.ts';
-import { holdsForAncestor, sortInTreeOrder } from './ledger.ts';
-import { WorkPacer } from './work-pacer.ts';
+import { CaptureBudget, type ObservedEntry, observeEntry, readEntry } from './entries.ts';
+import { changeMarksOf } from './layer-comparison.ts';
 import { capturedPathBytesMax } from './layer-survey.ts';
+import { holdsForAncestor, sortInTreeOrder } from './ledger.ts';
+import { TreeCursor } from './tree-cursor.ts';
 
 /** What is read of the tree when a session begins, so that `before` is known. */
-export interface IndexBudget {
+interface IndexBudget {
   /** Bytes of the largest file that is kept. Default 1 MiB. */
   readonly fileBytesMax: number;
   /** Bytes of all. Default 64 MiB. */
@@ -33,7 +30,7 @@ export interface IndexBudget {
   readonly filesMax: number;
 }
 
-export interface IndexCaptureOptions {
+interface IndexCaptureOptions {
   /** The real tree: absolute, without a link in it. */
   readonly root: string;
   readonly contents: ContentStore;
@@ -67,10 +64,10 @@ interface Scan {
 type Visit = (scan: Scan, path: BytePath, name: string) => boolean | Promise<boolean>;
 
 /**
- * A capture costs one `lstat` an entry of the tree. Contents are compared, where they are known, as
- * soon as any of mtime, ctime, size, inode and mode moved; where the old one is not known, that
- * alone is told as `modified`, marked `before-unknown`. Modes are never widened here, so what
- * keeps this process out is `skipped`. Otherwise exact as `UpperCapture` is.
+ * A capture costs one `lstat` for each entry of the tree. Known contents are compared as soon as
+ * any of mtime, ctime, size, inode and mode differs; if the old content is unknown, that alone is
+ * reported as `modified`, marked `before-unknown`. Modes are never widened here, so a directory
+ * that this process cannot read is `skipped`. Otherwise as exact as `OverlayCapture`.
  */
 export class IndexCapture implements ChangeCapture {
   readonly #options: IndexCaptureOptions;
@@ -142,7 +139,7 @@ export class IndexCapture implements ChangeCapture {
       }
       const stat = cursor.stat(name);
       if (stat === null) {
-        // Gone between its name and this look: told as deleted below.
+        // Deleted between the listing and this look: reported as deleted below.
         if (known !== undefined) known.seenBy -= 1;
         return false;
       }
@@ -155,7 +152,7 @@ export class IndexCapture implements ChangeCapture {
     using cursor = new TreeCursor(this.#options.root, { mayWiden: false });
     for (const [path, known] of this.#index) {
       if (known.seenBy === this.#number || isBelowSkipped(path)) continue;
-      // A scan that was cut short says nothing of what it did not come to.
+      // An incomplete scan shows nothing of the part that it did not reach.
       const stat =
         isCut && cursor.goto(parentPathOf(path)) === 'here' ? cursor.stat(baseNameOf(path)) : null;
       if (stat === null) this.#delete(path, known, changes);

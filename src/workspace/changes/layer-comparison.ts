@@ -1,33 +1,35 @@
-/** One capture of an upper layer: what was found, held against what the session saw before. */
+/** One capture of an upper layer: compares its entries with what the session saw before. */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, ChangeMark, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
 import { TrlError } from '../../errors.ts';
 import { baseNameOf, parentPathOf } from '../byte-path.ts';
 import { isRecentWrite, isWhiteout, statKey } from '../stat.ts';
-import type { CaptureBudget } from './capture-budget.ts';
-import type { CapturedChange, LayerCapture, OverlayCaptureOptions } from './capture.ts';
-import { changeKindOf } from './change-kind.ts';
-import type { TreeCursor } from './tree-cursor.ts';
-import { readEntry, observeEntry, type ObservedEntry } from './entries.ts';
-import type { LayerQuery } from './layer-attributes.ts';
-import { queryLayer, type LayerAnswers } from './layer-queries.ts';
-import { holdsForAncestor, type Ledger, type LedgerEntry } from './ledger.ts';
-import type { WorkPacer } from './work-pacer.ts';
-import type { LayerFinding, LayerSurvey } from './layer-survey.ts';
+import type { WorkPacer } from '../time-slices.ts';
 import type { BulkDirectories } from './bulk-directories.ts';
+import type { CapturedChange, OverlayCaptureOptions } from './capture.ts';
+import { changeKindOf } from './change-kind.ts';
+import { type CaptureBudget, type ObservedEntry, observeEntry, readEntry } from './entries.ts';
+import type { LayerQuery } from './layer-attributes.ts';
+import {
+  type LayerAnswers,
+  type LayerFinding,
+  type LayerSurvey,
+  queryLayer,
+} from './layer-survey.ts';
+import { holdsForAncestor, type Ledger, type LedgerEntry } from './ledger.ts';
+import type { TreeCursor } from './tree-cursor.ts';
 
-export interface ComparisonContext extends OverlayCaptureOptions {
+interface ComparisonContext extends OverlayCaptureOptions {
   readonly ledger: Ledger;
   readonly pace: WorkPacer;
   readonly allowance: CaptureBudget;
-  readonly appliedKeyAt: LayerCapture['appliedKeyAt'];
   readonly wholes: BulkDirectories | null;
   readonly upperCursor: TreeCursor;
   readonly realCursor: TreeCursor;
 }
 
-/** What stands in the real tree. */
+/** The entry in the real tree. */
 interface Base {
   readonly stat: BigIntStats | null;
   /** This process may not look. */
@@ -36,7 +38,7 @@ interface Base {
   readonly isOrphan: boolean;
 }
 
-export interface ComparisonResult {
+interface ComparisonResult {
   readonly changes: CapturedChange[];
   /** Upper entries that say what the real tree says: opened for writing, made as they were. */
   readonly idle: readonly BytePath[];
@@ -52,7 +54,7 @@ interface Read {
   readonly base: Base;
   readonly now: UpperStanding;
   readonly under: ObservedEntry | null;
-  /** No capture told the path yet, and the session saw the real tree there. */
+  /** No capture has reported the path yet, and the session saw the real tree there. */
   readonly isSeen: boolean;
 }
 
@@ -62,7 +64,7 @@ const noBase: Base = { stat: null, isClosed: false, isOrphan: false };
 const orphan: Base = { ...noBase, isOrphan: true };
 
 export class LayerComparison {
-  readonly #ground: ComparisonContext;
+  readonly #context: ComparisonContext;
   readonly #found: ReadonlyMap<BytePath, LayerFinding>;
   readonly #skipped: Set<BytePath>;
   /** What the ledger will say; `null`: nothing. */
@@ -80,35 +82,35 @@ export class LayerComparison {
   readonly #isBelowMasked: (path: BytePath) => boolean;
   readonly #isBelowSkipped: (path: BytePath) => boolean;
 
-  constructor(ground: ComparisonContext, survey: LayerSurvey) {
-    const { ledger } = ground;
-    this.#ground = ground;
+  constructor(context: ComparisonContext, survey: LayerSurvey) {
+    const { ledger } = context;
+    this.#context = context;
     this.#found = new Map(survey.found.map((found) => [found.path, found]));
     this.#skipped = new Set(survey.skipped);
     this.#unmet = new Set(ledger.unmet());
     this.#wasHidden = holdsForAncestor((path) => ledger.get(path)?.hides ?? false);
     this.#isHidden = holdsForAncestor((path) => this.#hides(path));
-    this.#isBelowMasked = holdsForAncestor((path) => path !== '' && ground.isMasked(path));
+    this.#isBelowMasked = holdsForAncestor((path) => path !== '' && context.isMasked(path));
     this.#isBelowSkipped = holdsForAncestor((path) => this.#skipped.has(path));
   }
 
   /** The ledger is changed only when all went well. */
   async run(): Promise<ComparisonResult> {
-    const { pace, ledger } = this.#ground;
+    const { pace, ledger } = this.#context;
     const bases = new Map<BytePath, Base>();
     for (const { path } of this.#found.values()) {
       if (pace.isDue()) await pace.rest();
       bases.set(path, this.#base(path));
     }
     const read: Read[] = [];
-    this.#asked = await queryLayer(this.#ground, this.#questions(bases), async () => {
+    this.#asked = await queryLayer(this.#context, this.#questions(bases), async () => {
       for (const found of this.#found.values()) {
         if (pace.isDue()) await pace.rest();
         const both = await this.#read(found, bases.get(found.path) ?? noBase);
         if (both !== null) read.push(both);
       }
     });
-    const orphans = await queryLayer(this.#ground, this.#questionsOfOrphans(bases));
+    const orphans = await queryLayer(this.#context, this.#questionsOfOrphans(bases));
     for (const path of orphans.copied) this.#asked.copied.add(path);
     for (const both of read) {
       if (pace.isDue()) await pace.rest();
@@ -118,11 +120,11 @@ export class LayerComparison {
       if (pace.isDue()) await pace.rest();
       this.#gone(path);
     }
-    if (this.#ground.over !== undefined) await this.#goneOfLower();
-    for (const [path, told] of this.#next) {
+    if (this.#context.over !== undefined) await this.#goneOfLower();
+    for (const [path, known] of this.#next) {
       if (pace.isDue()) await pace.rest();
-      if (told === null) ledger.delete(path);
-      else ledger.set(path, told);
+      if (known === null) ledger.delete(path);
+      else ledger.set(path, known);
     }
     const changes = this.#drafts.map((draft) => {
       return { ...draft, hasMaskedBelow: this.#overMasked.has(draft.path) };
@@ -138,7 +140,7 @@ export class LayerComparison {
     }
   }
 
-  /** Most are in a new directory, and thus new: nothing is asked of those. */
+  /** Most are in a new directory, and thus new: they need no query. */
   *#questionsOfOrphans(bases: ReadonlyMap<BytePath, Base>): Iterable<[LayerFinding, LayerQuery]> {
     for (const found of this.#found.values()) {
       const isOrphan = bases.get(found.path)?.isOrphan === true;
@@ -149,16 +151,16 @@ export class LayerComparison {
   #hides(path: BytePath): boolean {
     const found = this.#found.get(path);
     if (found !== undefined) return !found.stat.isDirectory() || this.#asked.opaque.has(path);
-    return !this.#unmet.has(path) && (this.#ground.ledger.get(path)?.hides ?? false);
+    return !this.#unmet.has(path) && (this.#context.ledger.get(path)?.hides ?? false);
   }
 
   #isMasked(path: BytePath): boolean {
-    return this.#ground.isMasked(path) || this.#isBelowMasked(path);
+    return this.#context.isMasked(path) || this.#isBelowMasked(path);
   }
 
   #base(path: BytePath): Base {
     if (this.#isMasked(path)) return noBase;
-    const { realCursor } = this.#ground;
+    const { realCursor } = this.#context;
     const parent = parentPathOf(path);
     if (this.#isMissing(parent)) return orphan;
     const entered = realCursor.goto(parent);
@@ -181,17 +183,23 @@ export class LayerComparison {
 
   /** Both sides, their contents kept; `null`: the upper one is gone by now. */
   async #read(found: LayerFinding, base: Base): Promise<Read | null> {
-    const { path, known: told } = found;
+    const { path, known } = found;
     const now = await this.#upperStanding(found);
     if (now === 'gone') return null;
-    const isSeen = told === undefined && !this.#wasHidden(path);
-    return { found, base, now, isSeen, under: await this.#baseStanding(path, base, isSeen, told) };
+    const isSeen = known === undefined && !this.#wasHidden(path);
+    return {
+      found,
+      base,
+      now,
+      isSeen,
+      under: await this.#baseStanding(path, base, isSeen, known),
+    };
   }
 
   async #compare({ found, base, now, isSeen, under }: Read): Promise<void> {
-    const { path, stat, known: told } = found;
-    const before = told === undefined ? (isSeen ? (under?.entry ?? null) : null) : told.entry;
-    const owner = told === undefined ? this.#shifted(under) : told.owner;
+    const { path, stat, known } = found;
+    const before = known === undefined ? (isSeen ? (under?.entry ?? null) : null) : known.entry;
+    const owner = known === undefined ? this.#shifted(under) : known.owner;
     const hides = this.#hides(path);
     const isCopyUp = this.#asked.copied.has(path);
     this.#next.set(path, {
@@ -204,7 +212,7 @@ export class LayerComparison {
     });
     const kind = changeKindOf(before, now.entry, owner === now.owner);
     const marks = this.#marks(before, now.entry);
-    const isUnknown = base.isClosed || (isCopyUp && base.stat === null && told === undefined);
+    const isUnknown = base.isClosed || (isCopyUp && base.stat === null && known === undefined);
     if (isUnknown && !marks.includes('before-unknown')) marks.push('before-unknown');
     // Whether it was written in place or replaced, the layer does not say: no origin is noted.
     const isSplit = isSeen && kind === 'modified' && (under?.links ?? 0) > 1;
@@ -213,48 +221,50 @@ export class LayerComparison {
     if (isSplit || isLinked) marks.push('hardlink-split');
     if (kind === null && isSeen) this.#idle.push(path);
     if (kind !== null) {
-      const { upper } = this.#ground;
+      const { upper } = this.#context;
       const sourceAt = now.entry?.type === 'file' ? { tree: upper, path } : null;
       const sides = { path, kind, before, after: now.entry, marks };
       const more = { isCopyUp, isMasked: this.#isMasked(path), sourceAt, upperKey: now.key };
       this.#drafts.push({ ...sides, ...this.#baseOf(under), ...more });
     }
-    const isNewlyHidden = hides && told?.hides !== true && !this.#wasHidden(path);
+    const isNewlyHidden = hides && known?.hides !== true && !this.#wasHidden(path);
     const isOwn = !this.#isHidden(path) && base.stat?.isDirectory() === true;
     if (!isNewlyHidden || !isOwn) return;
     const isGone = isSeen && now.entry === null;
-    if (!isGone || this.#ground.wholes?.skipsRemoved(path) !== true) await this.#below(path);
+    if (!isGone || this.#context.wholes?.skipsRemoved(path) !== true) await this.#below(path);
   }
 
   async #upperStanding(found: LayerFinding): Promise<UpperStanding | 'gone'> {
-    const { upperCursor } = this.#ground;
+    const { upperCursor } = this.#context;
     const { path, stat } = found;
     const name = baseNameOf(path);
     if (upperCursor.goto(parentPathOf(path)) !== 'here') return 'gone';
-    const now = await readEntry(upperCursor, name, stat, this.#ground);
+    const now = await readEntry(upperCursor, name, stat, this.#context);
     if (now === null) return 'gone';
     return isWhiteout(stat) ? { ...now, entry: null, owner: '' } : now;
   }
 
-  /** What stands in the real tree; its content only where it is the side of before. */
+  /** The entry in the real tree; its content only if it is the earlier side. */
   async #baseStanding(
     path: BytePath,
     base: Base,
     isContentNeeded: boolean,
-    told: LedgerEntry | undefined,
+    known: LedgerEntry | undefined,
   ): Promise<ObservedEntry | null> {
-    const { realCursor } = this.#ground;
+    const { realCursor } = this.#context;
     const name = baseNameOf(path);
     if (base.stat === null || realCursor.goto(parentPathOf(path)) !== 'here') return null;
-    if (isContentNeeded) return readEntry(realCursor, name, base.stat, this.#ground);
+    if (isContentNeeded) return readEntry(realCursor, name, base.stat, this.#context);
     const now = observeEntry(realCursor, name, base.stat);
-    const isKnown = now !== null && told?.base?.key === now.key;
-    return isKnown && told.base !== null ? { ...now, entry: told.base.entry } : now;
+    const isKnown = now !== null && known?.base?.key === now.key;
+    return isKnown && known.base !== null ? { ...now, entry: known.base.entry } : now;
   }
 
-  /** Tells what was seen of the real tree below `top` as deleted, where nothing came instead. */
+  /**
+   * Reports the visible entries of the real tree below `top` as deleted, if nothing replaced them.
+   */
   async #below(top: BytePath): Promise<void> {
-    const { realCursor, pace, ledger, isMasked, allowance } = this.#ground;
+    const { realCursor, pace, ledger, isMasked, allowance } = this.#context;
     const waiting = [top];
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
       const entered = realCursor.goto(path);
@@ -277,7 +287,7 @@ export class LayerComparison {
           this.#skipped.add(path);
           continue;
         }
-        const stood = await readEntry(realCursor, name, stat, this.#ground);
+        const stood = await readEntry(realCursor, name, stat, this.#context);
         if (stood !== null) this.#deleted(child, stood.entry, stood);
       }
       waiting.push(...directories.toReversed());
@@ -286,7 +296,7 @@ export class LayerComparison {
 
   /** What the layer below has, and a whiteout or another directory hides since. */
   async #goneOfLower(): Promise<void> {
-    const { ledger, pace } = this.#ground;
+    const { ledger, pace } = this.#context;
     const isBelowHiding = holdsForAncestor((path) => this.#found.has(path) && this.#hides(path));
     for (const [path, { key, entry }] of ledger.entries()) {
       if (pace.isDue()) await pace.rest();
@@ -305,18 +315,18 @@ export class LayerComparison {
   /** An upper entry that is not there any more, without a whiteout in its place. */
   #gone(path: BytePath): void {
     if (this.#isBelowSkipped(path)) return;
-    const told = this.#ground.ledger.get(path);
+    const known = this.#context.ledger.get(path);
     const { stat } = this.#base(path);
     const isShown = !this.#isHidden(path) && stat !== null;
-    const isLeft = stat !== null && isSameThing(this.#ground.appliedKeyAt(path), stat);
-    // Commands cannot bring the real tree back: somebody cleared the layer.
-    if (told === undefined || (isShown && !isLeft)) {
+    const isLeft = stat !== null && isSameThing(this.#context.appliedKeyAt?.(path) ?? null, stat);
+    // Commands cannot uncover the real tree: the layer was cleared.
+    if (known === undefined || (isShown && !isLeft)) {
       this.#next.set(path, null);
       return;
     }
     const under =
-      stat === null ? null : observeEntry(this.#ground.realCursor, baseNameOf(path), stat);
-    if (told.entry !== null) this.#deleted(path, told.entry, under);
+      stat === null ? null : observeEntry(this.#context.realCursor, baseNameOf(path), stat);
+    if (known.entry !== null) this.#deleted(path, known.entry, under);
     this.#next.set(path, under === null || isShown ? null : hiddenBelow(under));
   }
 
@@ -342,13 +352,13 @@ export class LayerComparison {
   }
 
   #marks(before: Entry | null, after: Entry | null): ChangeMark[] {
-    return changeMarksOf(before, after, this.#ground.contents);
+    return changeMarksOf(before, after, this.#context.contents);
   }
 
   #shifted(under: ObservedEntry | null): string {
     if (under === null) return '';
     const [uid, gid] = under.owner.split(':').map(Number);
-    const { idShift } = this.#ground;
+    const { idShift } = this.#context;
     return `${(uid ?? 0) + idShift.uid}:${(gid ?? 0) + idShift.gid}`;
   }
 }

@@ -1,16 +1,15 @@
 /**
- * Copies of what others saved, which the layer has so that watches inside tell of them. They are no
- * change of a command, and what a command makes of one is a change of it.
+ * Copies of files that others saved, which the layer has so that watches inside report them. They
+ * are no change of a command; a command's edit of one is.
  */
 import { createHash, hash } from 'node:crypto';
 import { closeSync, readSync, rmdirSync, unlinkSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
-import { readUpTo } from '../descriptor.ts';
+import { baseNameOf, parentPathOf, readUpTo } from '../byte-path.ts';
 import { fileEntry, isWhiteout, permissionsOf, statKey } from '../stat.ts';
-import type { TreeCursor } from './tree-cursor.ts';
 import type { Ledger } from './ledger.ts';
+import type { TreeCursor } from './tree-cursor.ts';
 
 const pieceBytes = 1024 * 1024;
 
@@ -28,13 +27,13 @@ export interface LayerCopy {
   readonly key: StatKey;
 }
 
-/** A file of the layer that is as it was told. */
-export interface KnownLayerFile {
+/** A file of the layer that is as captured. */
+interface KnownLayerFile {
   readonly entry: FileEntry;
   readonly upperKey: StatKey;
 }
 
-/** What the layer has at a path: `none`, a file as it was told last, or `other`. */
+/** What the layer has at a path: `none`, a file as captured last, or `other`. */
 export type LayerState = 'none' | 'other' | KnownLayerFile;
 
 export function layerStateOf(
@@ -45,10 +44,10 @@ export function layerStateOf(
   if (entered !== 'here') return entered === 'missing' ? 'none' : 'other';
   const stat = upperCursor.stat(baseNameOf(path));
   if (stat === null) return 'none';
-  const told = ledger.get(path);
-  const isTold = told?.key === statKey(stat) && !told.isFresh;
-  return isTold && told.entry?.type === 'file'
-    ? { entry: told.entry, upperKey: statKey(stat) }
+  const captured = ledger.get(path);
+  const isCaptured = captured?.key === statKey(stat) && !captured.isFresh;
+  return isCaptured && captured.entry?.type === 'file'
+    ? { entry: captured.entry, upperKey: statKey(stat) }
     : 'other';
 }
 
@@ -68,10 +67,10 @@ export function adoptCopy(
   const stat = upperCursor.stat(name);
   if (stat?.isFile() !== true) return false;
   if (!isCertain && contentOf(upperCursor, name, entry.size) !== entry.sha256) return false;
-  const told = { ...entry, mtimeMs: fileEntry(stat).mtimeMs };
+  const captured = { ...entry, mtimeMs: fileEntry(stat).mtimeMs };
   ledger.set(path, {
     key: statKey(stat),
-    entry: told,
+    entry: captured,
     owner: `${stat.uid}:${stat.gid}`,
     hides: true,
     // A command may have written to it since: the next look reads it.
@@ -108,17 +107,17 @@ export function adoptLayerDirectory(
   return true;
 }
 
-/** Removes what a deletion that was being told left at its path when a process ended. */
+/** Removes the marker of a deletion that a process was announcing when it ended. */
 export function removeDeletionMarker(
   { ledger, upperCursor }: LayerCopiesContext,
   path: BytePath,
 ): void {
-  const told = ledger.get(path);
-  if (told?.entry === null || upperCursor.goto(parentPathOf(path)) !== 'here') return;
+  const captured = ledger.get(path);
+  if (captured?.entry === null || upperCursor.goto(parentPathOf(path)) !== 'here') return;
   const at = upperCursor.at(baseNameOf(path));
   const stat = upperCursor.stat(baseNameOf(path));
   try {
-    if (stat?.isDirectory() === true && told === undefined) rmdirSync(at);
+    if (stat?.isDirectory() === true && captured === undefined) rmdirSync(at);
     if (stat === null || !isWhiteout(stat)) return;
     unlinkSync(at);
     ledger.forget([path]);

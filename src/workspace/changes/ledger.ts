@@ -1,10 +1,10 @@
-/** What was told already, so that a later capture tells only what is new. */
+/** What was captured already, so that a later capture reports only new changes. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import { parentPathOf } from '../byte-path.ts';
 import { quickKey, type QuickKey } from '../stat.ts';
-import type { WorkPacer } from './work-pacer.ts';
+import type { WorkPacer } from '../time-slices.ts';
 
-/** What the session sees at a path since it was told. */
+/** What the session sees at a path since its last capture. */
 export interface LedgerEntry {
   /** Of the upper entry; `null`: there is none, a directory above hides what is below. */
   readonly key: StatKey | null;
@@ -12,11 +12,11 @@ export interface LedgerEntry {
   readonly entry: Entry | null;
   /** `uid:gid` in the upper layer, `''` where there is none. */
   readonly owner: string;
-  /** Nothing of the real tree is seen below: a whiteout, no directory, or an opaque one. */
+  /** The real tree is hidden below: a whiteout, a file, or an opaque directory. */
   readonly hides: boolean;
   /** It was written so shortly before it was read that a later write may not show in its key. */
   readonly isFresh: boolean;
-  /** What stood in the real tree, with its hash, so that it is not read again. */
+  /** The entry of the real tree, with its hash, so that it is not read again. */
   readonly base: { readonly key: StatKey; readonly entry: Entry } | null;
 }
 
@@ -41,8 +41,8 @@ export class Ledger {
     return this.#lines.get(path);
   }
 
-  set(path: BytePath, told: LedgerEntry): void {
-    this.#lines.set(path, { ...told, quick: null, seenBy: this.#survey });
+  set(path: BytePath, captured: LedgerEntry): void {
+    this.#lines.set(path, { ...captured, quick: null, seenBy: this.#survey });
   }
 
   delete(path: BytePath): void {
@@ -66,14 +66,14 @@ export class Ledger {
     this.#survey += 1;
   }
 
-  /** What is known of a path that stands in the upper layer. */
-  meet(path: BytePath): { readonly told: LedgerEntry; readonly quick: QuickKey | null } | null {
+  /** What is known of a path of the upper layer. */
+  meet(path: BytePath): { readonly captured: LedgerEntry; readonly quick: QuickKey | null } | null {
     const line = this.#lines.get(path);
     if (line === undefined) return null;
     line.seenBy = this.#survey;
-    if (line.key === null) return { told: line, quick: null };
+    if (line.key === null) return { captured: line, quick: null };
     line.quick ??= quickKey(line.key);
-    return { told: line, quick: line.quick };
+    return { captured: line, quick: line.quick };
   }
 
   /** Paths that had an upper entry, which this survey did not meet. */
@@ -114,11 +114,11 @@ export class Ledger {
 
   restore(lines: LedgerLines): void {
     this.#lines.clear();
-    for (const [path, told] of lines) this.set(path, told);
+    for (const [path, captured] of lines) this.set(path, captured);
   }
 }
 
-/** Whether `holds` holds for any directory above a path; each directory is asked once. */
+/** Whether `holds` is true of any directory above a path; each directory is checked once. */
 export function holdsForAncestor(holds: (path: BytePath) => boolean): (path: BytePath) => boolean {
   const known = new Map<BytePath, boolean>([['', holds('')]]);
   return (path) => {

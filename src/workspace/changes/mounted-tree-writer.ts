@@ -10,6 +10,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import {
+  type BigIntStats,
   closeSync,
   constants,
   fstatSync,
@@ -19,22 +20,20 @@ import {
   rmdirSync,
   unlinkSync,
   writeSync,
-  type BigIntStats,
 } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
 import { openDirectory, setMode, setOwner, setTimes } from '../beneath.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, entryPathIn, O_PATH, openOrNull, parentPathOf } from '../byte-path.ts';
 import type { AtomicRenames, RenameRequest } from '../commit/atomic-renames.ts';
-import { entryPathIn, O_PATH, openOrNull } from '../descriptor.ts';
-import { isWhiteout, permissionsOf, permissionBits, statKey } from '../stat.ts';
+import { isWhiteout, permissionBits, permissionsOf, statKey } from '../stat.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
 const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 const fileFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
-/** Who owns what belongs to nobody that the mount knows. */
+/** The owner of files whose owner the mount does not map. */
 const nobody = 65_534n;
 
-export interface MountedTreeWriterOptions {
+interface MountedTreeWriterOptions {
   /** A descriptor of the mount's root, as a path, and the device that it must be of. */
   readonly root: string;
   readonly dev: number;
@@ -52,7 +51,7 @@ export interface MountedFileUpdate {
   readonly upperKey: StatKey | null;
   /** The number of the tree's file before; `null`: it is what the mount shows. */
   readonly wasIno: bigint | null;
-  /** `null`: it goes, and nothing comes. */
+  /** `null`: it is removed without a replacement. */
   readonly next: {
     readonly bytes: Buffer;
     /** The number of the tree's file. */
@@ -161,7 +160,7 @@ export class MountedTreeWriter implements Disposable {
     return done;
   }
 
-  /** Tells of a directory that came. */
+  /** Announces a new directory. */
   announceDirectory(path: BytePath): void {
     const directory = this.#directory(path);
     if (directory === null) return;
@@ -169,13 +168,13 @@ export class MountedTreeWriter implements Disposable {
       if (statBelow(this.#options.upper, path) !== null) return;
       setMode(directory, fstatSync(directory).mode & permissionBits);
     } catch {
-      // It is not this user's: nobody hears of it.
+      // It is not this user's: no watcher is notified.
     } finally {
       closeSync(directory);
     }
   }
 
-  /** Tells of what went: a directory comes and goes under its name, where nothing stands. */
+  /** Announces a deletion: a directory appears and disappears under the name, which is free. */
   announceRemoval(path: BytePath): void {
     if (statBelow(this.#options.upper, path) !== null) return;
     const directory = this.#directory(parentPathOf(path));
@@ -184,7 +183,7 @@ export class MountedTreeWriter implements Disposable {
       mkdirSync(entryPathIn(directory, baseNameOf(path)), { mode: 0o700 });
       rmdirSync(entryPathIn(directory, baseNameOf(path)));
     } catch {
-      // Somebody made something there meanwhile.
+      // Another process created an entry there meanwhile.
     } finally {
       closeSync(directory);
       this.#dropWhiteout(path);
@@ -227,7 +226,7 @@ export class MountedTreeWriter implements Disposable {
         return { kind: found.kind, directory, staging: shown, ...names, key };
       }
     } catch {
-      // Of another owner, or without room: nobody hears of it.
+      // Of another owner, or without room: no watcher is notified.
     }
     closeSync(directory);
     return null;
@@ -246,7 +245,7 @@ export class MountedTreeWriter implements Disposable {
     if (upperKey !== null) {
       if (upper === null || statKey(upper) !== upperKey) return null;
       if (next === null) return { stat, kind: 'away' };
-      // Where it could not be written the first time, somebody is reading it.
+      // If it could not be written the first time, a process is reading it.
       return { stat, kind: next.ino === wasIno && !isCurrent ? 'fill' : 'exchange' };
     }
     if (upper !== null || next === null) return null;
@@ -261,7 +260,7 @@ export class MountedTreeWriter implements Disposable {
     return isSame ? { stat: copied, kind: 'fill' } : null;
   }
 
-  /** What somebody made anew in the tree must not be hidden. */
+  /** A new entry of the tree must not be hidden. */
   #dropWhiteout(path: BytePath): void {
     const stat = statBelow(this.#options.upper, path);
     if (stat === null || !isWhiteout(stat)) return;
@@ -281,7 +280,7 @@ function isWrittenAs(one: BigIntStats, other: BigIntStats): boolean {
   return one.size === other.size && one.mtimeNs === other.mtimeNs && one.mode === other.mode;
 }
 
-/** Makes what is to be seen, with the owner that `like` has; `false`: that is not to be had. */
+/** Creates the entry to show, with the owner of `like`; `false`: that is impossible. */
 function make(
   { inLayer, name }: { readonly inLayer: number; readonly name: string },
   next: NonNullable<MountedFileUpdate['next']>,
@@ -306,7 +305,7 @@ function make(
   }
 }
 
-/** The last that is told of a file is that it was written: an exchange looks like its end. */
+/** The last event of a file is that it was written: an exchange looks like the end of it. */
 function endWriting(
   { directory, name }: RenameRequest,
   { mode, mtimeMs }: NonNullable<MountedFileUpdate['next']>,
@@ -318,7 +317,7 @@ function endWriting(
     setMode(fd, mode);
     setTimes(fd, new Date(), mtimeMs / 1000);
   } catch {
-    // Somebody else's by now.
+    // Another process replaced it.
   } finally {
     closeSync(fd);
   }
@@ -362,6 +361,6 @@ function removeDirectoryAt(directory: number, name: string): void {
   try {
     rmdirSync(entryPathIn(directory, name));
   } catch {
-    // A command put something into it: that is its own, and is told.
+    // A command put something into it: that is the command's own, and is captured.
   }
 }

@@ -3,59 +3,61 @@ import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { bytePathOf, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { permissionsOf, permissionBits, statKey } from '../stat.ts';
-import { CaptureBudget } from './capture-budget.ts';
+import { baseNameOf, bytePathOf, parentPathOf } from '../byte-path.ts';
+import { permissionBits, permissionsOf, statKey } from '../stat.ts';
+import { WorkPacer } from '../time-slices.ts';
+import { BulkDirectories, type BulkDirectoryMode } from './bulk-directories.ts';
 import type {
-  CaptureResult,
   CapturedChange,
+  CaptureResult,
   LayerCapture,
   OverlayCaptureOptions,
 } from './capture.ts';
-import { pruneApplied, pruneStaleDirectories } from './prune-applied.ts';
+import { emptyDirectory } from './empty-directory.ts';
+import { CaptureBudget } from './entries.ts';
 import { LayerComparison } from './layer-comparison.ts';
 import {
   adoptCopy,
   adoptLayerDirectory,
+  type LayerCopiesContext,
+  type LayerCopy,
+  type LayerState,
   layerStateOf,
   removeCopyStaging,
   removeDeletionMarker,
 } from './layer-copies.ts';
-import type { LayerCopiesContext, LayerCopy, LayerState } from './layer-copies.ts';
-import { TreeCursor } from './tree-cursor.ts';
-import { emptyDirectory } from './empty-directory.ts';
-import {
-  displaceFile,
-  removeDisplacedFile,
-  type DisplacedFile,
-  type YieldContext,
-} from './yield-to-external.ts';
-import { sortInTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
-import { WorkPacer } from './work-pacer.ts';
 import { surveyLayer } from './layer-survey.ts';
-import { BulkDirectories, type BulkDirectoryMode } from './bulk-directories.ts';
-import { isOvertakenWhileDeferred, RecentWrites, type DeferredPaths } from './recent-writes.ts';
+import { Ledger, type LedgerLines, sortInTreeOrder } from './ledger.ts';
+import {
+  type DisplacedFile,
+  displaceFile,
+  pruneApplied,
+  pruneStaleDirectories,
+  removeDisplacedFile,
+  type YieldContext,
+} from './prune-applied.ts';
+import { type DeferredPaths, isOvertakenWhileDeferred, RecentWrites } from './recent-writes.ts';
+import { TreeCursor } from './tree-cursor.ts';
 
-/** Directories that say nothing and stay in the layer: each costs every capture a look. */
+/** Unchanged directories that stay in the layer: each costs every capture a look. */
 const lentDirectoriesMax = 32;
-/** How often a capture begins anew where somebody moved what it was reading. */
+/** How often a capture starts again because another process moved what it was reading. */
 const attemptsMax = 3;
 
 /**
- * Made when the upper layer is made, before a command runs. What it tells is exact for contents,
- * modes, types, links and special files. It does not compare extended attributes, times of
- * directories, or device numbers. A process that lives on and writes through a mapping that it has
- * since before a capture is seen when the kernel notes its next write (up to half a minute).
+ * Created with the upper layer, before a command runs. It is exact for contents, modes, types,
+ * links and special files. It does not compare extended attributes, times of directories, or device
+ * numbers. A write through a memory map that a process has since before a capture is seen when the
+ * kernel notes its next write (up to half a minute).
  */
 export class OverlayCapture implements LayerCapture {
-  appliedKeyAt: LayerCapture['appliedKeyAt'] = () => null;
   readonly #options: OverlayCaptureOptions;
   readonly #ledger = new Ledger();
-  /** Nobody needs their upper version, and it is still in the layer. */
+  /** Their upper version is not needed, and is still in the layer. */
   readonly #settled = new Set<BytePath>();
   /** The mode of the tree's own directory before any command. */
   #firstMode: number;
-  /** The same, as it was last told. */
+  /** The same, as captured last. */
   #rootMode: number;
   #waiting: DeferredPaths = new Map();
   #last: Promise<unknown> = Promise.resolve();
@@ -65,8 +67,8 @@ export class OverlayCapture implements LayerCapture {
     this.#options = options;
     this.#firstMode = lstatSync(options.upper).mode & permissionBits;
     this.#rootMode = this.#firstMode;
-    for (const [path, told] of options.over ?? []) {
-      this.#ledger.set(path, { ...told, key: null, isFresh: false });
+    for (const [path, captured] of options.over ?? []) {
+      this.#ledger.set(path, { ...captured, key: null, isFresh: false });
     }
   }
 
@@ -76,7 +78,7 @@ export class OverlayCapture implements LayerCapture {
     how: BulkDirectoryMode = 'parts',
     endedNs: bigint | null = null,
   ): Promise<CaptureResult> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       for (let attempt = 1; ; attempt += 1) {
         try {
           return await this.#capture(ageMs, how, endedNs);
@@ -98,7 +100,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   dropStaleDirectories(): Promise<void> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       if (this.#settled.size === 0) return;
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
@@ -113,7 +115,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       const { upper, root, attributes } = this.#options;
       for (const path of paths) this.#settled.add(path);
       if (this.#settled.size === 0) return [];
@@ -124,51 +126,51 @@ export class OverlayCapture implements LayerCapture {
       const settled = this.#settled;
       const pinned = this.#options.pinned?.() ?? new Set<BytePath>();
       const cursors = { upperCursor, realCursor };
-      const ground = { upper, attributes, ledger, settled, pinned, ...cursors, pace };
-      return await pruneApplied(ground);
+      const context = { upper, attributes, ledger, settled, pinned, ...cursors, pace };
+      return await pruneApplied(context);
     });
   }
 
   displace(path: BytePath): Promise<DisplacedFile | null> {
-    return this.#givingWay((ground) => displaceFile(ground, path));
+    return this.#yielding((context) => displaceFile(context, path));
   }
 
   removeDisplaced(displaced: readonly Pick<DisplacedFile, 'path' | 'fd'>[]): Promise<void> {
-    return this.#givingWay((ground) => {
-      for (const one of displaced) removeDisplacedFile(ground, one);
+    return this.#yielding((context) => {
+      for (const one of displaced) removeDisplacedFile(context, one);
     });
   }
 
   layerStateOf(path: BytePath): Promise<LayerState> {
-    return this.#amongCopies((ground) => layerStateOf(ground, path));
+    return this.#withCopies((context) => layerStateOf(context, path));
   }
 
   adoptCopy(path: BytePath, copy: LayerCopy & { readonly isCertain: boolean }): Promise<boolean> {
-    return this.#amongCopies((ground) => adoptCopy(ground, path, copy));
+    return this.#withCopies((context) => adoptCopy(context, path, copy));
   }
 
   adoptDirectory(path: BytePath): Promise<boolean> {
-    return this.#amongCopies((ground) => adoptLayerDirectory(ground, path));
+    return this.#withCopies((context) => adoptLayerDirectory(context, path));
   }
 
   removeDeletionMarker(path: BytePath): Promise<void> {
-    return this.#amongCopies((ground) => removeDeletionMarker(ground, path));
+    return this.#withCopies((context) => removeDeletionMarker(context, path));
   }
 
   removeStaging(name: string, copies: readonly LayerCopy[]): Promise<boolean> {
     const { contents } = this.#options;
-    return this.#amongCopies((ground) => removeCopyStaging(ground, name, { contents, copies }));
+    return this.#withCopies((context) => removeCopyStaging(context, name, { contents, copies }));
   }
 
-  #amongCopies<T>(work: (ground: LayerCopiesContext) => T | Promise<T>): Promise<T> {
-    return this.#alone(async () => {
+  #withCopies<T>(work: (context: LayerCopiesContext) => T | Promise<T>): Promise<T> {
+    return this.#serial(async () => {
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       return await work({ ledger: this.#ledger, settled: this.#settled, upperCursor });
     });
   }
 
-  #givingWay<T>(work: (ground: YieldContext) => T): Promise<T> {
-    return this.#alone(async () => {
+  #yielding<T>(work: (context: YieldContext) => T): Promise<T> {
+    return this.#serial(async () => {
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
       const aside = join(dirname(this.#options.upper), 'displaced');
       return work({ ledger: this.#ledger, upperCursor, aside });
@@ -176,11 +178,11 @@ export class OverlayCapture implements LayerCapture {
   }
 
   open(path: BytePath): Promise<void> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       const { attributes, upper } = this.#options;
       await attributes.clearOpaque([`${bytePathOf(upper)}/${path}`]);
-      const told = this.#ledger.get(path);
-      if (told !== undefined) this.#ledger.set(path, { ...told, hides: false });
+      const captured = this.#ledger.get(path);
+      if (captured !== undefined) this.#ledger.set(path, { ...captured, hides: false });
     });
   }
 
@@ -196,7 +198,7 @@ export class OverlayCapture implements LayerCapture {
   }
 
   discard(): Promise<void> {
-    return this.#alone(async () => {
+    return this.#serial(async () => {
       await emptyDirectory(this.#options.upper, this.#firstMode);
       this.#rootMode = this.#firstMode;
       this.#ledger.clear();
@@ -255,10 +257,9 @@ export class OverlayCapture implements LayerCapture {
       recentWrites: young,
       wholes,
     });
-    const { appliedKeyAt } = this;
     const cursors = { upperCursor, realCursor };
-    const ground = { ...this.#options, ledger, pace, allowance, appliedKeyAt, wholes, ...cursors };
-    const { changes, idle, skipped } = await new LayerComparison(ground, surveyed).run();
+    const context = { ...this.#options, ledger, pace, allowance, wholes, ...cursors };
+    const { changes, idle, skipped } = await new LayerComparison(context, surveyed).run();
     this.#waiting = young?.deferred ?? wholes?.deferred ?? new Map();
     for (const [at, change] of changes.entries()) {
       if (isOvertakenWhileDeferred(before, change.path, change.baseKey)) {
@@ -273,9 +274,9 @@ export class OverlayCapture implements LayerCapture {
     const paths = await sortInTreeOrder(byPath.keys(), pace);
     const ordered = paths.flatMap((path) => byPath.get(path) ?? []);
     const waiting = [...this.#waiting.keys()];
-    const isTold = (path: BytePath): boolean => byPath.has(path);
+    const isCaptured = (path: BytePath): boolean => byPath.has(path);
     const left =
-      how === 'wait' ? [...(wholes?.deferred.keys() ?? [])] : wholes?.found.filter(isTold);
+      how === 'wait' ? [...(wholes?.deferred.keys() ?? [])] : wholes?.found.filter(isCaptured);
     const found = {
       changes: ordered,
       complete: skipped.length === 0,
@@ -310,8 +311,8 @@ export class OverlayCapture implements LayerCapture {
     };
   }
 
-  /** One after the other, whatever became of the one before. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs tasks one after the other, also after a failure. */
+  #serial<T>(work: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(work, work);
     this.#last = mine.catch(() => null);
     return mine;
@@ -330,7 +331,7 @@ function parseState(json: string): State {
     const state: State = JSON.parse(json);
     if (state.version === 1) return state;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new TrlError('INTERNAL_ERROR', 'Cannot go on with a ledger of changes: it is damaged');
 }

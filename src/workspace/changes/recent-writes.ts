@@ -1,6 +1,7 @@
 /**
- * What running commands made or deleted just now and is told later: a lock, a temporary file, half
- * of a rename, a file that is being replaced. Most of it is over before anybody has seen it.
+ * Entries that running commands created or deleted just now, which a later capture reports: a lock,
+ * a temporary file, half of a rename, a file that is being replaced. Most of them are gone before
+ * anybody has seen them.
  */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
@@ -8,7 +9,7 @@ import { baseNameOf, parentPathOf } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
 import type { TreeCursor } from './tree-cursor.ts';
 
-/** What stood in the real tree when something was first seen, Unix ns; `null`: nothing. */
+/** The key time of the real entry when the change was first seen, Unix ns; `null`: none. */
 export interface FirstSeen {
   readonly key: StatKey | null;
   readonly ns: bigint;
@@ -16,51 +17,51 @@ export interface FirstSeen {
 
 export type DeferredPaths = ReadonlyMap<BytePath, FirstSeen>;
 
-export interface RecentWritesContext {
-  /** What was made, or seen to be gone, later waits, Unix ns. */
+interface RecentWritesContext {
+  /** Later changes wait, Unix ns. */
   readonly sinceNs: bigint;
   readonly nowNs: bigint;
   readonly real: TreeCursor;
-  /** What waits since the look before. */
+  /** The paths that wait since the previous capture. */
   readonly before: DeferredPaths;
 }
 
 export class RecentWrites {
   readonly deferred = new Map<BytePath, FirstSeen>();
-  readonly #ground: RecentWritesContext;
+  readonly #context: RecentWritesContext;
 
-  constructor(ground: RecentWritesContext) {
-    this.#ground = ground;
+  constructor(context: RecentWritesContext) {
+    this.#context = context;
   }
 
-  /** Whether a new entry waits. What takes the place of something does not. */
+  /** Whether a new entry waits. A replacement does not. */
   isDeferred(path: BytePath, stat: BigIntStats): boolean {
-    const isYoung = stat.birthtimeNs > this.#ground.sinceNs;
-    if (!isYoung || this.#standing(path) !== null) return false;
+    const isYoung = stat.birthtimeNs > this.#context.sinceNs;
+    if (!isYoung || this.#current(path) !== null) return false;
     this.defer(path);
     return true;
   }
 
   /** Whether something was seen to be gone only now: a new one may be about to take its place. */
   isJustGone(path: BytePath): boolean {
-    const known = this.#ground.before.get(path);
-    return known === undefined || known.ns > this.#ground.sinceNs;
+    const known = this.#context.before.get(path);
+    return known === undefined || known.ns > this.#context.sinceNs;
   }
 
   defer(path: BytePath): void {
-    const { before, nowNs } = this.#ground;
-    this.deferred.set(path, before.get(path) ?? { key: this.#standing(path), ns: nowNs });
+    const { before, nowNs } = this.#context;
+    this.deferred.set(path, before.get(path) ?? { key: this.#current(path), ns: nowNs });
   }
 
-  #standing(path: BytePath): StatKey | null {
-    const { real } = this.#ground;
+  #current(path: BytePath): StatKey | null {
+    const { real } = this.#context;
     if (real.goto(parentPathOf(path)) !== 'here') return null;
     const stat = real.stat(baseNameOf(path));
     return stat === null ? null : statKey(stat);
   }
 }
 
-/** Whether somebody else changed a path while it waited, or made something below one. */
+/** Whether another process changed a path while it waited, or created an entry below one. */
 export function isOvertakenWhileDeferred(
   waiting: DeferredPaths,
   path: BytePath,

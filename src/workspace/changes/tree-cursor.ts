@@ -1,22 +1,31 @@
 /** A place in a tree that moves from directory to directory without ever following a link. */
 import {
+  type BigIntStats,
   chmodSync,
   closeSync,
   constants,
+  type Dirent,
   fstatSync,
   lstatSync,
   openSync,
   readdirSync,
   readlinkSync,
+  type Stats,
 } from 'node:fs';
-import type { BigIntStats, Dirent, Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { openDirectory } from '../beneath.ts';
-import { bytePathOf, pathBytes, joinPath, parentPathOf } from '../byte-path.ts';
+import {
+  bytePathOf,
+  entryPathIn,
+  errnoCodeOf,
+  joinPath,
+  O_PATH,
+  parentPathOf,
+  pathBytes,
+} from '../byte-path.ts';
 import { permissionBits } from '../stat.ts';
-import { entryPathIn, errnoCodeOf, O_PATH } from '../descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const directoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -33,13 +42,13 @@ interface Level {
   readonly name: string;
   /** `null`: let go, as deeper ones needed a handle. */
   fd: number | null;
-  /** `dev:ino` of a level that was let go: who must be found on the way back. */
+  /** `dev:ino` of a closed level, which must be the same on the way back. */
   identity: string;
   /** The mode to put back when the cursor leaves; `null`: it was not changed. */
   readonly narrow: number | null;
 }
 
-export interface TreeCursorOptions {
+interface TreeCursorOptions {
   /**
    * Whether a directory or file that keeps its owner out is opened all the same, its mode widened
    * meanwhile. Never in a tree of the user's.
@@ -51,7 +60,7 @@ export interface TreeCursorOptions {
 export type EnterResult = 'here' | 'missing' | 'closed';
 
 /** An open regular file, and what was known of it before its content is read. */
-export interface OpenFile {
+interface OpenFile {
   readonly fd: number;
   readonly stat: BigIntStats;
 }
@@ -116,9 +125,9 @@ export class TreeCursor implements Disposable {
   }
 
   /**
-   * Goes to the directory above.
+   * Moves to the parent directory.
    *
-   * @throws TrlError INTERNAL_ERROR (may be tried again) where somebody moved the tree meanwhile
+   * @throws TrlError INTERNAL_ERROR (may be retried) if another process moved the tree meanwhile
    */
   leave(): void {
     const level = this.#levels.at(-1);
@@ -149,8 +158,8 @@ export class TreeCursor implements Disposable {
   }
 
   /**
-   * As {@link stat}, at a third of the cost, only to see whether what is known is still the same:
-   * somebody may have led the way elsewhere meanwhile.
+   * As {@link stat}, at a third of the cost, only to check whether the known state is current:
+   * another process may have redirected the path meanwhile.
    */
   quickStat(name: string): Stats | null {
     const full = `${this.#tree}/${this.#path}/${name}`;
@@ -207,7 +216,7 @@ export class TreeCursor implements Disposable {
     try {
       while (this.#levels.length > 1) this.leave();
     } catch {
-      // Moved by somebody: what is held is closed all the same.
+      // Moved by another process: the descriptors are closed all the same.
     }
     for (const level of this.#levels.splice(0)) closeLevel(level);
   }
@@ -253,7 +262,7 @@ function closeLevel(level: Level): void {
   try {
     if (level.narrow !== null) chmodSync(`/proc/self/fd/${level.fd}`, level.narrow);
   } catch {
-    // Removed, or somebody else's by now.
+    // Removed, or replaced by another process.
   }
   closeSync(level.fd);
 }

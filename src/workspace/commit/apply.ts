@@ -1,19 +1,20 @@
 /**
- * Puts changes into the real tree, each path only where it still is as the change expects: anything
- * that somebody else made meanwhile stands, and is reported.
+ * Applies changes to the real tree, each path only if it still is as the change expects: anything
+ * that another process wrote meanwhile stays, and is reported.
  *
- * Contents are written under a temporary name, out of the tree where that can be (`staging.ts`),
- * else in the same directory. A new file gets its name where nothing has it (`renames.ts`); what
- * replaces a file is exchanged with it, and exchanged back where what came out is not what was
- * expected (`renames.ts`). Every step goes through descriptors of directories and follows no link.
- * So nobody sees half a file, and nothing outside is reached.
+ * Contents are written under a temporary name, outside the tree if possible (`openStaging`), else
+ * in the same directory. A new file gets its name if the name is free; a replacement is exchanged
+ * with the old file, and exchanged back if that is not the expected one (`atomic-renames.ts`). Each
+ * step uses descriptors of directories and follows no link. So nobody sees half a file, and nothing
+ * outside is reached.
  *
- * What is written to a file that was replaced, by a name looked up before, is kept beside it. Two
- * moments remain: a program that takes a second from looking a name up to opening it writes to a
- * file that is gone; modes and times, set by descriptor after a look, may hide that somebody else
- * set them within those microseconds.
+ * Late writes to a replaced file, through a name that was looked up before, are saved beside it.
+ * Two gaps remain: a program that takes a second from looking a name up to opening it writes to a
+ * file that is gone; modes and times, set by descriptor after a check, may hide that another
+ * process set them within those microseconds.
  */
 import {
+  type BigIntStats,
   closeSync,
   fstatSync,
   linkSync,
@@ -21,35 +22,38 @@ import {
   renameSync,
   rmdirSync,
   unlinkSync,
-  type BigIntStats,
 } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import {
+  type FileOwner,
   makeDirectory,
   makeLink,
   modeOfDescriptor,
   openEntry,
   setMode,
   setTimes,
-  type FileOwner,
 } from '../beneath.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, entryPathIn, errnoCodeOf, parentPathOf } from '../byte-path.ts';
 import { isSameStat, statKey } from '../stat.ts';
-import { entryPathIn, errnoCodeOf } from '../descriptor.ts';
-import { writeNewContent } from './new-content.ts';
-import type {
-  ApplyInput,
-  CommitItem,
-  ItemResult,
-  CommitRefusal,
-  CommitSource,
+import {
+  type ApplyInput,
+  type CommitItem,
+  type CommitRefusal,
+  commitRefusalOf,
+  type CommitSource,
+  type ItemResult,
 } from './commit-item.ts';
-import { commitRefusalOf } from './commit-item.ts';
-import { moveBulkDirectoryAway, moveBulkDirectory, bulkDirectoryOf } from './move-directory.ts';
-import { RenameQueue, type CompletedRename, type QueuedRename } from './rename-queue.ts';
-import { isMetadataOnly, keyAfterWrite, mtimeOfEntry, statAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
+import { bulkDirectoryOf, moveBulkDirectory, moveBulkDirectoryAway } from './move-directory.ts';
+import { writeNewContent } from './new-content.ts';
+import { type CompletedRename, type QueuedRename, RenameQueue } from './rename-queue.ts';
+import {
+  isMetadataOnly,
+  keyAfterWrite,
+  mtimeOfEntry,
+  statAt,
+  TreePathResolver,
+} from './tree-path-resolver.ts';
 import { WritableDirectories } from './writable-directories.ts';
 
 const sliceMs = 5;
@@ -59,7 +63,7 @@ interface Making {
   readonly item: CommitItem;
   readonly index: number;
   readonly after: Extract<Entry, { type: 'file' | 'symlink' }>;
-  /** What stands there. */
+  /** The entry there now. */
   readonly stat: BigIntStats | 'nothing';
 }
 
@@ -104,10 +108,7 @@ class Applying {
     const directories = gone.filter(isDirectory).toSorted((a, b) => order(b.item, a.item));
     const rest = numbered.filter(({ item }) => item.after !== null);
     for (const { item, index } of gone.filter((one) => !isDirectory(one))) {
-      await this.#slice();
-      this.#try(item, () => {
-        this.#remove(item, index);
-      });
+      await this.#attempt(item, () => this.#remove(item, index));
     }
     await this.#flush();
     for (const { item } of directories) {
@@ -121,12 +122,7 @@ class Applying {
       }
     }
     for (const { item, index } of rest.toSorted((a, b) => order(a.item, b.item))) {
-      await this.#slice();
-      try {
-        await this.#put(item, index);
-      } catch (error) {
-        this.#fail(item, error);
-      }
+      await this.#attempt(item, () => this.#put(item, index));
     }
     await this.#flush();
     this.#place.setModes((path, outcome) => {
@@ -153,22 +149,26 @@ class Applying {
     this.#sliceStart = performance.now();
   }
 
-  #try(item: CommitItem, act: () => void): void {
+  async #attempt(item: CommitItem, act: () => Promise<void> | void): Promise<void> {
+    await this.#slice();
     try {
-      act();
+      await act();
     } catch (error) {
       this.#fail(item, error);
     }
   }
 
-  /** What stands there, if it is what the change expects; otherwise reports and answers `null`. */
+  /**
+   * The entry there now if it is what the change expects; otherwise reports it and returns `null`.
+   */
   #stands(item: CommitItem): BigIntStats | 'nothing' | null {
     if (this.#place.steps.directory(parentPathOf(item.path)) === null) {
       this.#refuse(item, 'no-directory');
       return null;
     }
     // It gets its name only where nothing has it.
-    if (item.baseKey === null && isMade(item.after)) return 'nothing';
+    const isNamed = item.after?.type === 'file' || item.after?.type === 'symlink';
+    if (item.baseKey === null && isNamed) return 'nothing';
     const stat = statAt(this.#place.steps, item.path);
     if (isSameStat(stat, item.baseKey)) return stat ?? 'nothing';
     this.#refuse(item, 'changed-meanwhile');
@@ -230,7 +230,7 @@ class Applying {
   }): Promise<void> {
     const { item, index, after, stat } = putting;
     if (stat !== 'nothing' && stat.isDirectory()) {
-      this.#setLater(item, after.mode, stat);
+      this.#setModeLater(item, after.mode, stat);
       return;
     }
     if (stat !== 'nothing') {
@@ -243,7 +243,7 @@ class Applying {
     this.#place.enter(parentPathOf(item.path));
     const mode = (after.mode & 0o777) | ownerAll;
     const fd = makeDirectory(this.#place.at(item.path), mode, this.#giveTo(this.#input.tree));
-    this.#setLater(item, after.mode, fstatSync(fd, { bigint: true }));
+    this.#setModeLater(item, after.mode, fstatSync(fd, { bigint: true }));
     closeSync(fd);
   }
 
@@ -276,7 +276,7 @@ class Applying {
     return lstatSync(at, { bigint: true });
   }
 
-  /** Gives what was made its name, where nothing has it. */
+  /** Gives the new entry its name, if that is free. */
   #name(item: CommitItem, index: number, made: BigIntStats): void {
     const directory = this.#place.hold(parentPathOf(item.path));
     const from = this.#queue.temporary(directory, index);
@@ -323,15 +323,13 @@ class Applying {
     this.#queue.add(this.#place.enter(parentPathOf(queued.item.path)), queued);
   }
 
-  /** Has what waits carried out while more is made: one part is on its way, one is made. */
+  /**
+   * Executes the queued renames while more is prepared: one batch is running, one is being filled.
+   */
   async #send(): Promise<void> {
-    const again = await this.#queue.conclude((one) => {
-      this.#conclude(one);
-    });
+    const again = await this.#queue.conclude((one) => this.#conclude(one));
     for (const one of again) {
-      await this.#repeat(one).catch((error: unknown) => {
-        this.#fail(one.item, error);
-      });
+      await this.#repeat(one).catch((error: unknown) => this.#fail(one.item, error));
     }
     // What is open may be moved away before it is used again.
     this.#queue.send(this.#place.detach());
@@ -364,12 +362,12 @@ class Applying {
     this.#results.set(item.path, { path: item.path, ...conflict, keptAt });
   }
 
-  #setLater(item: CommitItem, mode: number, directory: Pick<BigIntStats, 'dev' | 'ino'>): void {
+  #setModeLater(item: CommitItem, mode: number, at: Pick<BigIntStats, 'dev' | 'ino'>): void {
     this.#directories.set(item.path, item);
-    this.#place.setLater(item.path, mode, directory);
+    this.#place.setLater(item.path, mode, at);
   }
 
-  /** Only root gives files away. */
+  /** Only root can change owners. */
   #giveTo(owner: FileOwner): FileOwner | null {
     return this.#isRoot ? owner : null;
   }
@@ -395,10 +393,6 @@ class Applying {
     const reason = commitRefusalOf(code);
     this.#refuse(item, reason ?? 'refused', code === '' ? String(error) : code);
   }
-}
-
-function isMade(after: Entry | null): boolean {
-  return after?.type === 'file' || after?.type === 'symlink';
 }
 
 function order(a: CommitItem, b: CommitItem): number {

@@ -7,15 +7,27 @@
  *   exchange|away|name|fill|write|sync|plain|fits DIRECTORY STAGING NAME TEMPORARY KEPT KEY
  * The answer is a word for each, on one line. `late HEX` on a line of its own may come at any time.
  */
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, fdatasyncSync, lstatSync, openSync } from 'node:fs';
-import { renameSync, unlinkSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  unlinkSync,
+} from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { StatKey } from '../../change.ts';
+import { openDirectory } from '../beneath.ts';
+import { entryPathIn } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
-import { entryPathIn } from '../descriptor.ts';
 import { renameScript } from './rename-script.ts';
 
 /**
@@ -28,13 +40,13 @@ const answers = ['done', 'changed', 'open', 'kept', 'refused', 'elsewhere'] as c
 
 export interface RenameRequest {
   /**
-   * `exchange` puts `temporary` in the place of `name`; `away` removes `name`; `name` gives
-   * `temporary` its name, where nothing has it; `fill` gives the file at `name` the content of
-   * `temporary`, while nobody else has it open; `write` begins to write `name` to the disk,
-   * `sync` writes all of its file system; `plain` begins to write the files of a directory that
-   * changed since then, and tells whether none has extended attributes, nor the directory another:
-   * `key` is Unix seconds, a blank, and an attribute's name; `fits` whether what is moved into
-   * `directory` is as if it had been made there.
+   * `exchange` swaps `temporary` and `name`; `away` removes `name`; `name` renames `temporary` to
+   * `name`, if that is free; `fill` copies the content of `temporary` into the file at `name`,
+   * while nobody else has it open; `write` starts writing `name` to the disk, `sync` writes its
+   * whole file system; `plain` starts writing the files of a directory that changed since `key`
+   * (Unix seconds, a blank, and the name of an attribute), and answers whether none has extended
+   * attributes, and the directory no other; `fits` answers whether an entry that is moved into
+   * `directory` is as if it had been created there.
    */
   readonly kind: 'exchange' | 'away' | 'name' | 'fill' | 'write' | 'sync' | 'plain' | 'fits';
   /** An open directory. */
@@ -71,8 +83,8 @@ export class AtomicRenames implements Disposable {
   readonly staging: string | null;
 
   /**
-   * @param onLate told, after `done`, of a file in which something is kept that somebody wrote to
-   *   what had stood there: they had looked its name up before it went. Must not throw.
+   * @param onLate called, after `done`, with a file that contains late writes to a replaced file:
+   *   the writer had looked its name up before. Must not throw.
    */
   constructor(
     onLate: (at: Buffer) => void = () => undefined,
@@ -84,10 +96,10 @@ export class AtomicRenames implements Disposable {
 
   /** Carries out in order. Never throws; `refused` where the system refuses. */
   async run(renames: readonly RenameRequest[]): Promise<RenameResult[]> {
-    const told = renames.length === 0 ? [] : await this.#ask(renames);
-    if (told === 'ended') return renames.map(() => 'refused');
+    const replies = renames.length === 0 ? [] : await this.#ask(renames);
+    if (replies === 'ended') return renames.map(() => 'refused');
     return renames.map((one, at) => {
-      const answer = told === 'missing' ? 'unsupported' : (told[at] ?? 'refused');
+      const answer = replies === 'missing' ? 'unsupported' : (replies[at] ?? 'refused');
       return isRenamed(answer) ? answer : lookThenRename(one);
     });
   }
@@ -98,7 +110,7 @@ export class AtomicRenames implements Disposable {
     this.#child = null;
   }
 
-  /** Ends, and waits until what came late is kept. */
+  /** Ends, after late writes are saved. */
   async close(): Promise<void> {
     const child = this.#child;
     this[Symbol.dispose]();
@@ -183,7 +195,7 @@ function isRenamed(answer: string): answer is RenameResult {
   return answers.some((one) => one === answer);
 }
 
-/** What somebody else does between the look and the rename, some microseconds, is lost. */
+/** Another process's change between the check and the rename, some microseconds, is lost. */
 function lookThenRename({
   kind,
   directory,
@@ -217,4 +229,36 @@ function writeOut(at: Buffer): void {
   } finally {
     closeSync(fd);
   }
+}
+
+// A private directory beside the tree, on the same mount: new contents are created and displaced
+// ones wait there, so that watchers of the tree see no temporary name.
+
+/**
+ * Opens it, and makes it where it is missing; `null` where names cannot be moved from it to the
+ * tree. The caller closes it.
+ */
+export function openStaging(directory: string | null, tree: string): number | null {
+  if (directory === null) return null;
+  let staging: number | null = null;
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    staging = openDirectory(realpathSync(directory));
+    const root = openDirectory(tree);
+    try {
+      if (mountOf(staging) === mountOf(root)) return staging;
+    } finally {
+      closeSync(root);
+    }
+  } catch {
+    // As without one.
+  }
+  if (staging !== null) closeSync(staging);
+  return null;
+}
+
+/** Equal for descriptors between which names can be moved, if the kernel shows that in advance. */
+function mountOf(fd: number): string {
+  const info = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8');
+  return `${fstatSync(fd).dev} ${/^mnt_id:\s*(\d+)/m.exec(info)?.[1] ?? ''}`;
 }

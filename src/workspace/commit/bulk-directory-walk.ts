@@ -1,17 +1,17 @@
-/** Walks a directory that is to be moved as one, and sees whether it can be. */
+/** Walks a directory and finds out whether it can be moved as one. */
 import { closeSync, type Dirent } from 'node:fs';
-import type { BytePath, Entry, DirectorySummary } from '../../change.ts';
+import type { BytePath, DirectorySummary, Entry } from '../../change.ts';
 import { openDirectory } from '../beneath.ts';
 import { baseNameOf, parentPathOf } from '../byte-path.ts';
 import { TreeCursor } from '../changes/tree-cursor.ts';
-import { WorkPacer } from '../changes/work-pacer.ts';
-import { isGitDirectory } from '../git-directories.ts';
 import { permissionBits } from '../stat.ts';
-import type { JudgedChange } from './commit-filter.ts';
+import { WorkPacer } from '../time-slices.ts';
+import { isGitDirectory } from '../walk.ts';
 import type { AtomicRenames, RenameRequest } from './atomic-renames.ts';
+import type { JudgedChange } from './commit-filter.ts';
 
 const [entriesMax, pathBytesMax] = [500_000, 3_000];
-/** Directories that are asked about at once, and so many times before an answer. */
+/** Directories in one request, and requests before an answer. */
 const [askedMax, waitingMax] = [16, 2];
 /** An overlay says so of a directory that is new in it. */
 const opaque = 'user.overlay.opaque';
@@ -54,9 +54,10 @@ export class BulkDirectoryWalk implements Disposable {
   }
 
   /**
-   * Itself and all that is in it, in the order of a walk; `null`: it is not to be moved as one, as
-   * it has what is told by itself (repositories, special files) or would take something along
-   * (other names of its files, attributes). What is in the files is on its way to the disk then.
+   * The directory and everything in it, in walk order; `null`: it cannot be moved as one, because
+   * it contains entries that are handled separately (repositories, special files) or that would
+   * take something along (other names of its files, attributes). Its contents are being written to
+   * the disk then.
    */
   async run(): Promise<readonly JudgedChange[] | null> {
     const top = this.#note(this.#top);
@@ -112,7 +113,7 @@ export class BulkDirectoryWalk implements Disposable {
     this.#answers.push(answer.then((said) => said.every((one) => one === 'done')));
   }
 
-  /** What an entry is; `null`: what is told by itself. */
+  /** The entry; `null`: it is handled separately. */
   #note(path: BytePath): 'file' | 'directory' | 'symlink' | null {
     if (this.#cursor.goto(parentPathOf(path)) !== 'here') return null;
     const stat = this.#cursor.quickStat(baseNameOf(path));

@@ -1,7 +1,12 @@
-/** The words of the commit filter: what it is asked, and why it holds a change. */
+/** The types of the commit filter: its input, and why it holds a change. */
 import type { BytePath, Entry } from '../../change.ts';
+import type { PathRules } from '../../command.ts';
 import type { IssuedTags } from '../../redacted.ts';
+import { bytePathOf } from '../byte-path.ts';
+import { isBelow } from '../inspect-path.ts';
 import type { FileEntry } from '../merge/current-file.ts';
+import { parsePathRules } from '../path-rules.ts';
+import { readVisibility } from '../projection/visibility.ts';
 
 /** Why a change does not reach the real tree until a person says yes. */
 const heldReasons = [
@@ -34,7 +39,7 @@ const heldReasons = [
 ] as const;
 export type HeldReason = (typeof heldReasons)[number];
 
-/** Longer files are no text that somebody writes back. */
+/** Longer files are not texts that a command writes back. */
 export const taggedFileBytesMax = 4 * 1024 * 1024;
 
 /** What is judged: one path of a command's changes. */
@@ -46,7 +51,7 @@ export interface JudgedChange {
 
 /** How the filter looks at what it judges. No answer follows a link. */
 export interface FilterLookup {
-  /** What stands in the real tree. */
+  /** The entry in the real tree. */
   real(path: BytePath): Entry | null;
   /**
    * The start of a regular file's content, bytes as latin1: `real` in the real tree, `after` as
@@ -75,7 +80,7 @@ export interface FilterInput {
   /** Protected names that were links then. */
   readonly links: readonly BytePath[];
   readonly isProjectedGit: boolean;
-  /** What may not come into a file: whoever wrote it back has lost the value. */
+  /** Must not be written to a file: a writer that puts it back has lost the value. */
   readonly tags: IssuedTags;
   readonly changesMax: number;
   readonly bytesMax: number;
@@ -93,6 +98,150 @@ export interface CommitFilter {
   hasHarmlessPart(path: BytePath): boolean;
   /** What would stand at such a path with that part of a change alone; `null`: there is none. */
   harmlessPart(path: BytePath, before: string, after: string): string | null;
-  /** What is written with tags, with the values of before in their places; see `tag-values.ts`. */
+  /** The text written with tags, with the earlier values in their places; see `tag-values.ts`. */
   restoreTagValues(before: string, after: string): string | null;
+}
+
+// What the filter needs to know of a workspace, from its survey and its rules.
+
+interface FilterFacts extends Pick<
+  FilterInput,
+  'home' | 'isReserved' | 'isSystem' | 'isProjectedGit' | 'tags' | 'changesMax' | 'bytesMax'
+> {
+  /** Real path of the workspace. */
+  readonly root: string;
+  /** Rules for writing. */
+  readonly write: PathRules;
+  /** As surveyed when the session was opened, absolute. */
+  readonly gitDirectories: readonly string[];
+  readonly links: readonly string[];
+}
+
+export function buildFilterInput(facts: FilterFacts): FilterInput {
+  const { root, home, write, gitDirectories, links, ...others } = facts;
+  const within = (names: readonly string[]): BytePath[] =>
+    names
+      .filter((name) => isBelow(name, root))
+      .map((name) => bytePathOf(name.slice(root.length + 1)));
+  const denied = readVisibility({ allow: [], deny: write.deny }, { root, home });
+  return {
+    ...others,
+    root,
+    isDenied: (path) => denied.hides(path),
+    lifted: within(parsePathRules(write.allow, { root, home }).paths),
+    gitDirectories: within(gitDirectories),
+    links: within(links),
+    home,
+  };
+}
+
+// The tree as it would be with all changes in it, and where paths in it lead. Reads no content.
+
+const linksMax = 40;
+
+interface Led {
+  readonly inside: BytePath | null;
+  readonly outside: BytePath | null;
+}
+
+const nowhere: Led = { inside: null, outside: null };
+
+/** Only an absolute target: where a relative one ends, changes with the place of the workspace. */
+function leadsOut(target: string, rest: readonly string[]): Led {
+  if (!target.startsWith('/')) return nowhere;
+  return { inside: null, outside: [target, ...rest].join('/') };
+}
+
+export class MergedView {
+  readonly #root: string;
+  readonly #changes: ReadonlyMap<BytePath, JudgedChange>;
+  readonly #look: FilterLookup;
+  readonly #real = new Map<BytePath, Entry | null>();
+
+  /** @param root absolute, as bytes */
+  constructor(root: string, changes: ReadonlyMap<BytePath, JudgedChange>, look: FilterLookup) {
+    this.#root = root;
+    this.#changes = changes;
+    this.#look = look;
+  }
+
+  entry(path: BytePath): Entry | null {
+    const change = this.#changes.get(path);
+    return change === undefined ? this.real(path) : change.after;
+  }
+
+  /** Whether the content at `path` is one that a change brings. */
+  isChanged(path: BytePath): boolean {
+    return this.#changes.has(path);
+  }
+
+  real(path: BytePath): Entry | null {
+    const known = this.#real.get(path);
+    if (known !== undefined) return known;
+    const found = path === '' ? ({ type: 'directory', mode: 0 } as const) : this.#look.real(path);
+    this.#real.set(path, found);
+    return found;
+  }
+
+  /** The start of a content, as it would be; `null` if it is unknown. */
+  text(path: BytePath, bytesMax: number): Promise<string | null> {
+    const side = this.#changes.has(path) ? 'after' : 'real';
+    return this.#look.text(path, side, bytesMax);
+  }
+
+  realText(path: BytePath, bytesMax: number): Promise<string | null> {
+    return this.#look.text(path, 'real', bytesMax);
+  }
+
+  /**
+   * Where `target`, written in the directory `from`, leads to; `null`: out of the workspace, or it
+   * could later. A `..` behind a name could: when the name becomes a link.
+   */
+  resolve(from: BytePath, target: string): BytePath | null {
+    return this.#lead(from, target).inside;
+  }
+
+  /** The absolute path by which `target` leads out, where a link on the way names one. */
+  exit(from: BytePath, target: string): BytePath | null {
+    return this.#lead(from, target).outside;
+  }
+
+  #lead(from: BytePath, target: string): Led {
+    let links = 0;
+    let at: string[] = from === '' ? [] : from.split('/');
+    let rest = this.#enter(target);
+    if (rest === null) return leadsOut(target, []);
+    if (target.startsWith('/')) at = [];
+    while (rest.length > 0) {
+      const [part = '', ...after]: string[] = rest;
+      rest = after;
+      if (part === '..') {
+        if (at.pop() === undefined) return nowhere;
+        continue;
+      }
+      const entry = this.entry([...at, part].join('/'));
+      if (entry?.type !== 'symlink') {
+        at.push(part);
+        continue;
+      }
+      const next = this.#enter(entry.target);
+      if (++links > linksMax) return nowhere;
+      if (next === null) return leadsOut(entry.target, rest);
+      if (entry.target.startsWith('/')) at = [];
+      rest = [...next, ...rest];
+    }
+    return { inside: at.join('/'), outside: null };
+  }
+
+  /** The parts of a target, from the workspace if it is absolute; `null`: elsewhere. */
+  #enter(target: string): string[] | null {
+    const isAbsolute = target.startsWith('/');
+    if (isAbsolute && target !== this.#root && !target.startsWith(`${this.#root}/`)) return null;
+    const relative = isAbsolute ? target.slice(this.#root.length) : target;
+    const parts = relative.split('/').filter((part) => part !== '' && part !== '.');
+    return parts.lastIndexOf('..') > parts.findIndex((part) => part !== '..') &&
+      parts.some((part) => part !== '..')
+      ? null
+      : parts;
+  }
 }

@@ -1,10 +1,10 @@
-/** The words of committing: what is to be put into the real tree, and what came of it. */
+/** The types of commits: what to apply to the real tree, and the outcome. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import type { GitPlan } from '../git-sync/git-plan.ts';
+import type { GitPlan } from '../git-sync/ref-values.ts';
 import type { AtomicRenames } from './atomic-renames.ts';
 
-/** Where a content stands: `path` below the directory `tree`, never through a link. */
+/** Where a content is: `path` below the directory `tree`, never through a link. */
 export interface CommitSource {
   readonly tree: string;
   readonly path: BytePath;
@@ -13,7 +13,7 @@ export interface CommitSource {
 /** One path to change. Values only: a list of these is kept as JSON, to go on after a crash. */
 export interface CommitItem {
   readonly path: BytePath;
-  /** What the change starts from, and its key: anything else that stands there is kept. */
+  /** The entry that the change replaces, and its key: any other entry stays. */
   readonly base: Entry | null;
   readonly baseKey: StatKey | null;
   readonly after: Entry | null;
@@ -22,13 +22,13 @@ export interface CommitItem {
   readonly sourceKey: StatKey | null;
 }
 
-/** Why a path is not as asked, one stable word each. */
+/** Why a path was not changed, one stable word each. */
 const refusals = [
-  /** Somebody else changed it: what they made stands. */
+  /** Another writer changed it: that version stays. */
   'changed-meanwhile',
-  /** The same, seen between two records of an undo: what came after theirs is undone. */
+  /** The same, found between two records of an undo: only later changes are undone. */
   'changed-between',
-  /** Somebody has it open for writing. */
+  /** Another process has it open for writing. */
   'open-elsewhere',
   /** A directory that has something in it which is not ours to delete. */
   'not-empty',
@@ -36,7 +36,7 @@ const refusals = [
   'no-directory',
   /** The content is not kept, or was too large to keep. */
   'no-content',
-  /** What stood there before was never known. */
+  /** The earlier content was never known. */
   'before-unknown',
   /** A FIFO, socket or device, which is never made. */
   'special',
@@ -60,17 +60,17 @@ export type ItemResult =
   | {
       readonly path: BytePath;
       readonly state: 'applied';
-      /** Of what stands there now; `null`: nothing. */
+      /** Of the entry there now; `null`: there is none. */
       readonly key: StatKey | null;
     }
   | {
       readonly path: BytePath;
-      /** `conflict`: theirs stands. `failed`: what stood there stands. */
+      /** `conflict`: another writer's version stays. `failed`: the entry is unchanged. */
       readonly state: 'conflict' | 'failed';
       readonly reason: CommitRefusal;
       /** For people: what the system said. */
       readonly detail: string | null;
-      /** Where something that somebody else made in the very moment was set aside. */
+      /** Where an entry that another process made in that moment was set aside. */
       readonly keptAt: BytePath | null;
     };
 
@@ -103,7 +103,7 @@ export interface CommitIntent {
   readonly id: string;
   readonly tree: CommitTree;
   readonly items: readonly CommitItem[];
-  /** What is to be done in a git directory beside it. */
+  /** The changes of a git directory beside it. */
   readonly git?: GitPlan;
 }
 

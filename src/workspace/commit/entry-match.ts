@@ -1,11 +1,10 @@
-/** Whether what stands at a path is an entry that was recorded, by content. */
+/** Whether the current entry at a path is a recorded one, by content. */
 import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath, Entry } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { hashFile, readFileRange } from './new-content.ts';
 import type { CommitItem } from './commit-item.ts';
-import { entryAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
+import { hashFile, readFileRange } from './new-content.ts';
+import { entryAt, TreePathResolver } from './tree-path-resolver.ts';
 
 const partBytes = 1024 * 1024;
 
@@ -97,7 +96,7 @@ export function isEqualEntry(a: Entry | null, b: Entry | null): boolean {
   if (a.type !== b.type || a.mode !== b.mode) return false;
   if (a.type !== 'file' || b.type !== 'file') return true;
   if (a.size !== b.size) return false;
-  // Where nobody read one of them, the same size and time are the same file.
+  // If one of them was not read, the same size and time are the same file.
   if (a.sha256 === null || b.sha256 === null) return a.mtimeMs === b.mtimeMs;
   return a.sha256 === b.sha256;
 }

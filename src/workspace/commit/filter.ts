@@ -5,23 +5,21 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
 import { tagPattern } from '../../redacted.ts';
-import { bytePathOf, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { taggedFileBytesMax } from './commit-filter.ts';
-import type {
-  CommitFilter,
-  FilterInput,
-  HeldReason,
-  JudgedChange,
-  FilterLookup,
+import { baseNameOf, bytePathOf, foldName, parentPathOf, splitPath } from '../byte-path.ts';
+import {
+  type CommitFilter,
+  type FilterInput,
+  type FilterLookup,
+  type HeldReason,
+  type JudgedChange,
+  MergedView,
+  taggedFileBytesMax,
 } from './commit-filter.ts';
-import { isHarmlessModulesEdit } from './harmless-edit.ts';
-import { harmlessPartOf } from './harmless-part.ts';
-import { nameProtectionOf, contentProtectionOf } from './protected-paths.ts';
-import { RepositoryFilter } from './repository-filter.ts';
-import { foldName, splitPath } from './fold-name.ts';
-import { restoreTagValues } from './tag-values.ts';
+import { harmlessPartOf, isHarmlessModulesEdit } from './harmless-edit.ts';
+import { contentProtectionOf, nameProtectionOf } from './protected-paths.ts';
 import { ProtectedTargets } from './protected-targets.ts';
-import { MergedView } from './merged-view.ts';
+import { RepositoryFilter } from './repository-filter.ts';
+import { restoreTagValues } from './tag-values.ts';
 
 const setUid = 0o4000;
 const setGid = 0o2000;
@@ -82,7 +80,7 @@ class Judgement {
   judge(change: JudgedChange): Promise<Answer> | Answer {
     const { input, lifted } = this.#parts;
     const { path: name } = change;
-    // First, so that nothing else tells a name that is there from one that is not.
+    // First, so that no later check reveals whether a name exists.
     if (isUnder(name, input.isReserved)) return 'reserved';
     if (isUnder(name, input.isDenied)) return 'denied';
     const found = this.#byEntry(change) ?? this.#byPlace(change) ?? this.#byLoss(change);
@@ -178,7 +176,7 @@ class Judgement {
     return found ?? this.#byContent(change) ?? repositories.judge(change, parts);
   }
 
-  /** `.gitmodules` comes and goes with submodules: by what is in it. */
+  /** `.gitmodules` changes with submodules: its content decides. */
   async #modules(change: JudgedChange): Promise<Answer> {
     const { view, targets } = this.#parts;
     const { path: name, after } = change;
@@ -240,7 +238,7 @@ function holdDependent(
   }
 }
 
-/** All or nothing: half of too much would be a tree that nobody made. */
+/** All or nothing: half of an oversized change would be a tree that nobody made. */
 function holdTooMuch(
   changes: readonly JudgedChange[],
   held: Map<BytePath, HeldReason>,

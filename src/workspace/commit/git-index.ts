@@ -1,14 +1,14 @@
 /**
- * Whether git, told to write what its index names into the tree (`git checkout .`, `git restore`),
- * would write into a git directory or out of the tree. Git itself looks at such names when it makes
- * an entry, not when it reads one. Pure.
+ * Whether git, when it writes the files of its index into the tree (`git checkout .`,
+ * `git restore`), would write into a git directory or out of the tree. Git itself checks such names
+ * when it adds an entry, not when it reads one. Pure.
  *
  *   "DIRC" version:u32 count:u32, then the entries, then extensions, then a hash of it all
  *   entry: 10 u32, object id (20 or 32 bytes), flags:u16 (extended: 16 more), name
  *   version 2, 3: the name, 1 to 8 zeros up to a multiple of 8
  *   version 4: how many bytes of the name before to drop (base 128), what comes instead, a zero
  */
-import { foldName, splitPath } from './fold-name.ts';
+import { foldName, splitPath } from '../byte-path.ts';
 
 const headerBytes = 12;
 const fixedBytes = 40;
@@ -71,7 +71,7 @@ function readIndex(index: Buffer, idSize: number): Answer | null {
   return extensions === null ? null : { isGood, isShared: extensions.includes('link') };
 }
 
-/** A name that is empty stands for one of the shared index, which is looked at by itself. */
+/** An empty name refers to an entry of the shared index, which is checked separately. */
 function isGoodName(name: string): boolean {
   const path = name.endsWith('/') ? name.slice(0, -1) : name;
   if (path === '') return name === '';
@@ -79,7 +79,7 @@ function isGoodName(name: string): boolean {
   return !isOdd.test(path) || splitPath(path).every((part) => !isBad.test(foldName(part)));
 }
 
-/** As git encodes offsets: each further byte stands for one more than it says. */
+/** As git encodes offsets: each further byte adds one more than it encodes. */
 function varint(index: Buffer, from: number): { value: number; end: number } | null {
   let at = from;
   let byte = index[at] ?? 0;

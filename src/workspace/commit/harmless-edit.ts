@@ -1,11 +1,16 @@
 /** Which edits of a repository's own configuration are a day's work with git. Pure. */
-import { isHarmlessConfig, parseGitConfig, type GitConfigSetting } from '../git-config.ts';
-import { isHarmlessSetting } from '../git-harmless-settings.ts';
-import { remoteHostOf, isSameRepository } from './remote-address.ts';
+import {
+  type GitConfigPart,
+  type GitConfigSetting,
+  isHarmlessConfig,
+  isHarmlessSetting,
+  parseGitConfig,
+  parseGitConfigParts,
+} from '../git-config.ts';
 
 /** What `git branch`, `git remote` and `git submodule` add and remove, each under its own name. */
 const named: ReadonlySet<string> = new Set(['branch', 'remote', 'submodule']);
-/** Where git goes when nobody names a remote. */
+/** The remote that git uses by default. */
 const toRemote: ReadonlySet<string> = new Set([
   'branch.remote',
   'branch.pushremote',
@@ -63,7 +68,7 @@ export function isHarmlessModulesEdit(before: string, after: string): boolean {
 }
 
 /** An edit from the settings `was` to the settings `is`. */
-export class GitConfigEdit {
+class GitConfigEdit {
   readonly #was: Side;
   readonly #is: Side;
   readonly #directory: string;
@@ -110,7 +115,7 @@ export class GitConfigEdit {
     return isHarmlessConfig(written(setting), this.#directory);
   }
 
-  /** Whether git goes to no other host than before where nobody names a remote. */
+  /** Whether git contacts no new host by default. */
   #mayLead(setting: GitConfigSetting, remote: string): boolean {
     if (remote === '.') return true;
     const urls = this.#is.urlsOf(remote);
@@ -236,4 +241,130 @@ function written({ name, subsection, value }: GitConfigSetting): string {
 
 function decode(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+// The repository that a remote's address leads to: two addresses of one repository contact no other
+// host. Pure.
+
+interface Address {
+  readonly host: string;
+  readonly path: string;
+  /** Traffic is encrypted, and the host is authenticated. */
+  readonly isSafe: boolean;
+}
+
+const urlPattern = /^([a-z][a-z\d+]*):\/\/(?:[^@/]*@)?(\[[\da-f:]+\]|[\w.-]+)(?::(\d*))?(\/.*)$/i;
+/** `git@host:path`, as ssh takes it. */
+const scpPattern = /^(?:[\w.+-]+@)?([\w][\w.-]*):(?!:)(.+)$/;
+const safePorts: ReadonlyMap<string, string> = new Map([
+  ['https', '443'],
+  ['ssh', '22'],
+  ['git+ssh', '22'],
+  ['ssh+git', '22'],
+]);
+
+/** `null`: a path of this machine, or nothing that is known. */
+function addressOf(url: string): Address | null {
+  const full = urlPattern.exec(url);
+  if (full !== null) {
+    const [, scheme = '', host = '', port = '', path = ''] = full;
+    if (scheme.toLowerCase() === 'file' || host.startsWith('-')) return null;
+    const usual = safePorts.get(scheme.toLowerCase());
+    const isUsual = usual !== undefined && (port === '' || port === usual);
+    const at = isUsual ? host : `${scheme}://${host}:${port}`;
+    return { host: at.toLowerCase(), path: bare(path), isSafe: usual !== undefined };
+  }
+  const found = url.includes('://') ? null : scpPattern.exec(url);
+  if (found === null) return null;
+  return { host: (found[1] ?? '').toLowerCase(), path: bare(found[2] ?? ''), isSafe: true };
+}
+
+function bare(path: string): string {
+  return path
+    .replace(/^\/+/, '')
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '');
+}
+
+/** The host that an address contacts; `null`: none. */
+function remoteHostOf(url: string): string | null {
+  return addressOf(url)?.host ?? null;
+}
+
+/** Whether one address leads to the repository of another, and is as safe on the way. */
+export function isSameRepository(one: string, other: string): boolean {
+  if (one === other) return true;
+  const [a, b] = [addressOf(one), addressOf(other)];
+  return a !== null && b !== null && a.isSafe && b.isSafe && a.host === b.host && a.path === b.path;
+}
+
+// Extracts the harmless part of a held edit of git's configuration. Pure.
+
+/**
+ * The earlier configuration with the harmless part of an edit: settings that need approval are left
+ * out, or keep their earlier value. `null`: no part is harmless, or the parts cannot be separated.
+ *
+ * @param before bytes, like the result
+ */
+export function harmlessPartOf(before: string, after: string, directory: string): string | null {
+  const [old, text] = [textOf(before), textOf(after)];
+  const was = old === null ? null : parseGitConfig(old);
+  const parts = text === null ? null : parseGitConfigParts(text);
+  if (was === null || text === null || parts === null) return null;
+  const is = parts.flatMap(({ setting }) => setting ?? []);
+  const edit = new GitConfigEdit(was, is, directory);
+  const lost = was.filter((one) => !is.some((other) => isEqual(one, other)));
+  let merged = '';
+  let at = 0;
+  for (const [index, part] of parts.entries()) {
+    const { setting } = part;
+    const isKept = setting === null ? !isEmptied(index) : edit.isAllowed(setting);
+    if (isKept) continue;
+    const from = setting && lost.findIndex((one) => isSameKey(one, setting));
+    const value = from === null ? undefined : lost.splice(from, from < 0 ? 0 : 1)[0];
+    const { start, end } = value === undefined ? wholeLine(text, part) : part;
+    merged += text.slice(at, start) + (value === undefined ? '' : lineOf(value));
+    at = end;
+  }
+  merged += text.slice(at);
+  const answer = Buffer.from(merged).toString('latin1');
+  const isOther = JSON.stringify(parseGitConfig(merged)) !== JSON.stringify(was);
+  return isOther && isHarmlessConfigEdit(before, answer, directory) ? answer : null;
+
+  /** A new section of which nothing is left. */
+  function isEmptied(index: number): boolean {
+    const { section, subsection } = parts?.[index] ?? { section: '', subsection: null };
+    const isOf = (one: GitConfigSetting): boolean =>
+      one.name.startsWith(`${section}.`) && one.subsection === subsection;
+    const own = is.filter(isOf);
+    return own.length > 0 && !was?.some(isOf) && !own.some((one) => edit.isAllowed(one));
+  }
+}
+
+/** `null` for what is no UTF-8 with plain ends of lines. */
+function textOf(bytes: string): string | null {
+  const text = Buffer.from(bytes, 'latin1').toString();
+  const isExact = Buffer.from(text).toString('latin1') === bytes;
+  return isExact && !text.includes('\r') && !text.startsWith('\uFEFF') ? text : null;
+}
+
+function isEqual(one: GitConfigSetting, other: GitConfigSetting): boolean {
+  return isSameKey(one, other) && one.value === other.value;
+}
+
+function isSameKey(one: GitConfigSetting, other: GitConfigSetting): boolean {
+  return one.name === other.name && one.subsection === other.subsection;
+}
+
+/** Extends a part to its whole line, if nothing else is on the line. */
+function wholeLine(text: string, { start, end }: GitConfigPart): { start: number; end: number } {
+  const before = text.lastIndexOf('\n', start - 1) + 1;
+  const isAlone = text.slice(before, start).trim() === '' && text[end] === '\n';
+  return isAlone ? { start: before, end: end + 1 } : { start, end };
+}
+
+function lineOf({ name, value }: GitConfigSetting): string {
+  const key = name.slice(name.indexOf('.') + 1);
+  const quoted = value.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`);
+  return `${key} = "${quoted.replaceAll('\t', String.raw`\t`)}"`;
 }

@@ -1,16 +1,12 @@
-/** A directory that came with thousands of entries goes into the real tree in one step. */
-import { closeSync, lstatSync, type BigIntStats } from 'node:fs';
-import type { Entry, StatKey, DirectorySummary } from '../../change.ts';
+/** Moves a directory with thousands of entries into the real tree in one step. */
+import { type BigIntStats, closeSync, lstatSync } from 'node:fs';
+import type { BytePath, DirectorySummary, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { entryPathIn } from '../descriptor.ts';
-import { baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, entryPathIn, parentPathOf, pathBytes } from '../byte-path.ts';
 import { isSameStat, statKey } from '../stat.ts';
+import { openStaging, type RenameResult } from './atomic-renames.ts';
 import type { ApplyInput, CommitItem, CommitRefusal } from './commit-item.ts';
-import { readManifest } from './manifest.ts';
-import type { RenameResult } from './atomic-renames.ts';
-import { openStaging } from './staging.ts';
-import { statAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
+import { statAt, TreePathResolver } from './tree-path-resolver.ts';
 
 /** What is moved, where the change of a path is that. */
 export function bulkDirectoryOf(entry: Entry | null): DirectorySummary | null {
@@ -18,9 +14,9 @@ export function bulkDirectoryOf(entry: Entry | null): DirectorySummary | null {
 }
 
 /**
- * Moves the source of an item to its path in the open `directory`, where nothing has the name.
+ * Moves the source of an item to its path in the open `directory`, if the name is free.
  *
- * @returns the key of what stands there then, or why it is not moved
+ * @returns the key of the moved entry, or why it is not moved
  */
 export async function moveBulkDirectory(
   { path, source }: CommitItem,
@@ -45,8 +41,8 @@ export async function moveBulkDirectory(
 }
 
 /**
- * Moves what stands at the path of an item in the open `directory` to where it is kept, and back
- * where something in it is not as it was told: somebody changed it in that very moment.
+ * Moves the entry at the path of an item in the open `directory` to the place where it is kept, and
+ * back if something in it differs from the manifest: another process changed it in that moment.
  */
 export async function moveBulkDirectoryAway(
   { path, base }: CommitItem,
@@ -77,7 +73,7 @@ export async function moveBulkDirectoryAway(
   }
 }
 
-/** Whether all that is to be moved is there as it was told, as far as its stats say. */
+/** Whether everything to be moved is there as captured, judging by its stats. */
 export async function matchesManifest(
   { after, source }: Pick<CommitItem, 'after' | 'source'>,
   contents: Pick<ContentStore, 'read'>,
@@ -94,5 +90,64 @@ export async function matchesManifest(
     return true;
   } finally {
     steps.close();
+  }
+}
+
+// The manifest of a directory that is handled as one: one line for each entry, so that a later
+// check can find out whether it is unchanged. A line is `KEY PATH` and ends in NUL; paths begin at
+// the directory.
+
+const partBytes = 256 * 1024;
+
+interface ManifestLine {
+  readonly key: StatKey;
+  readonly path: BytePath;
+}
+
+/** Keeps lines as they come, and holds no more than a part of them. */
+export class ManifestWriter {
+  readonly #contents: Pick<ContentStore, 'put'>;
+  readonly #hashes: string[] = [];
+  #lines: string[] = [];
+  #size = 0;
+
+  constructor(contents: Pick<ContentStore, 'put'>) {
+    this.#contents = contents;
+  }
+
+  add({ key, path }: ManifestLine): void {
+    const line = `${key} ${path}\0`;
+    if (this.#size + line.length > partBytes) this.#flush();
+    this.#lines.push(line);
+    this.#size += line.length;
+  }
+
+  end(): readonly string[] {
+    this.#flush();
+    return this.#hashes;
+  }
+
+  #flush(): void {
+    if (this.#size > 0) this.#hashes.push(this.#contents.put(pathBytes(this.#lines.join(''))));
+    this.#lines = [];
+    this.#size = 0;
+  }
+}
+
+/** Directories before what is in them. Ends early, with `null`, where a part is not kept. */
+export async function* readManifest(
+  { manifest }: DirectorySummary,
+  contents: Pick<ContentStore, 'read'>,
+): AsyncGenerator<ManifestLine | null> {
+  for (const sha256 of manifest) {
+    const part = await contents.read(sha256);
+    if (part === null) {
+      yield null;
+      return;
+    }
+    for (const line of part.toString('latin1').split('\0').slice(0, -1)) {
+      const end = line.indexOf(' ');
+      yield { key: line.slice(0, end), path: line.slice(end + 1) };
+    }
   }
 }

@@ -1,6 +1,7 @@
-/** New contents, written whole under a temporary name before anybody sees them. */
+/** New contents, written completely under a temporary name before anybody sees them. */
 import { createHash } from 'node:crypto';
 import {
+  type BigIntStats,
   closeSync,
   constants,
   fchmodSync,
@@ -13,7 +14,6 @@ import {
   readSync,
   unlinkSync,
   writeSync,
-  type BigIntStats,
 } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -22,8 +22,7 @@ import type { ContentStore } from '../../content-store.ts';
 import type { FileOwner } from '../beneath.ts';
 import { statKey } from '../stat.ts';
 import type { CommitItem, CommitSource } from './commit-item.ts';
-import { mtimeOfEntry } from './entry-stat.ts';
-import type { TreePathResolver } from './tree-path-resolver.ts';
+import { mtimeOfEntry, type TreePathResolver } from './tree-path-resolver.ts';
 
 const { COPYFILE_FICLONE, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
 /** Files up to this are copied at once: less than a millisecond. */
@@ -33,7 +32,7 @@ const blockBytes = 512n;
 const isRoot = process.geteuid?.() === 0;
 const readChunk = promisify(readAsync);
 
-export interface ContentWrite {
+interface ContentWrite {
   readonly item: CommitItem;
   /** The temporary name, which must not exist. */
   readonly at: Buffer;
@@ -107,12 +106,13 @@ function copySmall(fd: number, writing: ContentWrite, after: FileEntry): boolean
     count = readSync(fd, bytes, size, bytes.length - size, size);
   }
   const content = bytes.subarray(0, size);
-  // By content: what was judged is what comes, and no key tells what a memory map writes.
-  const isTold =
+  // By content: the applied bytes are the checked ones, and no key shows writes through a memory
+  // map.
+  const isAsCaptured =
     after.sha256 === null
       ? statKey(fstatSync(fd, { bigint: true })) === item.sourceKey
       : hash(content) === after.sha256;
-  if (size !== after.size || !isTold) return false;
+  if (size !== after.size || !isAsCaptured) return false;
   writeBytes(writing, after, content);
   return true;
 }
@@ -155,8 +155,8 @@ async function copyLarge(
       await copyFile(`/proc/self/fd/${source.fd}`, `/proc/self/fd/${fd}`, COPYFILE_FICLONE);
     }
     if (fstatSync(fd).size !== after.size) return false;
-    const isTold = after.size > smallBytes && isUnwritten();
-    if (!isTold && (await hashFile(fd)) !== after.sha256) return false;
+    const isAsCaptured = after.size > smallBytes && isUnwritten();
+    if (!isAsCaptured && (await hashFile(fd)) !== after.sha256) return false;
     finish(fd, owner, after);
     return true;
   } finally {

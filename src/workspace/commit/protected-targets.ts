@@ -5,12 +5,11 @@
  * links and configuration meanwhile.
  */
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, bytePathOf, foldName, joinPath, parentPathOf } from '../byte-path.ts';
 import { GitConfiguration, type ObeyedWorktreeFile } from '../git-configuration.ts';
-import { HostLookup, type HostEntry } from '../host-lookup.ts';
+import { type HostEntry, HostLookup } from '../host-lookup.ts';
 import type { HeldReason, JudgedChange } from './commit-filter.ts';
-import { protectedPrefixesOf, isProtectedPrefix, nameProtectionOf } from './protected-paths.ts';
-import { foldName } from './fold-name.ts';
+import { isProtectedPrefix, nameProtectionOf, protectedPrefixesOf } from './protected-paths.ts';
 
 const namesMax = 10_000;
 /** Of a protected directory, such as `.vscode`. */
@@ -22,7 +21,7 @@ const repositoriesMax = 1_000;
 /** By which git takes a directory for a worktree, or for a repository without one. */
 const makesTop: ReadonlySet<string> = new Set(['.git', 'HEAD', 'objects', 'refs', 'commondir']);
 
-export interface ProtectedTargetsInput {
+interface ProtectedTargetsInput {
   /** Absolute, no link in it, as bytes. */
   readonly root: BytePath;
   readonly home: string;
@@ -93,7 +92,7 @@ export class ProtectedTargets {
       const isNear = this.#isFrom(rest, path) || (leads && this.#toFromTops.has(rest));
       if (isNear && this.#isTop(top)) return true;
     }
-    // What makes a worktree of a directory where such a file lies already.
+    // Entries that turn a directory with such a file into a worktree.
     if (after === null || !makesTop.has(baseNameOf(path))) return false;
     return [...this.#fromTops].some(([one, as]) => {
       const { kind } = this.#onHost(joinPath(parentPathOf(path), one));

@@ -1,31 +1,29 @@
 /**
- * Finishes what was being applied when the process or the machine stopped. Each path is before or
- * after its change then, whoever was between two steps is put where it belongs, and no temporary
- * name is left.
+ * Finishes an apply that was interrupted by the end of the process or the machine. Afterwards each
+ * path is in its state before or after its change, entries between two steps are in their right
+ * place, and no temporary name is left.
  *
- * What a temporary name leads to is told by what it is: the file that the change started from
- * (exchanged, to be removed), the new content or the start of it (ours), or something that somebody
- * else made in that very moment, which goes back to its name.
+ * The entry at a temporary name is recognised by its content: the file that the change replaced
+ * (exchanged, to be removed), the new content or the start of it (ours), or an entry that another
+ * process wrote in that moment, which gets its name again.
  */
-import { linkSync, realpathSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
+import { type BigIntStats, linkSync, realpathSync, renameSync, unlinkSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { joinPath, parentPathOf } from '../byte-path.ts';
+import { errnoCodeOf, joinPath, parentPathOf } from '../byte-path.ts';
 import { isSameStat, permissionBits, statKey } from '../stat.ts';
-import { errnoCodeOf } from '../descriptor.ts';
 import { applyChanges } from './apply.ts';
-import { temporaryName } from './rename-queue.ts';
-import type { CommitIntent, CommitItem, ItemResult } from './commit-item.ts';
-import { matchesEntry, isPartOfNewContent } from './entry-match.ts';
-import { matchesManifest, bulkDirectoryOf } from './move-directory.ts';
 import type { AtomicRenames } from './atomic-renames.ts';
-import { entryAt, statAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
+import type { CommitIntent, CommitItem, ItemResult } from './commit-item.ts';
+import { isPartOfNewContent, matchesEntry } from './entry-match.ts';
+import { bulkDirectoryOf, matchesManifest } from './move-directory.ts';
+import { temporaryName } from './rename-queue.ts';
+import { entryAt, statAt, TreePathResolver } from './tree-path-resolver.ts';
 import { WritableDirectories } from './writable-directories.ts';
 
 const ownerAll = 0o700;
 
-export interface RecoverInput {
+interface RecoverInput {
   readonly intent: CommitIntent;
   readonly contents: Pick<ContentStore, 'read'>;
   readonly renames: AtomicRenames;
@@ -37,7 +35,7 @@ interface Left {
   readonly path: BytePath;
 }
 
-/** What is to be done with one path. */
+/** What to do with one path. */
 type Next =
   | { readonly kind: 'apply'; readonly item: CommitItem }
   | { readonly kind: 'over'; readonly result: ItemResult };
@@ -121,7 +119,7 @@ class Recovering {
       return halfway;
     }
     const kept = await this.#clearAll(lefts, index);
-    // A type that changes is removed first: nothing of anybody's stands there.
+    // A change of type removes the old entry first: nothing of another process is there.
     const isCleared = stat === null && base !== null && after !== null;
     if (isCleared && (base.type === 'directory' || after.type === 'directory')) {
       return this.#again(null);
@@ -170,16 +168,16 @@ class Recovering {
   }
 
   /**
-   * Takes care of what a temporary name leads to.
+   * Handles the entry at a temporary name.
    *
-   * @returns the conflict that it tells of, if it was somebody else's
+   * @returns the conflict that it shows, if another process wrote it
    */
   async #clear(left: Left, index: number): Promise<ItemResult | null> {
     const { path, after, baseKey } = this.#item;
     const stat = statAt(left.steps, left.path);
     if (stat === null) return null;
-    const standing = statAt(this.#place.steps, path);
-    const isNamed = standing?.ino === stat.ino;
+    const current = statAt(this.#place.steps, path);
+    const isNamed = current?.ino === stat.ino;
     const isBase = baseKey !== null && isThing(stat, baseKey);
     const isEdited = !isBase && baseKey?.startsWith(`${stat.ino}:`) === true;
     const isOurs = !isEdited && (await this.#isOurs(left, after));
@@ -202,7 +200,7 @@ class Recovering {
     return isPartOfNewContent(steps, path, this.#item, this.#input.contents);
   }
 
-  /** Somebody made it in the moment before: it goes to its name, where that is ours or free. */
+  /** Another process made it just before: it gets its name, if that is ours or free. */
   async #giveBack(left: Left, index: number): Promise<ItemResult> {
     const { path, after } = this.#item;
     const isOurs = after !== null && (await matchesEntry(this.#place.steps, path, after));

@@ -1,11 +1,14 @@
 /** Renames that wait to be carried out together, and where their temporary names are. */
-import { closeSync, type BigIntStats } from 'node:fs';
-import { joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { entryPathIn } from '../descriptor.ts';
+import { type BigIntStats, closeSync } from 'node:fs';
+import { baseNameOf, entryPathIn, joinPath, parentPathOf } from '../byte-path.ts';
+import {
+  type AtomicRenames,
+  openStaging,
+  type RenameRequest,
+  type RenameResult,
+} from './atomic-renames.ts';
 import type { ApplyInput, CommitItem } from './commit-item.ts';
-import type { AtomicRenames, RenameRequest, RenameResult } from './atomic-renames.ts';
-import { openStaging } from './staging.ts';
-import { removeOwnTemporary } from './entry-stat.ts';
+import { removeOwnTemporary } from './tree-path-resolver.ts';
 
 const renamesMax = 128;
 
@@ -22,7 +25,7 @@ export interface CompletedRename extends QueuedRename {
   readonly answer: RenameResult;
   /** The way to the name, as long as the directory is held open. */
   readonly at: Buffer;
-  /** Where something that somebody else made is kept, after `kept`. */
+  /** Where another process's entry is kept, after `kept`. */
   readonly keptAt: string;
 }
 
@@ -94,7 +97,7 @@ export class RenameQueue {
   }
 
   /**
-   * Begins to carry out what waits, while more is made. What was sent before was concluded.
+   * Starts the queued renames, while more is prepared. The previous batch was concluded.
    *
    * @param directories are closed when it is done
    */
@@ -110,10 +113,10 @@ export class RenameQueue {
   }
 
   /**
-   * Waits for what was sent.
+   * Waits for the running batch.
    *
-   * @param tell called with each while its directory is open; must not throw
-   * @returns those that are to be added again, with temporary names in the tree
+   * @param tell called with each result while its directory is open; must not throw
+   * @returns those to be added again, with temporary names in the tree
    */
   async conclude(tell: (one: CompletedRename) => void): Promise<readonly QueuedRename[]> {
     const sent = this.#sent;

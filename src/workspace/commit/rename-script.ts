@@ -1,25 +1,26 @@
 /**
- * The program in perl behind `renames.ts` (perl-base is on every Debian): it makes the system calls
- * for which Node has none.
+ * The perl program of `atomic-renames.ts` (perl-base is on every Debian): it makes the system calls
+ * that Node does not have.
  *
- * A lease on a file tells whether anybody has it open for writing (`EAGAIN`), and stops whoever is
- * about to open it. What somebody writes must not end up in a file that is gone, so:
+ * A lease on a file shows whether another process has it open for writing (`EAGAIN`), and blocks
+ * one that is about to open it. Such writes must not be lost in a file that is gone, so:
  *
- * 1. The file is looked at again under its lease, before anything moves.
- * 2. What was displaced keeps its name and its lease until all of a request is done, and is asked
- *    for its lease once more. Who came for it meanwhile is stopped there: it goes back.
- * 3. What gives its place up, on the way back, may have been written as well: it is then kept.
- * 4. A program that has looked the name up, but was not given the processor since, can still come.
- *    For `grace` seconds what is displaced stays open here, without a name: what is written to it
- *    is kept in a new file and told of by a line of its own, `late HEX`, the bytes of its path.
+ * 1. The file is checked again under its lease, before anything moves.
+ * 2. A displaced file keeps its name and its lease until the whole request is done, and its lease
+ * is checked once more. A process that tried to open it meanwhile is blocked there: the file is
+ * moved back.
+ * 3. A file that is removed on the way back may have been written as well: it is then kept.
+ * 4. A program that has looked the name up, but has not run since, can still open the file. For
+ * `grace` seconds the displaced file stays open here, without a name: late writes to it are saved
+ * in a new file and reported by a line of their own, `late HEX`, the bytes of its path.
  *
- * Contents are on their way to the disk before a name leads to them: else a power cut leaves an
- * empty file in the place of an old one. sync_file_range begins to write what is new, which is all
- * that a journal in order needs (ext4), and waits for it where something is replaced (xfs too).
- * Neither waits for the journal.
+ * Contents are being written to the disk before a name leads to them: otherwise a power cut leaves
+ * an empty file in the place of an old one. sync_file_range starts writing a new file, which is
+ * enough for an ordered journal (ext4), and waits for a replacement (xfs too). Neither waits for
+ * the journal.
  *
- * What is new is made in another directory only where it would not take over anything from the one
- * it comes to: default ACLs, labels of SELinux, a group that is not the maker's own.
+ * A new file is created in another directory only if it would inherit nothing from its target
+ * directory: default ACLs, SELinux labels, a group other than the creator's.
  */
 export const renameScript = String.raw`
 use strict; use warnings; use Fcntl (); use Errno (); use Time::HiRes ();

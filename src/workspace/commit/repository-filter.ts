@@ -10,13 +10,18 @@
  */
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, joinPath, baseNameOf, parentPathOf, pathText } from '../byte-path.ts';
+import {
+  baseNameOf,
+  bytePathOf,
+  foldName,
+  joinPath,
+  parentPathOf,
+  pathText,
+} from '../byte-path.ts';
 import { isHarmlessConfig, parseGitConfig } from '../git-config.ts';
-import type { HeldReason, JudgedChange } from './commit-filter.ts';
+import type { HeldReason, JudgedChange, MergedView } from './commit-filter.ts';
 import { isSafeGitIndex } from './git-index.ts';
 import { isHarmlessConfigEdit } from './harmless-edit.ts';
-import { foldName } from './fold-name.ts';
-import type { MergedView } from './merged-view.ts';
 
 const textBytesMax = 256 * 1024;
 /** An index of a million files; a larger one is held. */
@@ -24,7 +29,7 @@ const indexBytesMax = 128 * 1024 * 1024;
 const indexName = /^(?:index|sharedindex\.[0-9a-f]+)$/;
 /** Nothing in them is run: objects, names of branches, words about them. */
 const stores: ReadonlySet<string> = new Set(['objects', 'refs', 'logs', 'lfs']);
-/** What tells a git directory, and what git obeys in it. */
+/** What identifies a git directory, and what git obeys in it. */
 const telling: ReadonlySet<string> = new Set([
   'index',
   'hooks',
@@ -60,7 +65,7 @@ const strategies: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ],
 ]);
 
-interface Place {
+interface RepositoryPath {
   /** The git directory. */
   readonly git: BytePath;
   /** The rest of the path, folded. */
@@ -124,9 +129,9 @@ export class RepositoryFilter {
     return null;
   }
 
-  /** Every git directory that the path lies in, by name, by knowledge, or by what is in it. */
-  #places(written: readonly string[], parts: readonly string[]): Place[] {
-    const found: Place[] = [];
+  /** Every git directory that contains the path, by name, by what is known, or by content. */
+  #places(written: readonly string[], parts: readonly string[]): RepositoryPath[] {
+    const found: RepositoryPath[] = [];
     let inside: 'none' | 'git' | 'modules' | 'store' = 'none';
     for (const [at, part] of parts.entries()) {
       const git = written.slice(0, at).join('/');
@@ -182,7 +187,7 @@ export class RepositoryFilter {
     return change.before !== null && this.#view.real(change.path) !== null;
   }
 
-  async #inKnown(change: JudgedChange, { git, rest }: Place): Promise<HeldReason | null> {
+  async #inKnown(change: JudgedChange, { git, rest }: RepositoryPath): Promise<HeldReason | null> {
     const [first = '', second] = rest;
     if (this.#isGoneWhole(git)) return null;
     if (first === 'hooks') {
@@ -228,7 +233,7 @@ export class RepositoryFilter {
     return !parts.includes('.git');
   }
 
-  async #inNew(change: JudgedChange, place: Place): Promise<HeldReason | null> {
+  async #inNew(change: JudgedChange, place: RepositoryPath): Promise<HeldReason | null> {
     const { git, rest } = place;
     const [first = ''] = rest;
     const last = rest.length === 1;
@@ -263,7 +268,7 @@ export class RepositoryFilter {
     const { path: name, after } = change;
     const [first] = rest;
     if (after === null || after.type === 'directory') return null;
-    // Remotes in files of their own, which nobody looks at.
+    // Remotes in separate files, which are not checked.
     if (first === 'remotes' || first === 'branches') return 'git-config';
     // Perl that `git instaweb` serves.
     if (first === 'gitweb') return 'git-config';
@@ -284,11 +289,11 @@ export class RepositoryFilter {
     return lines.every((line) => this.#view.resolve(from, line) !== null) ? null : 'link-escape';
   }
 
-  /** Whether nothing that stands in a new git directory makes git run something. */
+  /** Whether nothing in a new git directory makes git run something. */
   #isSound(git: BytePath): Promise<boolean> {
     const known = this.#sound.get(git);
     if (known !== undefined) return known;
-    // A circle of `commondir` finds this answer, and waits for nothing.
+    // A cycle of `commondir` finds this answer, and does not wait.
     this.#sound.set(git, Promise.resolve(false));
     const answer = this.#lookThrough(git);
     this.#sound.set(git, answer);
@@ -302,7 +307,7 @@ export class RepositoryFilter {
       this.#view.real(joinPath(git, name))?.type === 'symlink';
     if ([...telling, ...resumed].some(isLink) && !this.#wasFiltered(git)) return false;
     for (const name of ['config', 'config.worktree'].map((one) => joinPath(git, one))) {
-      // One that comes is judged by itself; where it is held, what stands there stays.
+      // A new one is judged by itself; if it is held, the current one stays.
       if (this.#view.isChanged(name) && (await this.#isPlain(name, git, 'after'))) continue;
       if (this.#view.real(name) !== null && !(await this.#isPlain(name, git, 'real'))) return false;
     }
@@ -315,7 +320,7 @@ export class RepositoryFilter {
     return hooks === null || this.#wasFiltered(git);
   }
 
-  /** Hooks that were there before their repository was one are somebody's trap. */
+  /** Hooks that were there before their repository was one are a trap. */
   #wasFiltered(git: BytePath): boolean {
     const wasTaken = isRepository((name) => this.#view.real(joinPath(git, name)) !== null);
     return wasTaken || git === '.git' || git.endsWith('/.git');

@@ -1,8 +1,9 @@
 /**
- * Whether a link out of the workspace leads to what every sandbox shows read-only: interpreters,
- * libraries and tools. Such a link tells a command nothing new and lets it write nothing; a virtual
- * environment is made of them. What follows it on the host must not write through it either, so it
- * leads to a program, or to what the person may not write.
+ * Whether a link out of the workspace leads to files that every sandbox shows read-only:
+ * interpreters, libraries and tools. Such a link reveals nothing new to a command and lets it write
+ * nothing; virtual environments consist of them. A program on the host that follows the link must
+ * not write through it either, so it leads to a program, or to a file that the person may not
+ * write.
  */
 import { accessSync, constants, lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
@@ -71,7 +72,7 @@ export class SystemTrees {
   }
 }
 
-/** Root may write whatever the mode is: what nobody is to write, has no bit for it. */
+/** Root may write despite the mode, so a file counts as read-only if no mode bit allows writing. */
 function mayWrite(path: BytePath, { mode }: Stats): boolean {
   if (process.getuid?.() === 0) return (mode & 0o222) !== 0;
   try {

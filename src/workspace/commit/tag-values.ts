@@ -1,7 +1,7 @@
 /**
- * Values put back in the place of tags, in a text that was read, hidden in part, and written back.
- * A value goes only to the line of the same file that it stands on already, so that nothing comes
- * to where it was not. Pure.
+ * Restores the values of tags in a text that was read, partly hidden, and written back. A value
+ * goes only to the line of the same file that already has it, so that it reaches no new place.
+ * Pure.
  */
 import { isUtf8 } from 'node:buffer';
 import { tagPattern, type IssuedTags } from '../../redacted.ts';

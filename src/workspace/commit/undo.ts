@@ -1,35 +1,34 @@
 /**
- * Plans to take back what commands did, and nothing else: where a path is as the last of them left
- * it, what stood there before comes back; where somebody changed it since, only what the commands
- * did goes, if that can be told apart. Nothing is cleaned up, nothing that somebody else made is
- * removed: the plan names paths that were recorded, and is applied like any other change.
+ * Plans the undo of what commands did, and nothing else: a path that is as the last of them left it
+ * gets its earlier content; from a path that another process changed since, only the commands' part
+ * is removed, if the parts can be separated. Nothing is cleaned up, and nothing that another
+ * process wrote is removed: the plan names recorded paths, and is applied like any other change.
  */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
+import { type FileEntry, readCurrentFile } from '../merge/current-file.ts';
+import { mergeContents, mergeModes } from '../merge/merge-contents.ts';
 import { isSameStat, statKey } from '../stat.ts';
 import type {
   CommitItem,
-  ItemResult,
   CommitRefusal,
   CommitTree,
+  ItemResult,
   UndoableChange,
   UndoPlan,
 } from './commit-item.ts';
 import { isEqualEntry, matchesEntry } from './entry-match.ts';
 import { bulkDirectoryOf } from './move-directory.ts';
-import { entryAt, statAt } from './entry-stat.ts';
-import { TreePathResolver } from './tree-path-resolver.ts';
-import { mergeContents, mergeModes } from '../merge/merge-contents.ts';
-import { readCurrentFile, type FileEntry } from '../merge/current-file.ts';
+import { entryAt, statAt, TreePathResolver } from './tree-path-resolver.ts';
 
 const mergedBytesMax = 64 * 1024 * 1024;
 
-export interface UndoInput {
+interface UndoInput {
   readonly tree: CommitTree;
   /**
-   * What was applied, the newest record first: one to undo a command, more to go back further. Of a
-   * path that somebody else changed in between, a record has several parts, the newest first.
+   * The applied changes, the newest record first: one to undo a command, more to go back further.
+   * Of a path that another writer changed in between, a record has several parts, the newest first.
    */
   readonly records: readonly (readonly UndoableChange[])[];
   readonly contents: Pick<ContentStore, 'has' | 'read' | 'put'>;
@@ -41,10 +40,10 @@ interface Step extends UndoableChange {
   readonly record: number;
 }
 
-/** What stands at a path after a part of the way. */
+/** The entry at a path after a part of the undo. */
 interface Now {
   readonly entry: Entry | null;
-  /** It is not what stands in the tree. */
+  /** It is not the entry in the tree. */
   readonly isOther: boolean;
 }
 
@@ -83,7 +82,7 @@ function chainsOf(records: readonly (readonly UndoableChange[])[]): Map<BytePath
   return chains;
 }
 
-interface World extends Pick<UndoInput, 'tree' | 'contents'> {
+interface UndoContext extends Pick<UndoInput, 'tree' | 'contents'> {
   readonly steps: TreePathResolver;
 }
 
@@ -92,11 +91,11 @@ interface Planned {
   readonly refused: CommitRefusal | null;
 }
 
-async function plan(path: BytePath, chain: readonly Step[], world: World): Promise<Planned> {
+async function plan(path: BytePath, chain: readonly Step[], world: UndoContext): Promise<Planned> {
   const stat = statAt(world.steps, path);
   const base = entryAt(world.steps, path);
   let now: Now = { entry: base, isOther: false };
-  /** As after the last record that was taken back whole. */
+  /** As after the last record that was undone completely. */
   let whole = now;
   let refused: CommitRefusal | null = null;
   for (const [at, step] of chain.entries()) {
@@ -118,12 +117,12 @@ async function plan(path: BytePath, chain: readonly Step[], world: World): Promi
   return { item: { path, ...from, after: now.entry, source, sourceKey: null }, refused };
 }
 
-/** What stands there without one part; a word: why it cannot be taken out. */
+/** The current content without one part; a string: why the part cannot be removed. */
 async function takeBack(
   path: BytePath,
   { before, after, key }: Step,
   now: Now,
-  world: World,
+  world: UndoContext,
 ): Promise<Now | CommitRefusal> {
   const { steps, contents } = world;
   const stands = async (entry: Entry | null, known: StatKey | null): Promise<boolean> => {
@@ -140,36 +139,36 @@ async function takeBack(
   return entry === null ? 'changed-meanwhile' : { entry, isOther: true };
 }
 
-/** The other way round: what leads back from a part, done to what stands there now. */
+/** The reverse: the edit that undoes a part, applied to the current content. */
 async function withoutStep(
   path: BytePath,
   { before, after }: Pick<UndoableChange, 'before' | 'after'>,
   now: Now,
-  { tree, contents }: World,
+  { tree, contents }: UndoContext,
 ): Promise<Entry | null> {
-  // Git's files are no text of anybody.
+  // Git's own files are not merged as text.
   if (path.split('/').includes('.git')) return null;
   if (after?.type !== 'file' || now.entry?.type !== 'file') return null;
   if (before !== null && before.type !== 'file') return null;
   const read = async ({ sha256, size }: FileEntry): Promise<Buffer | null> =>
     sha256 === null || size > mergedBytesMax ? null : contents.read(sha256);
-  const standing = now.isOther
+  const currentFile = now.isOther
     ? { entry: now.entry, bytes: await read(now.entry) }
     : readCurrentFile(tree.root, path, mergedBytesMax);
   const [from, to] = [await read(after), before === null ? Buffer.alloc(0) : await read(before)];
-  if (standing?.bytes == null || from === null || to === null) return null;
-  const merged = mergeContents(from, standing.bytes, to);
-  const mode = mergeModes(after.mode, standing.entry.mode, before?.mode ?? after.mode);
+  if (currentFile?.bytes == null || from === null || to === null) return null;
+  const merged = mergeContents(from, currentFile.bytes, to);
+  const mode = mergeModes(after.mode, currentFile.entry.mode, before?.mode ?? after.mode);
   if (merged.kind === 'conflict' || mode === null) return null;
   const sha256 = contents.put(merged.bytes);
   if (!contents.has(sha256)) return null;
   const size = merged.bytes.length;
-  // The file itself was the command's, and somebody else has a hand in it.
+  // The command created the file, and another writer has added to it.
   if (before === null && size === 0) return null;
-  return { ...standing.entry, mode, size, sha256, mtimeMs: Date.now() };
+  return { ...currentFile.entry, mode, size, sha256, mtimeMs: Date.now() };
 }
 
-/** What is written again is new, so that who compares times sees it. */
+/** A rewritten file gets a new time, so that tools which compare times see the change. */
 function written(before: Entry | null, after: Entry | null): Entry | null {
   if (before?.type !== 'file') return before;
   const isThere = after?.type === 'file' && after.sha256 === before.sha256;

@@ -1,9 +1,9 @@
 /** The directories of a tree in which something is being changed, held open and made writable. */
-import { accessSync, closeSync, constants, fstatSync, openSync, type BigIntStats } from 'node:fs';
+import { accessSync, type BigIntStats, closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
 import { isSameInode, modeOfDescriptor, openEntry, setMode } from '../beneath.ts';
+import { entryPathIn, O_PATH } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
-import { entryPathIn, O_PATH } from '../descriptor.ts';
 import { TreePathResolver } from './tree-path-resolver.ts';
 
 const { O_DIRECTORY, R_OK, W_OK, X_OK } = constants;
@@ -13,7 +13,7 @@ type Identity = Pick<BigIntStats, 'dev' | 'ino'>;
 
 interface Later {
   readonly mode: number;
-  /** Of the very directory, as somebody may put another in its place. */
+  /** Identifies the directory itself, as another process may replace it. */
   readonly directory: Identity;
 }
 
@@ -65,7 +65,7 @@ export class WritableDirectories {
     this.#modes.set(path, { mode, directory: { dev, ino } });
   }
 
-  /** Sets modes, the deepest directories first, and tells each key or what went wrong. */
+  /** Sets modes, the deepest directories first, and reports each key or failure. */
   setModes(tell: (path: BytePath, outcome: { key: StatKey } | { error: unknown }) => void): void {
     const deepestFirst = [...this.#modes].toSorted(([a], [b]) => (a < b ? 1 : -1));
     for (const [path, later] of deepestFirst) {
@@ -88,7 +88,7 @@ export class WritableDirectories {
     }
   }
 
-  /** Gives away what is held; the caller closes it. What is asked for next is looked up anew. */
+  /** Hands over the open directory; the caller closes it. Later lookups start again. */
   detach(): readonly number[] {
     const held = [...this.#held.values()];
     this.#held.clear();

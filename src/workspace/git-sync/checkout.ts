@@ -6,21 +6,21 @@ import { readlinkSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath, Entry } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
-import { bytePathOf, joinPath, baseNameOf, parentPathOf } from '../byte-path.ts';
+import { baseNameOf, bytePathOf, joinPath, parentPathOf } from '../byte-path.ts';
 import type { CommitItem } from '../commit/commit-item.ts';
 import { parseGitConfig } from '../git-config.ts';
 import { fileEntry, statKey } from '../stat.ts';
-import type { GitHistory, TreeEntry } from './git-history.ts';
 import type { GitFiles } from './git-files.ts';
+import type { GitHistory, TreeEntry } from './git-history.ts';
 import { algorithmOf, blobId } from './object-store.ts';
-import type { AsideCheckout } from './git-plan.ts';
+import type { AsideCheckout } from './ref-values.ts';
 
-export interface CheckoutContext {
+interface CheckoutContext {
   readonly root: string;
   readonly files: GitFiles;
   readonly history: GitHistory;
   readonly contents: Pick<ContentStore, 'put'>;
-  /** Whether the session put what stands at a path of the host. */
+  /** Whether the session applied the current entry at a path of the host. */
   readonly isOwn: (path: BytePath) => boolean;
 }
 
@@ -59,16 +59,16 @@ export async function planCheckoutRestore(
   for (const [name, { from, to }] of back) {
     if (!own.has(name) || [from, to].some((one) => one?.mode === moduleMode)) continue;
     const at = joinPath(worktree, name);
-    const standing = look(world, at, algorithmOf(host));
-    if (standing === 'other' || standing?.oid !== from?.oid || !world.isOwn(at)) continue;
-    const after = to === null ? null : await entryOf(world, to, standing?.entry ?? null);
-    const [baseEntry, baseKey] = [standing?.entry ?? null, standing?.key ?? null];
+    const current = look(world, at, algorithmOf(host));
+    if (current === 'other' || current?.oid !== from?.oid || !world.isOwn(at)) continue;
+    const after = to === null ? null : await entryOf(world, to, current?.entry ?? null);
+    const [baseEntry, baseKey] = [current?.entry ?? null, current?.key ?? null];
     items.push({ path: at, base: baseEntry, baseKey, after, source: null, sourceKey: null });
   }
   return items;
 }
 
-interface Standing {
+interface CurrentEntry {
   readonly oid: string;
   readonly entry: Entry;
   readonly key: string;
@@ -79,7 +79,7 @@ function look(
   { files, contents }: CheckoutContext,
   at: BytePath,
   algorithm: 'sha1' | 'sha256',
-): Standing | 'other' | null {
+): CurrentEntry | 'other' | null {
   files.steps.close();
   const stat = files.stat(at);
   if (stat === null) return null;
@@ -101,11 +101,11 @@ function look(
 async function entryOf(
   { history, contents }: CheckoutContext,
   { mode, oid }: TreeEntry,
-  standing: Entry | null,
+  current: Entry | null,
 ): Promise<Entry> {
   const bytes = await history.blob(oid);
   if (mode === linkMode) return { type: 'symlink', target: bytes.toString('latin1') };
-  const had = standing?.type === 'file' ? standing.mode : 0o644;
+  const had = current?.type === 'file' ? current.mode : 0o644;
   const bits = (mode & executable) === 0 ? had & ~executable : had | ((had & 0o444) >> 2);
   const sha256 = contents.put(bytes);
   return { type: 'file', mode: bits, size: bytes.length, mtimeMs: Date.now(), sha256 };

@@ -13,11 +13,9 @@ import {
 } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BytePath, StatKey } from '../../change.ts';
-import { makeDirectory, type FileOwner } from '../beneath.ts';
-import { parentPathOf } from '../byte-path.ts';
-import { statAt } from '../commit/entry-stat.ts';
-import { TreePathResolver } from '../commit/tree-path-resolver.ts';
-import { errnoCodeOf } from '../descriptor.ts';
+import { type FileOwner, makeDirectory } from '../beneath.ts';
+import { baseNameOf, errnoCodeOf, joinPath, parentPathOf } from '../byte-path.ts';
+import { statAt, TreePathResolver } from '../commit/tree-path-resolver.ts';
 import { statKey } from '../stat.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
@@ -78,7 +76,7 @@ export class GitFiles {
     renameSync(this.#at(made), this.#at(path));
   }
 
-  /** Gives a new file its name where nothing has it. */
+  /** Gives a new file its name, if that is free. */
   name(made: BytePath, path: BytePath): void {
     try {
       linkSync(this.#at(made), this.#at(path));
@@ -126,7 +124,7 @@ export class GitFiles {
     return statAt(this.steps, path);
   }
 
-  /** Of what stands at a path now; `null`: nothing. */
+  /** Of the current entry at a path; `null`: none. */
   keyAt(path: BytePath): StatKey | null {
     this.steps.close();
     const stat = this.stat(path);
@@ -161,7 +159,7 @@ export async function becomesTrueWithin(waitMs: number, is: () => boolean): Prom
   return true;
 }
 
-/** Waits for a lock of git's for a bounded time; `false`: somebody else has it. */
+/** Waits for one of git's locks for a bounded time; `false`: another process has it. */
 export async function takeGitLock(
   files: GitFiles,
   path: BytePath,
@@ -186,8 +184,8 @@ export function releaseGitLock(files: GitFiles, path: BytePath): void {
   removeOwnGitLock(files, `${path}.lock`, files.id);
 }
 
-/** Removes what a process left that ended in the middle, and nobody else's. */
-export function removeOwnGitLock(files: GitFiles, lock: BytePath, id: string): void {
+/** Removes what an interrupted process of ours left, and nothing else. */
+function removeOwnGitLock(files: GitFiles, lock: BytePath, id: string): void {
   files.steps.close();
   if (files.steps.read(lock, markBytesMax) === markOf(id)) files.remove(lock);
 }
@@ -196,4 +194,119 @@ export function removeOwnGitLock(files: GitFiles, lock: BytePath, id: string): v
 export function removeGitLeftovers(files: GitFiles, path: BytePath): void {
   removeOwnGitLock(files, `${path}.lock`, files.id);
   files.remove(`${path}.trl-${files.id}.lock`);
+}
+
+// Which paths of a tree lie in one of its git directories, and what git uses them for.
+
+/**
+ * `state`: files of git's that are synced one by one, as any others. `scratch`: of one git process,
+ * the last one's counts. `directory` (of a store), `derived`: nothing that is to be synced.
+ */
+type GitFileKind =
+  | 'object'
+  | 'pack'
+  | 'ref'
+  | 'packed'
+  | 'head'
+  | 'index'
+  | 'log'
+  | 'lock'
+  | 'scratch'
+  | 'derived'
+  | 'state';
+
+export interface GitFileLocation {
+  /** The repository's own directory. */
+  readonly common: BytePath;
+  /** The same, or that of a linked worktree. */
+  readonly git: BytePath;
+  readonly kind: GitFileKind;
+  /** Of a ref or its log: `refs/heads/main`, `HEAD`. */
+  readonly name: string;
+}
+
+const mayBeGit = /(?:^|\/)[^/]*\.git\//;
+const loose = /^objects\/[0-9a-f]{2}\/(?:[0-9a-f]{38}|[0-9a-f]{62})$/;
+const packFile = /^objects\/pack\/pack-[0-9a-f]+\.pack$/;
+const perWorktree = /^(?:logs\/)?refs\/(?:bisect|worktree|rewritten)(?:\/|$)/;
+const scratch = new Set([
+  'COMMIT_EDITMSG',
+  'ORIG_HEAD',
+  'FETCH_HEAD',
+  'AUTO_MERGE',
+  'gc.log',
+  'gc.pid',
+  'info/refs',
+]);
+const kept: ReadonlySet<GitFileKind> = new Set([
+  'object',
+  'pack',
+  'derived',
+  'packed',
+  'log',
+  'scratch',
+]);
+
+/** Whether an undo leaves a path unchanged: commits of others may need it. */
+export const isExemptFromUndo = (place: GitFileLocation | null): boolean =>
+  place !== null && kept.has(place.kind);
+
+export class GitFileLocator {
+  readonly #steps: TreePathResolver;
+  readonly #kinds = new Map<BytePath, 'repository' | 'worktree' | null>();
+
+  constructor(steps: TreePathResolver) {
+    this.#steps = steps;
+  }
+
+  /** `null`: it is in no git directory of the tree. */
+  of(path: BytePath): GitFileLocation | null {
+    if (!mayBeGit.test(path)) return null;
+    for (let git = parentPathOf(path); git !== ''; git = parentPathOf(git)) {
+      const kind = this.kindOf(git);
+      if (kind === null) continue;
+      const common = kind === 'worktree' ? parentPathOf(parentPathOf(git)) : git;
+      const rest = path.slice(git.length + 1);
+      const place = placeOf(rest, kind === 'worktree');
+      return { common, git, ...place };
+    }
+    return null;
+  }
+
+  /** What stands at a directory; one in which a person keeps refs in another form is none here. */
+  kindOf(git: BytePath): 'repository' | 'worktree' | null {
+    const known = this.#kinds.get(git);
+    if (known !== undefined) return known;
+    const kind = this.#look(git);
+    this.#kinds.set(git, kind);
+    return kind;
+  }
+
+  #look(git: BytePath): 'repository' | 'worktree' | null {
+    const stat = (name: string) => statAt(this.#steps, joinPath(git, name));
+    if (stat('HEAD')?.isFile() !== true || stat('reftable') !== null) return null;
+    if (stat('objects')?.isDirectory() === true && stat('refs')?.isDirectory() === true) {
+      return 'repository';
+    }
+    const above = parentPathOf(git);
+    const isAdmin = stat('commondir')?.isFile() === true && stat('gitdir')?.isFile() === true;
+    if (!isAdmin || baseNameOf(above) !== 'worktrees') return null;
+    return this.kindOf(parentPathOf(above)) === 'repository' ? 'worktree' : null;
+  }
+}
+
+function placeOf(rest: string, isWorktree: boolean): { kind: GitFileKind; name: string } {
+  if (rest.endsWith('.lock')) return { kind: 'lock', name: '' };
+  if (rest === 'HEAD') return { kind: 'head', name: rest };
+  if (rest === 'index') return { kind: 'index', name: rest };
+  if (rest === 'logs/HEAD') return { kind: 'log', name: 'HEAD' };
+  if (scratch.has(rest)) return { kind: 'scratch', name: '' };
+  if (isWorktree || perWorktree.test(rest)) return { kind: 'state', name: '' };
+  if (rest === 'packed-refs') return { kind: 'packed', name: '' };
+  if (rest.startsWith('refs/')) return { kind: 'ref', name: rest };
+  if (rest.startsWith('logs/refs/')) return { kind: 'log', name: rest.slice('logs/'.length) };
+  if (loose.test(rest)) return { kind: 'object', name: '' };
+  if (packFile.test(rest)) return { kind: 'pack', name: '' };
+  const isState = rest.startsWith('objects/info/alternates');
+  return { kind: rest.startsWith('objects/') && !isState ? 'derived' : 'state', name: '' };
 }

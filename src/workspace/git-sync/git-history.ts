@@ -1,14 +1,30 @@
 /**
- * What git knows of commits, trees and blobs of a repository. Git runs in the name of an empty
- * repository of ours, with the other's objects beside: no configuration, hook or attribute of
- * anybody is read. What it makes lies in a directory of ours.
+ * Reads commits, trees and blobs of a repository through git. Git runs in an empty repository of
+ * ours, with the other's objects as alternates: it reads no configuration, hook or attribute of
+ * anybody else. New objects go to a directory of ours.
  */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf } from '../byte-path.ts';
-import { emptyRepository, runGit, GitFailure } from '../projection/git-process.ts';
-import { alternatesLine, type GitEnvironment } from './object-store.ts';
+import type { ContentStore } from '../../content-store.ts';
+import { bytePathOf, readUpTo } from '../byte-path.ts';
+import type { CommitItem } from '../commit/commit-item.ts';
+import { TreePathResolver } from '../commit/tree-path-resolver.ts';
+import { emptyRepository, GitFailure, runGit } from '../projection/git-process.ts';
+import {
+  alternatesLine,
+  type GitEnvironment,
+  objectIdsOfPack,
+  type ObjectStore,
+} from './object-store.ts';
 
 export interface TreeEntry {
   /** Octal, as git writes it. */
@@ -21,7 +37,7 @@ export interface TreeDifference {
   readonly to: TreeEntry | null;
 }
 
-export interface CommitAuthor {
+interface CommitAuthor {
   readonly name: string;
   readonly email: string;
 }
@@ -69,7 +85,7 @@ export class GitHistory {
     return new GitHistory(directory, env, format);
   }
 
-  /** For what is to be taken in. */
+  /** For the objects to copy. */
   get stagingDirectory(): string {
     return path.join(this.#directory, 'pack');
   }
@@ -142,7 +158,7 @@ export class GitHistory {
     return said.trim();
   }
 
-  /** Who made a commit. */
+  /** The author of a commit. */
   async authorOf(commit: string): Promise<CommitAuthor> {
     const text = await this.#git(['cat-file', 'commit', commit]);
     const [, name = '', email = ''] = author.exec(text) ?? [];
@@ -192,3 +208,72 @@ function parseRaw(said: string): Map<BytePath, TreeDifference> {
 
 export const absoluteGitPath = (root: string, common: BytePath): BytePath =>
   `${bytePathOf(root)}/${common}`;
+
+// Takes objects that a session made into a repository of the host.
+
+interface TakeObjectsInput {
+  readonly store: ObjectStore;
+  readonly contents: Pick<ContentStore, 'read'>;
+  /** `null` without git: packs cannot be taken. */
+  readonly history: GitHistory | null;
+}
+
+/** @returns objects that differ from their names, or whose content is missing */
+export async function takeObjects(
+  { store, contents, history }: TakeObjectsInput,
+  items: readonly CommitItem[],
+): Promise<Set<BytePath>> {
+  const refused = new Set<BytePath>();
+  for (const item of items) {
+    const bytes = await contentOf(item, contents);
+    try {
+      if (bytes === null) refused.add(item.path);
+      else if (item.path.endsWith('.pack')) await takePack(store, history, item, bytes);
+      else if (!(await store.add(item.path.split('/').slice(-2).join(''), bytes))) {
+        refused.add(item.path);
+      }
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      refused.add(item.path);
+    }
+  }
+  return refused;
+}
+
+async function takePack(
+  store: ObjectStore,
+  history: GitHistory | null,
+  item: CommitItem,
+  bytes: Buffer,
+): Promise<void> {
+  if (history === null) throw new GitFailure('no git');
+  const source = item.source === null ? null : item.source.path.replace(/\.pack$/, '.idx');
+  const index = source === null ? null : readSource(item, source);
+  const ids = index === null ? null : objectIdsOfPack(index, history.format);
+  // After `git gc`, most of the time.
+  if (ids !== null && ids.length > 0 && (await history.hasAll(ids))) return;
+  await store.addPack(bytes, history.stagingDirectory, history.env);
+}
+
+async function contentOf(
+  item: CommitItem,
+  contents: Pick<ContentStore, 'read'>,
+): Promise<Buffer | null> {
+  const { after, source } = item;
+  if (after?.type !== 'file') return null;
+  const kept = after.sha256 === null ? null : await contents.read(after.sha256);
+  return kept ?? (source === null ? null : readSource(item, source.path));
+}
+
+function readSource({ source }: CommitItem, path: BytePath): Buffer | null {
+  if (source === null) return null;
+  const steps = new TreePathResolver(source.tree);
+  const fd = steps.open(path);
+  steps.close();
+  if (fd === null) return null;
+  try {
+    return readUpTo(fd, fstatSync(fd).size);
+  } finally {
+    closeSync(fd);
+  }
+}

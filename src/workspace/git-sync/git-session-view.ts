@@ -4,13 +4,18 @@ import { join } from 'node:path';
 import type { BytePath, Entry } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
 import { joinPath, pathText } from '../byte-path.ts';
-import { statAt } from '../commit/entry-stat.ts';
 import type { CommitItem } from '../commit/commit-item.ts';
-import { TreePathResolver } from '../commit/tree-path-resolver.ts';
+import { statAt, TreePathResolver } from '../commit/tree-path-resolver.ts';
 import { statKey } from '../stat.ts';
-import type { GitFileLocation } from './git-file-locator.ts';
-import type { IndexBase, RefValue } from './git-plan.ts';
-import { parsePackedRefs, parseRef, readPackedRefs, readRef } from './ref-values.ts';
+import type { GitFileLocation } from './git-files.ts';
+import {
+  type IndexBase,
+  parsePackedRefs,
+  parseRef,
+  readPackedRefs,
+  readRef,
+  type RefValue,
+} from './ref-values.ts';
 
 /** A changed path of a git directory, and the content that it had before. */
 export interface GitPathChange {
@@ -19,7 +24,7 @@ export interface GitPathChange {
   readonly before: Entry | null;
 }
 
-export interface GitSessionViewDependencies {
+interface GitSessionViewDependencies {
   readonly root: string;
   readonly contents: Pick<ContentStore, 'read'>;
   /** Whether there is anything at a path in the session's layer. */
@@ -36,7 +41,9 @@ export class GitSessionView {
   readonly bases = new Map<BytePath, RefValue>();
   /** What the host's index was given, by git directory. */
   readonly given = new Map<BytePath, IndexBase>();
-  /** The commit that the session's index was of when it came into the layer, by git directory. */
+  /**
+   * The commit that the session's index was based on when it came into the layer, by git directory.
+   */
   readonly indexOf = new Map<BytePath, RefValue>();
   /** What a branch was when the session began to change it, by its path. */
   readonly built = new Map<BytePath, RefValue>();
@@ -47,7 +54,7 @@ export class GitSessionView {
   readonly #parts: GitSessionViewDependencies;
   readonly #rows = new Map<BytePath, GitPathChange>();
   readonly #host: GitHostView;
-  /** What stood at a path when the session began to change it. */
+  /** The entry at a path when the session began to change it. */
   readonly #first = new Map<BytePath, Entry | null>();
   #upper: string | null = null;
 
@@ -107,7 +114,7 @@ export class GitSessionView {
 
   isBusy(git: BytePath): boolean {
     const head = this.#rows.get(joinPath(git, 'HEAD'))?.item;
-    const isPast = head !== undefined && this.isOwn(head.path) && !this.#isAsTold(head);
+    const isPast = head !== undefined && this.isOwn(head.path) && !this.#isAsCaptured(head);
     return isPast || busy.some((name) => this.#isThere(joinPath(git, name)));
   }
 
@@ -122,10 +129,10 @@ export class GitSessionView {
     const after = row?.item.after;
     if (row === undefined || after?.type !== 'file' || after.sha256 === null) return null;
     const isLocked = this.#isThere(joinPath(git, 'index.lock'));
-    return { sha256: after.sha256, isNow: !isLocked && this.#isAsTold(row.item) };
+    return { sha256: after.sha256, isNow: !isLocked && this.#isAsCaptured(row.item) };
   }
 
-  /** A file's content as latin1, as it was told; what nobody told yet is as the host has it. */
+  /** A file's content as latin1, as captured; of a file that was never captured, the host's. */
   async text(path: BytePath): Promise<string | null> {
     const row = this.isOwn(path) ? this.#rows.get(path) : undefined;
     return row === undefined ? this.#host.text(path) : await this.textOf(row.item.after);
@@ -151,8 +158,8 @@ export class GitSessionView {
     return branch === undefined ? (head?.trimEnd() ?? null) : await this.ref(common, branch);
   }
 
-  /** Whether a file of the layer is what was told. */
-  #isAsTold({ path, sourceKey }: Pick<CommitItem, 'path' | 'sourceKey'>): boolean {
+  /** Whether a file of the layer is as it was captured. */
+  #isAsCaptured({ path, sourceKey }: Pick<CommitItem, 'path' | 'sourceKey'>): boolean {
     return this.#keyOf(path) === sourceKey;
   }
 

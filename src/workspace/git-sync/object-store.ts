@@ -17,7 +17,7 @@ const packTimeoutMs = 600_000;
 const heading = /^(?:blob|tree|commit|tag) (\d+)$/;
 
 /** Whether the bytes of a loose object are what its name says. */
-export async function matchesObjectId(oid: string, bytes: Uint8Array): Promise<boolean> {
+async function matchesObjectId(oid: string, bytes: Uint8Array): Promise<boolean> {
   try {
     const content = await inflated(bytes, { maxOutputLength: objectBytesMax });
     const zero = content.indexOf(0);
@@ -68,10 +68,10 @@ export class ObjectStore {
   }
 
   /**
-   * Adds a pack that a command wrote: git reads it whole and writes its index anew.
+   * Adds a pack that a command wrote: git reads it whole and writes a new index for it.
    *
    * @param workplace an empty directory
-   * @throws GitFailure where it is none
+   * @throws GitFailure if it is no pack
    */
   async addPack(bytes: Uint8Array, workplace: string, env: GitEnvironment): Promise<void> {
     mkdirSync(workplace, { recursive: true });
@@ -108,7 +108,7 @@ export class ObjectStore {
 /** For git that reads objects in the name of an empty repository. */
 export type GitEnvironment = Readonly<Record<string, string>>;
 
-/** The ids that an index of a pack names, whoever wrote it; `null`: it cannot be read. */
+/** The ids in the index of a pack, which anybody may have written; `null`: it cannot be read. */
 export function objectIdsOfPack(index: Uint8Array, algorithm: 'sha1' | 'sha256'): string[] | null {
   const bytes = Buffer.from(index);
   const [table, idBytes] = [8 + 255 * 4, algorithm === 'sha1' ? 20 : 32];

@@ -1,17 +1,29 @@
 /** From what a session has of a git directory: what it changed there since it was synced last. */
 import type { BytePath, StatKey } from '../../change.ts';
 import { joinPath } from '../byte-path.ts';
-import { addedReflogLines, reflogLinesOf, reflogNewValueOf } from './reflogs.ts';
-import type { CheckoutChange, GitPlan, LogChange, RefChange, RefValue } from './git-plan.ts';
-import { isOid, parsePackedRefs, parseRef } from './ref-values.ts';
+import type { GitFileLocation } from './git-files.ts';
 import { GitHostView, type GitPathChange, type GitSessionView } from './git-session-view.ts';
-import { branchOfHead, stashRefName } from './transaction.ts';
+import {
+  addedReflogLines,
+  type CheckoutChange,
+  type GitOutcome,
+  type GitPlan,
+  isOid,
+  type LogChange,
+  parsePackedRefs,
+  parseRef,
+  type RefChange,
+  reflogLinesOf,
+  reflogNewValueOf,
+  type RefValue,
+} from './ref-values.ts';
+import { branchOfHead, type GitTransaction, stashRefName } from './transaction.ts';
 
-export interface GitPlanInput {
+interface GitPlanInput {
   readonly root: string;
   readonly view: GitSessionView;
   readonly label: string;
-  /** Of the host's index, where nobody else has changed it. */
+  /** The key of the host's index, if nobody changed it. */
   readonly untouched: (index: BytePath) => StatKey | null;
 }
 
@@ -65,8 +77,8 @@ async function refsOf(
 }
 
 /**
- * `git gc` puts the value into `packed-refs`, then takes the file of the ref away: who saw the one
- * and not the other has an old value, or none. The log has what it is.
+ * `git gc` puts the value into `packed-refs`, then removes the file of the ref: a reader that saw
+ * only one of these steps has an old value, or none. The log has the current one.
  */
 async function isUnsureOf(
   common: BytePath,
@@ -186,4 +198,83 @@ export async function noteSynced(
     if (index === null) continue;
     if (isDone(joinPath(git, 'index'))) view.given.set(git, index);
   }
+}
+
+// What a receipt says of each changed path of a git directory.
+
+export interface GitSyncOutcome {
+  /**
+   * `discarded`: the host does not need it; `staged`: it waits until git is done.
+   *
+   * @param key of the current entry at the path
+   */
+  readonly state: 'applied' | 'conflict' | 'discarded' | 'staged';
+  readonly reason: string | null;
+  readonly key: StatKey | null;
+  /** Where the host has something else than the session. */
+  readonly merged?: { readonly from: Buffer; readonly to: Buffer };
+}
+
+/** Why a path of git's is dropped, one stable word each. */
+const dropped = {
+  /** Objects stay, even if no ref needs them any more. */
+  kept: 'git-objects-kept',
+  /** The host has it in another form. */
+  derived: 'git-derived',
+  /** Another form of what both sides have, as after `git gc`. */
+  same: 'git-unchanged',
+} as const;
+
+/** @param key of what stands at the path now */
+export function gitSyncOutcomeOf(
+  { item, place, before }: Pick<GitPathChange, 'item' | 'place' | 'before'>,
+  transaction: GitTransaction,
+  key: StatKey | null,
+): GitSyncOutcome {
+  const drop = (reason: string): GitSyncOutcome => ({ state: 'discarded', reason, key });
+  const isFile = (item.after ?? before)?.type === 'file';
+  const isThere = (item.after !== null) === (key !== null);
+  const plain: GitSyncOutcome = isThere
+    ? { state: 'applied', reason: null, key }
+    : drop(dropped.same);
+  const outcome = outcomeIn(transaction, place);
+  switch (place.kind) {
+    case 'object':
+    case 'pack':
+      if (transaction.refused.has(item.path)) {
+        return { state: 'conflict', reason: 'git-objects', key };
+      }
+      if (isThere) return plain;
+      return drop(item.after === null ? dropped.kept : dropped.derived);
+    case 'packed':
+      return drop(dropped.same);
+    case 'ref':
+    case 'log':
+    case 'head':
+    case 'index':
+      return outcome === undefined || !isFile ? plain : worded(outcome, key, place.kind !== 'log');
+    case 'lock':
+    case 'derived':
+    case 'scratch':
+    case 'state':
+      return plain;
+  }
+}
+
+function outcomeIn(
+  { refs, heads, indexes }: GitTransaction,
+  { kind, git, name }: GitFileLocation,
+): GitOutcome | undefined {
+  if (kind === 'head') return heads.get(git);
+  if (kind === 'index') return indexes.get(git);
+  return kind === 'log' && name === 'HEAD' ? heads.get(git) : refs.get(name);
+}
+
+function worded(
+  { state, reason, reached: merged, key: left }: GitOutcome,
+  currentEntry: StatKey | null,
+  isValue: boolean,
+): GitSyncOutcome {
+  const key = left === undefined ? currentEntry : left;
+  return { state, reason, key, ...(merged === undefined || !isValue ? {} : { merged }) };
 }

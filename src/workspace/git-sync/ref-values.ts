@@ -1,9 +1,104 @@
 /** Refs as they stand in files, read without following a link. */
 import { readdirSync } from 'node:fs';
-import type { BytePath } from '../../change.ts';
+import type { BytePath, StatKey } from '../../change.ts';
 import { joinPath } from '../byte-path.ts';
+import type { CommitItem } from '../commit/commit-item.ts';
 import type { TreePathResolver } from '../commit/tree-path-resolver.ts';
-import type { RefValue } from './git-plan.ts';
+
+// What a session changed in a git directory, as values: they are kept as JSON, to go on later.
+
+/** An object id, or `ref: …` as the file has it; `null`: there is none. */
+export type RefValue = string | null;
+
+export interface RefChange {
+  readonly name: string;
+  /** The value synced last; absent: unknown. */
+  readonly base?: RefValue;
+  readonly now: RefValue;
+  /** Commits of the host that the session's index was too old for. */
+  readonly blind?: UnseenCommits | null;
+  /** The session's own log of it ends elsewhere: a part of what its git wrote was not seen yet. */
+  readonly isUnsure?: boolean;
+}
+
+/** What the host has changed between two commits, and a session's index does not know of. */
+interface UnseenCommits {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface LogChange {
+  readonly git: BytePath;
+  /** Of a ref, or `HEAD`. */
+  readonly name: string;
+  /** All lines of the session's log; `null`: it is gone. */
+  readonly lines: readonly string[] | null;
+  /** Earlier lines. */
+  readonly before: readonly string[];
+}
+
+/** An index of a session, and the commit that its branch had then. */
+export interface IndexBase {
+  readonly commit: RefValue;
+  /** Of its content. */
+  readonly sha256: string;
+  readonly blind: UnseenCommits | null;
+}
+
+/** What belongs to one worktree. */
+export interface CheckoutChange {
+  readonly git: BytePath;
+  /** The text of `HEAD`, as it was last synced and as it is. */
+  readonly head: { readonly base: string | null; readonly now: string | null };
+  /** What the session takes the branch of `head.base` for; `null`: what the host has. */
+  readonly seen: RefValue;
+  /** The commits of both sides' `HEAD`, before anything is brought over. */
+  readonly host: RefValue;
+  readonly session: RefValue;
+  /** The session is in the middle of a rebase. */
+  readonly isRebasing: boolean;
+  /** `null`: the session has none of its own, or `isWritten`. */
+  readonly index: IndexBase | null;
+  /** Its git is about to replace it: until then it is taken for what its commit says. */
+  readonly isWritten: boolean;
+  readonly blind: UnseenCommits | null;
+  /** What the host's index was last given; `null`: nothing. */
+  readonly last: IndexBase | null;
+  /** The key of the host's index, if nobody changed it. */
+  readonly untouched: StatKey | null;
+}
+
+export interface GitPlan {
+  /** Names what is set aside. */
+  readonly label: string;
+  readonly common: BytePath;
+  readonly refs: readonly RefChange[];
+  readonly logs: readonly LogChange[];
+  readonly checkouts: readonly CheckoutChange[];
+  /** Loose objects and packs: only added. */
+  readonly objects: readonly CommitItem[];
+}
+
+/** What became of a ref, an index or a `HEAD`; `reason`: one word, and where it was put aside. */
+export interface GitOutcome {
+  readonly state: 'applied' | 'conflict';
+  readonly reason: string | null;
+  /** Of its result, before anybody else could change it. */
+  readonly key?: StatKey | null;
+  /** Where the host has something else than the session now: what it had, and what it has. */
+  readonly reached?: { readonly from: Buffer; readonly to: Buffer };
+}
+
+/** A worktree that stays where it is, and the commit of the session that it does not follow. */
+export interface AsideCheckout {
+  readonly git: BytePath;
+  readonly host: string;
+  readonly session: string;
+  readonly reason: string;
+}
+
+/** What a diverged change is reported with; the ref's name follows. */
+export const divergedPrefix = 'diverged:';
 
 const valueBytesMax = 4_096;
 const packedBytesMax = 64 * 1024 * 1024;
@@ -81,3 +176,33 @@ export function resolveRefValue(set: RefSet, value: RefValue): RefValue {
   }
   return isOid(at) ? at : null;
 }
+
+// Merges the reflogs of two sides: lines differ only by their text. Pure.
+
+export const reflogLinesOf = (text: string): string[] =>
+  text.split('\n').filter((line) => line !== '');
+
+/** What the session added to a log. */
+export function addedReflogLines(host: readonly string[], session: readonly string[]): string[] {
+  const known = new Set(host);
+  return session.filter((line) => !known.has(line));
+}
+
+/** The log of a stack, as `git stash` keeps its entries: what was taken off goes, too. */
+export function mergeStashLog(
+  host: readonly string[],
+  session: readonly string[],
+  before: readonly string[],
+): string[] {
+  const stays = new Set(session.map(entryOf));
+  const gone = new Set(before.map(entryOf).filter((one) => !stays.has(one)));
+  const kept = host.filter((line) => !gone.has(entryOf(line)));
+  const known = new Set(kept.map(entryOf));
+  return [...kept, ...session.filter((line) => !known.has(entryOf(line)))];
+}
+
+/** The change that a line records: when the line before it is dropped, git rewrites the old id. */
+const entryOf = (line: string): string => line.slice(line.indexOf(' ') + 1);
+
+/** The object that a line leads to. */
+export const reflogNewValueOf = (line: string): string => line.split(' ')[1] ?? '';

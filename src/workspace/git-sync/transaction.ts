@@ -11,29 +11,31 @@ import type { BytePath, StatKey } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
 import { joinPath } from '../byte-path.ts';
 import { GitFailure } from '../projection/git-process.ts';
-import { asideRefName, decideRef, type RefDecision } from './decide-ref.ts';
-import { absoluteGitPath, GitHistory } from './git-history.ts';
-import { HostRefs } from './host-refs.ts';
-import { IndexSync } from './index-sync.ts';
 import {
-  GitFiles,
   becomesTrueWithin,
+  GitFiles,
   releaseGitLock,
   removeGitLeftovers,
   takeGitLock,
 } from './git-files.ts';
-import { addedReflogLines, mergeStashLog } from './reflogs.ts';
+import { absoluteGitPath, GitHistory, takeObjects } from './git-history.ts';
+import { asideRefName, decideRef, HostRefs, type RefDecision } from './host-refs.ts';
+import { IndexSync } from './index-sync.ts';
 import { algorithmOf, ObjectStore } from './object-store.ts';
 import {
-  divergedPrefix,
+  addedReflogLines,
   type AsideCheckout,
   type CheckoutChange,
+  divergedPrefix,
   type GitOutcome,
   type GitPlan,
+  isOid,
+  mergeStashLog,
   type RefChange,
-} from './git-plan.ts';
-import { isOid, resolveRefValue, refValueIn, type RefSet } from './ref-values.ts';
-import { takeObjects } from './take-objects.ts';
+  type RefSet,
+  refValueIn,
+  resolveRefValue,
+} from './ref-values.ts';
 
 const lockMs = 2_000;
 const attemptsMax = 8;

@@ -1,14 +1,14 @@
-/** A file as it stands in the real tree: what it is, and what is in it. */
-import { closeSync, fstatSync } from 'node:fs';
+/** A file of the real tree now: its entry and its bytes. */
 import { createHash } from 'node:crypto';
+import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
-import { readUpTo } from '../descriptor.ts';
-import { fileEntry, statKey } from '../stat.ts';
+import { readUpTo } from '../byte-path.ts';
 import { TreePathResolver } from '../commit/tree-path-resolver.ts';
+import { fileEntry, statKey } from '../stat.ts';
 
 export type FileEntry = Extract<Entry, { readonly type: 'file' }>;
 
-export interface CurrentFile {
+interface CurrentFile {
   readonly entry: FileEntry;
   readonly key: StatKey;
   readonly uid: number;

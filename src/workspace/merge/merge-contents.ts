@@ -1,9 +1,8 @@
 /**
- * Two changes of one content, put together where nothing of either can be lost. Pure.
- *
- * Appends go by offsets and not by equal lines: what both sides added after the same start is kept
- * whole, one after the other. Other text is merged by lines, and only where no edit of one side
- * touches or adjoins an edit of the other.
+ * Merges two changes of one content if nothing of either can be lost. Pure. Appends are merged by
+ * offset and not by identical lines: additions of both sides after the same start are kept whole,
+ * one after the other. Other text is merged by lines, and only if no edit of one side touches or
+ * adjoins an edit of the other.
  */
 import { isUtf8 } from 'node:buffer';
 import { diffArrays } from 'diff';
@@ -20,9 +19,9 @@ const lineFeed = 10;
 const conflict: MergeResult = { kind: 'conflict' };
 
 /**
- * What `ours` and `theirs` made of `base`, which neither saw the other change.
+ * Merges `ours` and `theirs`, which both changed `base` independently.
  *
- * @param isApart certainly so: what both added at the end is two things, be it equal or not
+ * @param isApart they certainly did: additions of both at the end are two, even if identical
  */
 export function mergeContents(
   base: Buffer,
@@ -107,7 +106,7 @@ export function mergeAppendsAfterSeen(
   let seen = base.length;
   let from = 0;
   for (; from < most && mine[from] === others[from]; from += 1) seen += others[from]?.length ?? 0;
-  // A version of theirs that nobody knows may be what ours was made of.
+  // Ours may be based on an unknown version of theirs.
   const own = countedLines(Buffer.from(mine.slice(from).join(''), 'latin1'));
   const isOnce = (line: string): boolean => others.indexOf(line) === others.lastIndexOf(line);
   const isTheirs = (line: string): boolean =>
@@ -117,8 +116,8 @@ export function mergeAppendsAfterSeen(
 }
 
 /**
- * Whether `other` was made by somebody who saw what led from `from` to `to`: it has the added
- * lines and none of the removed ones, and some of them are more than a bracket.
+ * Whether the author of `other` saw the change from `from` to `to`: it has the added lines and none
+ * of the removed ones, and some of them are more than a bracket.
  */
 export function includesEdit(from: Buffer, to: Buffer, other: Buffer): boolean {
   const [before, after, found] = [countedLines(from), countedLines(to), countedLines(other)];
@@ -163,7 +162,7 @@ function isWhole(bytes: Buffer): boolean {
   return bytes.length === 0 || bytes.at(-1) === lineFeed;
 }
 
-/** What comes after the last line feed. */
+/** The text after the last line feed. */
 function lastLine(bytes: Buffer): Buffer {
   return bytes.subarray(bytes.lastIndexOf(lineFeed) + 1);
 }
@@ -226,7 +225,7 @@ function hunksBetween(old: readonly string[], now: readonly string[]): Hunk[] | 
   while (end < most && old.at(-1 - end) === now.at(-1 - end)) end += 1;
   const sides = [old.slice(start, old.length - end), now.slice(start, now.length - end)] as const;
   const found = diffArrays([...sides[0]], [...sides[1]], { timeout: searchMs });
-  // The types promise a value, the time-out takes it back.
+  // The types promise a value, but a time-out yields none.
   const parts: typeof found | undefined = found;
   if (parts === undefined) return null;
   const hunks: Hunk[] = [];

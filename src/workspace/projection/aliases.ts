@@ -15,7 +15,7 @@ interface Found {
   readonly names: BytePath[];
   /** Inodes of denied files that have names which are not hidden, inside the tree or not. */
   readonly elsewhere: ReadonlySet<string>;
-  /** Topmost hidden paths by the directory that holds them, each with what stood there. */
+  /** Topmost hidden paths by their directory, each with its entry. */
   readonly held: ReadonlyMap<BytePath, ReadonlyMap<BytePath, string>>;
 }
 
@@ -30,7 +30,7 @@ export class Aliases {
     this.#visibility = visibility;
   }
 
-  /** In these directories, names came, went or changed since the last answer. */
+  /** In these directories, names were added, removed or changed since the last answer. */
   changed(directories: readonly BytePath[] | 'all'): void {
     if (directories === 'all') this.#changed = 'all';
     else if (this.#changed !== 'all') for (const one of directories) this.#changed.add(one);
@@ -58,8 +58,8 @@ export class Aliases {
   }
 
   /**
-   * Whether a directory has a file of several names, or its hidden entries are not those that were
-   * looked at. It is opened once, as this comes before each command that follows a change.
+   * Whether a directory has a file with several names, or its hidden entries differ from the
+   * checked ones. It is opened once, as this runs before each command that follows a change.
    */
   #hasOther(path: BytePath, held: ReadonlyMap<BytePath, string>): boolean {
     try {
@@ -192,7 +192,7 @@ export class Aliases {
 function kindOf(stat: BigIntStats | null): string {
   if (stat === null) return 'none';
   if (stat.isFile() && stat.nlink === 1n) return 'file';
-  // The time tells it from a later directory that got the inode.
+  // The time distinguishes it from a later directory that got the inode.
   return stat.isDirectory() ? `${keyOf(stat)}:${stat.ctimeNs}` : 'other';
 }
 

@@ -11,7 +11,7 @@ export class GitFailure extends Error {
   }
 }
 
-export interface GitInvocation {
+interface GitInvocation {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string;
@@ -22,7 +22,7 @@ export interface GitInvocation {
 const timeoutMsDefault = 30_000;
 const outputBytesDefault = 64 * 1024 * 1024;
 
-/** Nothing of the host's, the user's or the repository's settings. */
+/** Ignores the host's, the user's and the repository's settings. */
 const clean = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   HOME: '/nonexistent',

@@ -1,14 +1,20 @@
 /** Walks a tree for what policy hides in it, and knows it again after parts of it changed. */
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { joinPath, baseNameOf, parentPathOf, isSamePathList, topmostPaths } from '../byte-path.ts';
-import { errnoCodeOf } from '../descriptor.ts';
+import {
+  baseNameOf,
+  errnoCodeOf,
+  isSamePathList,
+  joinPath,
+  parentPathOf,
+  topmostPaths,
+} from '../byte-path.ts';
+import { TimeSlices } from '../time-slices.ts';
 import { Aliases } from './aliases.ts';
 import { OpenDirectory } from './open-directory.ts';
-import { TimeSlices } from '../time-slices.ts';
 import type { Visibility } from './visibility.ts';
 
-export interface HiddenPathsOptions {
+interface HiddenPathsOptions {
   readonly root: string;
   readonly visibility: Visibility;
   /** Bound of the entries looked at. */
@@ -37,7 +43,7 @@ export class HiddenPaths {
   readonly #seen = new Map<BytePath, Seen>();
   readonly #aliases: Aliases;
   readonly #gits = new Set<BytePath>();
-  /** Topmost hidden paths without other names of theirs, and with them. */
+  /** Topmost hidden paths without their other names, and with them. */
   #direct: ReadonlySet<BytePath> = new Set();
   #listed: readonly BytePath[] = [];
   #isStale = true;
@@ -130,7 +136,9 @@ export class HiddenPaths {
     throw new TrlError('QUOTA_EXCEEDED', `Cannot hide files of workspace "${root}": ${why}`);
   }
 
-  /** `null`: it is gone. What cannot be read is hidden whole: nobody knows what is in it. */
+  /**
+   * `null`: it is gone. An unreadable entry is hidden completely, because its content is unknown.
+   */
   #look(path: BytePath): Seen | null {
     const { root, visibility } = this.#options;
     const isAllowed =

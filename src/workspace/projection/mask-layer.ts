@@ -15,14 +15,13 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  type Stats,
   utimesSync,
 } from 'node:fs';
-import type { Stats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, pathBytes, baseNameOf, parentPathOf } from '../byte-path.ts';
-import { errnoCodeOf } from '../descriptor.ts';
-import { OpenDirectory } from './open-directory.ts';
+import { baseNameOf, bytePathOf, errnoCodeOf, parentPathOf, pathBytes } from '../byte-path.ts';
 import { TimeSlices } from '../time-slices.ts';
+import { OpenDirectory } from './open-directory.ts';
 
 /** What Node cannot do; `LayerAttributes` of `workspace/changes` can. Paths are absolute bytes. */
 export interface LayerMarkWriter {
@@ -37,13 +36,13 @@ export interface LayerOwner {
 }
 
 /** A directory that is shown instead of the real one of that path. */
-export interface ReplacedDirectory {
+interface ReplacedDirectory {
   readonly path: BytePath;
   /** Whose content is copied: directories and regular files only. */
   readonly from: string;
 }
 
-export interface MaskLayerInput {
+interface MaskLayerInput {
   readonly root: string;
   /** An empty directory. */
   readonly directory: string;
@@ -55,7 +54,7 @@ export interface MaskLayerInput {
   readonly marks: LayerMarkWriter;
 }
 
-/** Directories of strangers belong to nobody that a command could be. */
+/** Directories of unmapped users get an owner that no command runs as. */
 const strangers = 65_536;
 
 /** @throws where something could not be made: the layer must not be used then */
@@ -108,7 +107,7 @@ export function parentDirectoriesOf(paths: readonly BytePath[]): BytePath[] {
   return [...found];
 }
 
-/** `false`: the file system gives the first whiteout no more names. */
+/** `false`: the file system allows no more links to the first whiteout. */
 function linked(directory: string, from: BytePath, to: BytePath): boolean {
   try {
     inLayer(directory, from, (source) => inLayer(directory, to, (at) => linkSync(source, at)));

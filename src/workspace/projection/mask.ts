@@ -4,25 +4,25 @@
  *   lowerdir=<mask>:<real tree>     a whiteout in the mask is "nothing there"
  *
  * A layer in use never gains or loses a name: where other paths are hidden than before, another
- * layer is made, of another *generation*, and whoever holds the old one needs a new mount.
+ * layer is made, of another *generation*, and a session with the old one needs a new mount.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { pathBytes, isAtOrBelow, parentPathOf, topmostPaths } from '../byte-path.ts';
+import { isAtOrBelow, parentPathOf, pathBytes, topmostPaths } from '../byte-path.ts';
+import { RepositoryProjections, type RepositoryView } from './git-projection.ts';
 import { HiddenPaths } from './hidden-paths.ts';
 import {
+  type LayerMarkWriter,
+  type LayerOwner,
   parentDirectoriesOf,
   refreshMaskLayer,
   writeMaskLayer,
-  type LayerMarkWriter,
-  type LayerOwner,
 } from './mask-layer.ts';
-import { RepositoryProjections, type RepositoryView } from './repository-projections.ts';
 import type { Visibility } from './visibility.ts';
 
-export interface MaskOptions {
+interface MaskOptions {
   /** The workspace, a real path. */
   readonly root: string;
   /** Private to the runtime and this workspace; made where it is missing. */
@@ -37,7 +37,7 @@ export interface MaskOptions {
 
 /** One state of the mask; values that stay as they are. */
 export interface MaskState {
-  /** Another one: another layer, for which the overlay must be mounted anew. */
+  /** Changes with the layer: a new generation needs a new mount of the overlay. */
   readonly generation: string;
   /** The layer; `null`: nothing is hidden, no layer is needed. */
   readonly directory: string | null;
@@ -94,7 +94,7 @@ export class Mask {
   }
 
   /**
-   * Looks again at what changed in the tree. On a failure nothing of the old state may be used.
+   * Applies changes of the tree. After a failure no old state may be used.
    *
    * @throws as {@link compileMask}
    */
@@ -107,7 +107,7 @@ export class Mask {
     return this.#settle(changed);
   }
 
-  /** Removes layers of other generations than these and that of now. */
+  /** Removes layers of generations other than these and the current one. */
   prune(keep: ReadonlySet<string>): void {
     for (const name of readdirSync(this.#options.maskDir)) {
       const isKept = name === 'git' || name === this.#state?.generation || keep.has(name);
@@ -166,7 +166,7 @@ export class Mask {
     const views: RepositoryView[] = [];
     const closed = new Set<BytePath>();
     for (const git of gits) {
-      // What lies in a repository that is not shown is not shown.
+      // The content of a hidden repository is hidden.
       if (isAtOrBelow(git, closed)) continue;
       const before = isSame && !isTouched(git, changed) ? known.get(git) : undefined;
       const view = before ?? (await this.#repositories.view(git, rules));

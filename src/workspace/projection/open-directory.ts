@@ -1,9 +1,17 @@
 /** Directories of a tree by byte paths of any depth, read without following a link. */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync } from 'node:fs';
-import type { BigIntStats, Dirent } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+} from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { openDirectory } from '../beneath.ts';
-import { entryPathIn, O_PATH } from '../descriptor.ts';
+import { entryPathIn, O_PATH } from '../byte-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const stepFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
@@ -52,12 +60,12 @@ export class OpenDirectory {
     return fstatSync(this.#fd, { bigint: true });
   }
 
-  /** What stands at a name; `null`: nothing. */
+  /** The entry at a name; `null`: none. */
   look(name: string): BigIntStats | null {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false }) ?? null;
   }
 
-  /** How many names the file at a name has; 0: nothing stands there. */
+  /** The number of hard links of the file at a name; 0: there is none. */
   links(name: string): number {
     return lstatSync(this.at(name), { throwIfNoEntry: false })?.nlink ?? 0;
   }

@@ -1,15 +1,16 @@
 /**
- * Tells whether anything in a tree changed since the last look, whoever changed it.
+ * Detects whether anything in a tree changed since the last look, by any process.
  *
- * Every directory has an inotify watch (`fs.watch`). All watches of one event loop share one
- * queue, in the order of what happened: a *cookie* file made in a private watched directory comes
- * out after everything that was done before it.
+ * Every directory has an inotify watch (`fs.watch`). All watches of one event loop share one queue
+ * in the order of events: the event of a *cookie* file in a private watched directory arrives after
+ * the events of everything that happened before it.
  *
- * What inotify does not tell: writes through a shared memory map, and writes to a file by another
- * name outside the tree. Both change content in place, which an overlay shows at once anyway.
+ * inotify does not report writes through a shared memory map, nor writes to a file by another name
+ * outside the tree. Both change content in place, which an overlay shows at once anyway.
  */
 import {
   closeSync,
+  type FSWatcher,
   lstatSync,
   mkdirSync,
   openSync,
@@ -18,17 +19,20 @@ import {
   utimesSync,
   watch,
 } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { joinPath } from '../byte-path.ts';
-import { isInotifyReliable } from './file-systems.ts';
-import { isOutOfWatches, WatchedTree, type WatchLossReason } from './watched-tree.ts';
+import {
+  isInotifyReliable,
+  isOutOfWatches,
+  WatchedTree,
+  type WatchLossReason,
+} from './watched-tree.ts';
 
-export interface TreeWatchOptions {
+interface TreeWatchOptions {
   /** Directories watched at most; 65,536 by default. A tree with more is always `'all'`. */
   readonly directoriesMax?: number;
-  /** A directory of this process, made (0700) where it is missing; must not lie in the tree. */
+  /** A directory of this process, created (0700) if missing; must not be in the tree. */
   readonly cookieDir: string;
 }
 
@@ -56,7 +60,7 @@ export interface WatchCursor {
   close(): void;
 }
 
-export interface TreeWatchStatus {
+interface TreeWatchStatus {
   readonly ready: boolean;
   readonly directories: number;
   /** Why every answer is `'all'`; `null` while the watch works. */
@@ -107,7 +111,7 @@ export class TreeWatch implements Disposable {
     return made;
   }
 
-  /** Like {@link start}, and waits until all is watched. */
+  /** Like {@link start}, and waits until everything is watched. */
   static async open(root: string, options: TreeWatchOptions): Promise<TreeWatch> {
     const made = TreeWatch.start(root, options);
     await made.ready();
@@ -203,7 +207,7 @@ export class TreeWatch implements Disposable {
   }
 }
 
-/** What one reader has not been told. */
+/** The changes that one reader has not received yet. */
 class Cursor {
   all = false;
   readonly #changed = new Set<BytePath>();
@@ -245,7 +249,7 @@ function watchOrNull(directory: string, onEvent: (name: string | null) => void):
 /** Files whose events are waited for. */
 class Cookies {
   readonly #directory: string;
-  /** `null`: the system gives none. */
+  /** `null`: the system allows none. */
   readonly #watcher: FSWatcher | null;
   readonly #waiting = new Map<string, (passed: boolean) => void>();
   /** Files that no event is awaited of: a new one costs the file system many times as much. */
@@ -269,7 +273,7 @@ class Cookies {
     return this.#watcher !== null;
   }
 
-  /** Resolves when every event of before this call has been handled; `false`: nobody knows. */
+  /** Resolves when every event from before this call was handled; `false`: that is unknown. */
   async passed(): Promise<boolean> {
     if (this.#broken) return false;
     const used = this.#free.pop();
@@ -280,7 +284,7 @@ class Cookies {
       this.#waiting.set(name, (passed) => {
         clearTimeout(late);
         this.#waiting.delete(name);
-        // An event that did not come in time may come yet: it must answer nobody else.
+        // A late event may still arrive: it must not answer another reader.
         if (passed) this.#free.push(name);
         else this.#remove(name);
         resolve(passed);
@@ -295,7 +299,7 @@ class Cookies {
     });
   }
 
-  /** Answers all who wait that nobody knows. */
+  /** Answers all waiting readers that the state is unknown. */
   giveUp(): void {
     for (const answer of this.#waiting.values()) answer(false);
   }
@@ -316,7 +320,7 @@ class Cookies {
     try {
       unlinkSync(path.join(this.#directory, name));
     } catch {
-      // Whoever removed it did what was to be done.
+      // The remover did what was necessary.
     }
   }
 }

@@ -1,15 +1,13 @@
 /** One watch for each directory of a tree, kept complete while directories come and go. */
-import { watch } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
+import { type FSWatcher, statfsSync, watch } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { errnoCodeOf } from '../descriptor.ts';
-import { OpenDirectory } from './open-directory.ts';
+import { errnoCodeOf } from '../byte-path.ts';
 import { TimeSlices } from '../time-slices.ts';
-import { isInotifyReliable, linksCountDirectories } from './file-systems.ts';
+import { OpenDirectory } from './open-directory.ts';
 
 /**
- * `no-watches`: the system gives no more of them. `file-system`: some of it changes without a word.
- * `root-changed`: the root is another directory now, or gone.
+ * `no-watches`: the system allows no more of them. `file-system`: some of it changes without
+ * events. `root-changed`: the root was replaced or removed.
  */
 export type WatchLossReason =
   | 'too-many-directories'
@@ -19,14 +17,14 @@ export type WatchLossReason =
   | 'failed'
   | 'closed';
 
-export interface WatchedTreeOptions {
+interface WatchedTreeOptions {
   readonly directoriesMax: number;
   /**
    * The entry `name` of this directory changed; `null`: any of them may have, or it is another
    * directory than before. Must not throw.
    */
   readonly onChange: (directory: BytePath, name: string | null) => void;
-  /** An event came, whatever it was. Must not throw. */
+  /** Called with any event. Must not throw. */
   readonly onEvent: () => void;
   /** Not everything is watched any more, and will not be. Must not throw. */
   readonly onLost: (reason: WatchLossReason) => void;
@@ -41,19 +39,19 @@ interface Watched {
   children: Map<string, Watched> | null;
 }
 
-/** What is to be looked at again in a directory; `all`: every entry. */
+/** The entries of a directory to check again; `all`: every entry. */
 type Again = Set<string> | 'all';
 
 export class WatchedTree {
   readonly #root: string;
   readonly #options: WatchedTreeOptions;
   #top: Watched = { parent: null, name: '', watcher: null, children: null };
-  /** Devices seen, and whether link counts tell of directories there. */
+  /** Known devices, and whether their link counts show subdirectories. */
   readonly #devices = new Map<bigint, boolean>();
   readonly #again = new Map<Watched, Again>();
   readonly #blind = new Set<Watched>();
   #work: Promise<void> = Promise.resolve();
-  /** Comes when all events that are there by now were handled. */
+  /** Resolves when all events so far were handled. */
   #soon: NodeJS.Immediate | null = null;
   #size = 0;
   #isClosed = false;
@@ -74,7 +72,7 @@ export class WatchedTree {
     await this.settle();
   }
 
-  /** Looks at everything anew, as events were lost. */
+  /** Looks at everything again, because events were lost. */
   refill(): void {
     this.#enqueue(async () => {
       this.#drop(this.#top);
@@ -128,7 +126,7 @@ export class WatchedTree {
     this.#enqueue(async () => this.#lookAgain());
   }
 
-  /** It, or what holds it, came, went or moved: what is there by now is looked at as a whole. */
+  /** It or a parent was created, removed or moved: the current content is read again as a whole. */
   #isReplaced(watched: Watched): boolean {
     if (this.#again.size === 0) return false;
     for (let at = watched; at.parent !== null; at = at.parent) {
@@ -286,4 +284,51 @@ function subdirectories(directory: OpenDirectory): string[] {
     .entries()
     .filter((entry) => entry.isDirectory())
     .map((entry) => entry.name.toString('latin1'));
+}
+
+// What is known of file systems by their `statfs` type.
+
+/**
+ * File systems whose every change goes through this kernel, so that inotify reports it. Others
+ * (NFS, 9p, FUSE, virtiofs, CIFS) change without an event.
+ */
+const local: ReadonlySet<number> = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58_46_53_42, // xfs
+  0x91_23_68_3e, // btrfs
+  0xf2_f5_20_10, // f2fs
+  0x01_02_19_94, // tmpfs
+  0x85_84_58_f6, // ramfs
+  0x2f_c1_2f_c1, // zfs
+  0xca_45_1a_4e, // bcachefs
+  0x4d44, // vfat
+  0x20_11_ba_b0, // exfat
+  0x79_4c_76_30, // overlayfs
+  0x31_53_46_4a, // jfs
+  0x52_65_49_73, // reiserfs
+  0x34_34, // nilfs2
+]);
+
+/** Where a directory has two links and one more for each directory in it. */
+const countsDirectories: ReadonlySet<number> = new Set([0xef53, 0x58_46_53_42, 0x01_02_19_94]);
+
+function typeOf(name: string): number | null {
+  try {
+    // Types come as signed 32 bits from some kernels.
+    return statfsSync(name).type >>> 0;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether inotify reports every change on the file system of `name`. */
+export function isInotifyReliable(name: string): boolean {
+  const type = typeOf(name);
+  return type !== null && local.has(type);
+}
+
+/** Whether two links mean that a directory holds no directory. */
+function linksCountDirectories(name: string): boolean {
+  const type = typeOf(name);
+  return type !== null && countsDirectories.has(type);
 }

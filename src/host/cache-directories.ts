@@ -1,17 +1,87 @@
 /**
- * Removes what a command may have filled with anything, and may be changing: by descriptors, so
- * that no link leads elsewhere, and with directories made writable that are not.
+ * Which runtimes of a user have sessions with a cache: beside the one that all share there may be
+ * some of a command's own. By a lock of the kernel on one file, so that it ends with its holder.
  */
-import { chmodSync, closeSync, constants, readdirSync } from 'node:fs';
-import { renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath } from '../change.ts';
-import { entryPathIn, errnoCodeOf, O_PATH, openOrNull } from '../workspace/descriptor.ts';
+import { entryPathIn, errnoCodeOf, O_PATH, openOrNull } from '../workspace/byte-path.ts';
+
+/** How long a starting runtime waits for another that sets a cache aside, in `ms`. */
+const waitMs = 5_000;
+
+export class CacheLocks {
+  readonly #directory: string;
+  readonly #held = new Map<string, DatabaseSync>();
+
+  /** @param directory of all caches; that of each exists when it is used */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** This runtime has it, until {@link release}. */
+  acquire(id: string): void {
+    if (this.#held.has(id)) return;
+    const lock = this.#open(id, waitMs);
+    try {
+      lock.exec('BEGIN; SELECT count(*) FROM sqlite_master');
+    } catch (error) {
+      lock.close();
+      throw error;
+    }
+    this.#held.set(id, lock);
+  }
+
+  release(id: string): void {
+    this.#held.get(id)?.close();
+    this.#held.delete(id);
+  }
+
+  /**
+   * Runs `act` unless another runtime uses it; a runtime that starts meanwhile waits. `null`:
+   * another one uses it.
+   */
+  runExclusive<Answer>(id: string, act: () => Answer): Answer | null {
+    const isHeld = this.#held.has(id);
+    this.release(id);
+    const lock = this.#open(id, 0);
+    try {
+      lock.exec('BEGIN EXCLUSIVE');
+    } catch {
+      lock.close();
+      if (isHeld) this.acquire(id);
+      return null;
+    }
+    try {
+      return act();
+    } finally {
+      lock.close();
+      if (isHeld) this.acquire(id);
+    }
+  }
+
+  #open(id: string, timeout: number): DatabaseSync {
+    return new DatabaseSync(path.join(this.#directory, id, 'use.lock'), { timeout });
+  }
+}
+
+// Removes what a command may have filled with anything, and may be changing: by descriptors, so
+// that no link leads elsewhere, and with directories made writable that are not.
 
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 /** For a directory that is looked into by {@link entryPathIn}. */
 export const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
-/** Descriptors held at once; what lies deeper is moved up first. */
+/** Descriptors open at once; deeper entries are moved up first. */
 const depthMax = 64;
 const turnEntries = 256;
 
@@ -35,7 +105,7 @@ export function removeTreeSync(directory: number, name: BytePath): RemovalFailur
   return removing.left;
 }
 
-/** Lets its owner enter and change a directory; of anybody else's it stays as it is. */
+/** Lets its owner enter and change a directory; another owner's stays unchanged. */
 export function makeWritable(directory: number): void {
   try {
     chmodSync(`/proc/self/fd/${directory}`, 0o700);

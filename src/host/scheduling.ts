@@ -3,7 +3,7 @@
 /** How often, in `ms`; short work takes one of so many parts of the time. */
 const defaultEveryMs = 1_000;
 const share = 20;
-/** Who waits for what was saved does not wait longer than this for slow work, in `ms`. */
+/** A watcher does not wait longer than this for slow work, in `ms`. */
 const restMs = 5_000;
 
 /** How long it rests after work that took so long, in `ms`. */
@@ -64,5 +64,22 @@ export class PeriodicTask {
     const countedMs = this.#isHurried ? 0 : (tookMs ?? 0);
     this.#isHurried = false;
     if (tookMs !== null && !this.#isOver) this.#later(restAfterWorkMs(countedMs, this.#everyMs));
+  }
+}
+
+/** Runs tasks one after the other, in the order of the calls. */
+export class SerialQueue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** `work` begins when all before it have ended, however they ended. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  /** Settles when what was given by now has ended. Never rejects. */
+  async idle(): Promise<void> {
+    await this.#last;
   }
 }
