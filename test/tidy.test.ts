@@ -66,7 +66,11 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['provenance', place([], ['zod'])],
   ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
   ['workspace', place([], ['diff', 'picomatch'])],
-  ['redaction', place([], ['re2js'])],
+  // Both look through the same encodings: the redactor for values, the gate for content. Concepts do
+  // not import each other, so what they share is here.
+  ['encodings', place([])],
+  ['redaction', place(['encodings'], ['re2js'])],
+  ['publish', place(['encodings'])],
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],

@@ -3,7 +3,7 @@
  * 60 bytes (name 16, times and owners, size 10 at 48, end mark) and its content, filled up to two.
  */
 import type { Archive, ArchiveMember } from './archive.ts';
-import { latin1 } from './decode-format.ts';
+import { latin1 } from '../encodings/text.ts';
 
 const magicBytes = 8;
 const headerBytes = 60;

@@ -4,7 +4,8 @@
  * are there: one that lies about its size is told as damaged.
  */
 import type { Archive, ArchiveMember } from './archive.ts';
-import { latin1, isTarChecksumValid } from './decode-format.ts';
+import { latin1 } from '../encodings/text.ts';
+import { isTarChecksumValid } from './decode-format.ts';
 
 const blockBytes = 512;
 

@@ -6,7 +6,7 @@
  * those local headers that it does not name, both names are told where they differ, a size is what
  * comes out, and what nothing names is told as uncovered.
  */
-import { latin1 } from './decode-format.ts';
+import { latin1 } from '../encodings/text.ts';
 import { uncoveredRanges, type Archive, type ArchiveMember } from './archive.ts';
 import { decompressInSteps, type DecompressionBudget } from './decode-compressed.ts';
 

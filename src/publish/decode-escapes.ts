@@ -3,6 +3,7 @@
  * of strings in JSON and programs. Each view holds the parts of a text that have some, decoded,
  * with what stands around them.
  */
+import { namedEntities } from '../encodings/text.ts';
 
 export interface EscapedText {
   readonly bytes: Uint8Array;
@@ -40,16 +41,6 @@ const quoted: Escapes = {
 /** What each text in it has: the sign itself, written, a blank or line end, or a broken line. */
 const quotedSign = /=(?:3[dD]|20|0[aA]|\r?\n)/;
 
-const entities = new Map(
-  (
-    'lt:< gt:> amp:& quot:" apos:\' lpar:( rpar:) lcub:{ rcub:} lbrace:{ rbrace:} lsqb:[ rsqb:] ' +
-    'lbrack:[ rbrack:] sol:/ bsol:\\ colon:: semi:; equals:= plus:+ num:# dollar:$ percnt:% ' +
-    'ast:* excl:! quest:? commat:@ lowbar:_ grave:` vert:| verbar:| period:. comma:, Hat:^'
-  )
-    .split(' ')
-    .map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),
-);
-
 const html: Escapes = {
   via: 'html',
   pattern: /&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});/g,
@@ -57,8 +48,7 @@ const html: Escapes = {
   least: 1,
   decode: (escape) => {
     const name = escape.slice(1, -1);
-    if (name === 'nbsp' || name === 'Tab' || name === 'NewLine') return ' ';
-    if (!name.startsWith('#')) return entities.get(name) ?? escape;
+    if (!name.startsWith('#')) return namedEntities.get(name) ?? escape;
     const hex = /^#[xX]/.test(name);
     return utf8(Number.parseInt(name.slice(hex ? 2 : 1), hex ? 16 : 10));
   },

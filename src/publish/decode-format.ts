@@ -1,5 +1,6 @@
 /** What bytes are, by what they hold and never by their name. */
 import { isUtf8 } from 'node:buffer';
+import { latin1 } from '../encodings/text.ts';
 
 /** Formats that are opened. */
 export type ContainerFormat = 'gzip' | 'zlib' | 'zstd' | 'tar' | 'zip' | 'ar';
@@ -161,9 +162,4 @@ export function isPlainBinary(bytes: Uint8Array): boolean {
   if (tag === 0x30 && form === 0x81) return bytes.length - 3 === high;
   // oxlint-disable-next-line no-control-regex -- the length of a name
   return /^\x00\x00\x00[\x07-\x30](?:ssh-|ecdsa-|sk-|rsa-)/.test(latin1(bytes.subarray(0, 16)));
-}
-
-/** One character for each byte. */
-export function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 }

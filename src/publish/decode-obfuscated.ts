@@ -2,6 +2,7 @@
  * Text that a simple filter rewrote: its letters turned by 13 places (rot13), its lines written
  * backwards (`rev`). A view holds the stretches that read better turned back.
  */
+import { reverseText, rotateLetters } from '../encodings/text.ts';
 
 export interface ObfuscatedText {
   readonly bytes: Uint8Array;
@@ -31,8 +32,12 @@ const turn = (code: number): number => {
 const pairOf = (one: number, two: number): number => (one << 5) | two;
 
 const kinds = [
-  { via: 'rot13', back: rot13, pair: (one: number, two: number) => pairOf(turn(one), turn(two)) },
-  { via: 'reversed', back: reversed, pair: (one: number, two: number) => pairOf(two, one) },
+  {
+    via: 'rot13',
+    back: (line: string) => rotateLetters(line, 13),
+    pair: (one: number, two: number) => pairOf(turn(one), turn(two)),
+  },
+  { via: 'reversed', back: reverseText, pair: (one: number, two: number) => pairOf(two, one) },
 ] as const;
 /** By pair of codes: how much more usual it is turned back than as it stands. */
 const gains = kinds.map(({ pair }) => {
@@ -101,15 +106,4 @@ function gainOf(text: string, gain: Int8Array, from: number, to: number): number
     before = code;
   }
   return sum;
-}
-
-function rot13(line: string): string {
-  return line.replaceAll(/[A-Za-z]/g, (letter) => {
-    const code = letter.charCodeAt(0);
-    return String.fromCharCode((code & 31) > 13 ? code - 13 : code + 13);
-  });
-}
-
-function reversed(line: string): string {
-  return Array.from(line).toReversed().join('');
 }

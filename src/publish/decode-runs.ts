@@ -2,7 +2,7 @@
  * Base64 and hexadecimal within text: runs of their letters, also wrapped over lines that have
  * something before or after them (a diff, a quote, a comment, a list of strings).
  */
-import { latin1 } from './decode-format.ts';
+import { latin1 } from '../encodings/text.ts';
 
 export interface EncodedRun {
   readonly bytes: Uint8Array;

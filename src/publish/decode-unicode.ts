@@ -1,5 +1,5 @@
 /** Text of two or four bytes a character, and text within bytes that are none. */
-import { latin1 } from './decode-format.ts';
+import { latin1, utf16ToUtf8 } from '../encodings/text.ts';
 
 export interface TranscodedText {
   readonly bytes: Uint8Array;
@@ -34,8 +34,8 @@ export function transcodeWideText(bytes: Uint8Array): TranscodedText | null {
 }
 
 function utf16(bytes: Uint8Array, little: boolean): TranscodedText {
-  const text = new TextDecoder(little ? 'utf-16le' : 'utf-16be').decode(bytes);
-  return { bytes: Buffer.from(text, 'utf8'), via: little ? 'utf-16le' : 'utf-16be' };
+  const text = utf16ToUtf8(bytes, little ? 'little' : 'big');
+  return { bytes: text, via: little ? 'utf-16le' : 'utf-16be' };
 }
 
 function utf32(bytes: Uint8Array, little: boolean): TranscodedText {

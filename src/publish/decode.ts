@@ -2,6 +2,7 @@
  * Opens what is to leave: the texts that are in it, however they are encoded, packed or archived,
  * and what could not be looked into.
  */
+import { latin1 } from '../encodings/text.ts';
 import { limits } from '../limits.ts';
 import { uncoveredRanges, type Archive } from './archive.ts';
 import { readAr } from './archive-ar.ts';
@@ -15,9 +16,8 @@ import {
   type DecodeBounds,
   type DecodeBudget,
 } from './decode-budget.ts';
-import { findBaseEncoded } from './decode-bases.ts';
+import { findBaseEncoded, findPatchRuns } from './decode-bases.ts';
 import { findEscapedTexts } from './decode-escapes.ts';
-import { findPatchRuns } from './decode-git-patch.ts';
 import * as kinds from './decode-format.ts';
 import { decompress, decompressInSteps, type CompressionFormat } from './decode-compressed.ts';
 import {
@@ -129,7 +129,7 @@ function* openText(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): 
     const source = memberLocation(place, name, 'source-map');
     if (yield* takeFromBudget(text, source, left)) yield makeDecodedPart(text, source, true);
   }
-  const text = kinds.latin1(bytes);
+  const text = latin1(bytes);
   if (text.includes('\0')) yield* openStrings(bytes, place, left);
   const span = (within: readonly [number, number]): PartLocation =>
     place.via.length === 0 ? { ...place, span: within } : place;
@@ -227,7 +227,7 @@ function* openPacked(
     return true;
   }
   const within = decodedLocation(place, kind, 'whole');
-  for (const said of unpacked.said) {
+  for (const said of unpacked.headerTexts) {
     yield makeDecodedPart(
       Buffer.from(said, 'latin1'),
       { ...decodedLocation(place, kind), name: place.name },
@@ -341,7 +341,7 @@ function* openEmbedded(
 ): Generator<Step, boolean> {
   const covered: [number, number][] = [];
   let tried = 0;
-  for (const { index } of kinds.latin1(bytes).matchAll(embedded)) {
+  for (const { index } of latin1(bytes).matchAll(embedded)) {
     if (covered.some(([from, to]) => index >= from && index < to)) continue;
     tried += 1;
     if (tried > embeddedMax || place.encodings >= encodingsMax) return true;

@@ -4,6 +4,7 @@
  * from denied files.
  */
 import { hash } from 'node:crypto';
+import { utf16ToUtf8 } from '../encodings/text.ts';
 import { GramHashes, winnowGrams } from './fingerprint.ts';
 import { IndexedContents, type IndexedContent } from './index-contents.ts';
 import { hashLines } from './index-lines.ts';
@@ -220,8 +221,7 @@ function digestOf(bytes: Uint8Array): string {
 function textOf(bytes: Uint8Array): Uint8Array {
   const mark = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   if (mark !== 0xfffe && mark !== 0xfeff) return bytes;
-  const text = new TextDecoder(mark === 0xfffe ? 'utf-16le' : 'utf-16be').decode(bytes);
-  return Buffer.from(text, 'utf8');
+  return utf16ToUtf8(bytes, mark === 0xfffe ? 'little' : 'big');
 }
 
 const pieceBytes = 64 * 1024;

@@ -1,5 +1,5 @@
 /** Names that tell of what is denied: paths of denied files, their package names, words. */
-import { latin1 } from './decode-format.ts';
+import { latin1 } from '../encodings/text.ts';
 import { PatternSet } from './exact-patterns.ts';
 import { squeezeText, squeezedForms, type SqueezedText } from './exact-squeeze.ts';
 import { isGenericWord, splitNameWords } from './generic-names.ts';

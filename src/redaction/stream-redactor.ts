@@ -4,8 +4,7 @@
  * moved; what is hidden is replaced by its tag.
  */
 import { ChainMasker } from './chain-masker.ts';
-import { mergeFindings } from './detect/merge-findings.ts';
-import type { SecretFinding, MaskedChunk } from './secret-finding.ts';
+import { mergeFindings, type SecretFinding, type MaskedChunk } from './secret-finding.ts';
 import { isReadableText } from './readable-text.ts';
 import type { RedactionTags } from './redaction-tags.ts';
 import { redactedBytes, type RedactedBytes } from './redacted-text.ts';

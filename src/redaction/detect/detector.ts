@@ -2,7 +2,12 @@
  * Finds secrets that nobody named beforehand: known formats, what stands beside a telling name, and
  * tokens that look drawn at random.
  */
-import type { SecretFinding, SecretPrior, RedactionProfile } from '../secret-finding.ts';
+import {
+  mergeFindings,
+  type SecretFinding,
+  type SecretPrior,
+  type RedactionProfile,
+} from '../secret-finding.ts';
 import type { KeywordHits } from '../rules/keyword-automaton.ts';
 import type { LineSpan } from '../recognise/line-families.ts';
 import { recogniseToken, strengthOf } from '../recognise/recognise-token.ts';
@@ -12,7 +17,6 @@ import { wordiness } from './bigram.ts';
 import { NAME, isCharacterOf } from './characters.ts';
 import { makeLineSegment, type ReportFinding, type LineSegment } from './line-segment.ts';
 import { lineKeywords, searchSegment, type LineState } from './segment-search.ts';
-import { mergeFindings } from './merge-findings.ts';
 import { secretPriorOf, readPromptCommand } from './secret-prior.ts';
 import { isBase64Line, isBase64Tail } from './screen.ts';
 import {

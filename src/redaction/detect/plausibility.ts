@@ -23,6 +23,7 @@ import {
 import type { NameClass } from './name-class.ts';
 import { isProgramName } from './program-name.ts';
 import type { ValueSpan } from './values.ts';
+import { isUuid } from '../recognise/hex-tokens.ts';
 import { wordiness } from './bigram.ts';
 
 /**
@@ -84,7 +85,6 @@ const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
 /** Of a regular expression, or the `\&` of a manual's source. */
 const expression = /\\&|\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
 const version = /^[\^~<>=v]*\d+(?:\.\d+){1,12}(?:[-+~][\w.+~-]{0,24})?$/u;
-const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 const fileName = new RegExp(
   [
     String.raw`^[\w./~-]+\.(?:pem|key|crt|cer|json|ya?ml|txt|env|ini|conf|toml|xml|py|js|ts|go|`,
@@ -234,7 +234,7 @@ function keyLike(
   }
   if (traits.blanks > 0 || isSequence(value, 0, length)) return 0;
   if (name === 'likely' && isNumbered(value, place)) return 0;
-  if (name === 'likely' && (length < 12 || (uuid.test(value) && place !== 'shell'))) return 0;
+  if (name === 'likely' && (length < 12 || (isUuid(value) && place !== 'shell'))) return 0;
   if (place === 'prose' && (length < 12 || traits.digits === 0)) return 0;
   const bits = wordiness(value, 0, length);
   if (traits.digits === 0 && traits.odd < 3) {

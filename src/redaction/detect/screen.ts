@@ -1,10 +1,10 @@
 /** Which tokens are told apart from keys by their form alone, before any score. */
+import { isUuid } from '../recognise/hex-tokens.ts';
 import { wordiness } from './bigram.ts';
 import { ALNUM, BLANK, QUOTE, isCharacterOf, skipCharactersOf } from './characters.ts';
 import { isSequence } from './expression.ts';
 
 const digests = new Set([24, 32, 40, 56, 64, 96, 128]);
-const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 
 /** The family of what must stay readable, or null. */
 export function screenToken(
@@ -21,7 +21,7 @@ export function screenToken(
     const quoted = isCharacterOf(text, start - 1, QUOTE) && isCharacterOf(text, end, QUOTE);
     if (quoted && length % 2 === 0) return 'dump';
   }
-  if (length === 36 && uuid.test(text.slice(start, end))) return 'uuid';
+  if (length === 36 && isUuid(text.slice(start, end))) return 'uuid';
   if (longestRun(text, start, end) < runMin || isObjectId(text, start, end)) return 'identifier';
   if (isSequence(text, start, end)) return 'alphabet';
   if (text.startsWith('_Z', start) || text.startsWith('__Z', start)) return 'symbol';

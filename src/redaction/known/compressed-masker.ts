@@ -6,6 +6,7 @@
  * {@link StreamDecompressor}. A zstd frame, and a gzip member of more than 64 KiB, end with the
  * stream.
  */
+import { latin1 } from '../../encodings/text.ts';
 import type { MaskedChunk } from '../secret-finding.ts';
 import { gzipMemberLength, StreamDecompressor } from './stream-decompressor.ts';
 
@@ -189,7 +190,7 @@ export class CompressedMasker {
       const seen = unpacked !== null && unpacked !== 'too much';
       return seen ? this.#inner.find(unpacked, packed.length) : null;
     }
-    const all = Buffer.from(packed).toString('latin1');
+    const all = latin1(packed);
     const text = (this.#dumped ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
     const unpacked = this.#unpacker.decompress(Buffer.from(text, digits), read);
     if (unpacked === 'too much') return unseen(packed.length);
@@ -250,7 +251,7 @@ const dumpLineDigits = 32;
 
 /** The offset of a dump's next line of digits; -1: there is none; `null`: it may come. */
 function nextDumpLine(bytes: Uint8Array, at: number): number | null {
-  const text = Buffer.from(bytes.subarray(at, at + dumpGutterBytesMax)).toString('latin1');
+  const text = latin1(bytes.subarray(at, at + dumpGutterBytesMax));
   const found = dumpGutter.exec(text);
   if (found !== null) return at + found[0].length;
   return text.length < dumpGutterBytesMax && dumpGutterStart.test(text) ? null : -1;
@@ -282,7 +283,6 @@ const hexMagics = ['1f8b08', '7801', '785e', '789c', '78da'].flatMap((text) => {
 /** Those that no other text starts with. */
 const strongMagic = /^(?:H4sI|KLUv|1f ?8b ?0?8?)/i;
 const strongHeld = 6;
-const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
   text,
   digits: 'base64',

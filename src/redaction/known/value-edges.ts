@@ -3,6 +3,7 @@
  * They are hidden where they stand beside its symbols, as they are or escaped, with what may have
  * been put between characters.
  */
+import { namedEntities } from '../../encodings/text.ts';
 import { controlSequenceEnd, escapeAt, escapeCode, escapeLength } from './escapes.ts';
 
 /** Bytes beside a run that are looked at. */
@@ -67,25 +68,6 @@ function characters(bytes: Uint8Array, from: number, to: number): Character[] {
   return found;
 }
 
-const entities: ReadonlyMap<string, string> = new Map([
-  ['amp', '&'],
-  ['lt', '<'],
-  ['gt', '>'],
-  ['quot', '"'],
-  ['apos', "'"],
-  ['nbsp', ' '],
-  ['sol', '/'],
-  ['equals', '='],
-  ['plus', '+'],
-  ['num', '#'],
-  ['excl', '!'],
-  ['dollar', '$'],
-  ['percnt', '%'],
-  ['colon', ':'],
-  ['semi', ';'],
-  ['commat', '@'],
-  ['lowbar', '_'],
-]);
 const named = /&([a-z]+);/y;
 const backslashed: ReadonlyMap<string, string> = new Map([
   ['n', '\n'],
@@ -97,5 +79,5 @@ const backslashed: ReadonlyMap<string, string> = new Map([
 function entityCode(text: string, at: number): number {
   if (text[at] === '\\') return (backslashed.get(text[at + 1] ?? '') ?? '\0').charCodeAt(0);
   named.lastIndex = at;
-  return (entities.get(named.exec(text)?.[1] ?? '') ?? '\0').charCodeAt(0);
+  return (namedEntities.get(named.exec(text)?.[1] ?? '') ?? '\0').charCodeAt(0);
 }

@@ -10,7 +10,15 @@
  * with fewer than ten letters and digits, and values of fewer than twelve bytes in dumps of words
  * that start or end in the middle of one.
  */
-import { encodeAsNumbers, base32, base32Hex, base64, base85Variants, uuencoded } from './bases.ts';
+import {
+  encodeAsNumbers,
+  encodeBase32,
+  encodeBase32Hex,
+  encodeBase64,
+  encodeBase85Variants,
+  uuencode,
+} from '../../encodings/bases.ts';
+import { reverseText, rotateLetters } from '../../encodings/text.ts';
 
 export interface ValueForm {
   /** Characters of which each stands for one byte. */
@@ -102,23 +110,21 @@ const widened = (found: ValueForm): ValueForm => ({
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const reversed = (bytes: Buffer): Buffer => Buffer.from(bytes.toReversed());
-const backwards = (text: string): string => reversed(latin1(text)).toString('latin1');
 
 function basicForms(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
   return [
     { ...written(plain), plain: 'forwards' },
-    { ...written(backwards(plain)), plain: 'backwards' },
+    { ...written(reverseText(plain)), plain: 'backwards' },
     form(bytes.toString('hex')),
-    ...packed(base64(bytes)),
+    ...packed(encodeBase64(bytes)),
     ...(/[^\p{ASCII}]/u.test(plain) ? scripts(bytes.toString('utf8')) : []),
   ];
 }
 
 /** What case, order and composition make of letters beyond ASCII. */
 function scripts(value: string): ValueForm[] {
-  const backwards = Array.from(value).toReversed().join('');
-  const forms = [value.toUpperCase(), value.toLowerCase(), backwards];
+  const forms = [value.toUpperCase(), value.toLowerCase(), reverseText(value)];
   forms.push(value.normalize('NFD'), value.normalize('NFC'));
   return forms.map((text) => written(Buffer.from(text, 'utf8').toString('latin1')));
 }
@@ -128,9 +134,9 @@ function manyForms(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
   const lower = plain.toLowerCase();
   return [
-    written(rotated(plain, 13)),
+    written(rotateLetters(plain, 13)),
     form(back.toString('hex')),
-    form(backwards(bytes.toString('hex'))),
+    form(reverseText(bytes.toString('hex'))),
     ...words(bytes, 2, hexWord, 4),
     ...words(bytes, 4, hexWord, 8),
     form(
@@ -150,12 +156,12 @@ function manyForms(bytes: Buffer): ValueForm[] {
       each(bytes, (byte) => byte.toString(2).padStart(8, '0')),
       bitsWindow,
     ),
-    ...packed(base32(bytes)),
-    ...packed(base64(back)),
-    ...packed(base64(bytes).map(backwards)),
+    ...packed(encodeBase32(bytes)),
+    ...packed(encodeBase64(back)),
+    ...packed(encodeBase64(bytes).map(reverseText)),
     ...utf16Forms(bytes),
-    ...(lower === plain ? [] : packed(base64(latin1(lower)))),
-    ...packed(base64(latin1(plain.toUpperCase()))),
+    ...(lower === plain ? [] : packed(encodeBase64(latin1(lower)))),
+    ...packed(encodeBase64(latin1(plain.toUpperCase()))),
   ];
 }
 
@@ -177,21 +183,21 @@ function nearlyPlain(bytes: Buffer): ValueForm[] {
 function nestedForms(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
   const hex = bytes.toString('hex');
-  const standard = base64(bytes);
+  const standard = encodeBase64(bytes);
   const forUrl = standard.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
   const once = [...new Set([...standard, ...forUrl])];
   return [
-    ...once.flatMap((text) => packed(base64(latin1(text)), 3)),
+    ...once.flatMap((text) => packed(encodeBase64(latin1(text)), 3)),
     ...once.map((text) => form(latin1(text).toString('hex'), 16, 2)),
-    ...packed(base64(latin1(hex))),
-    ...packed(base64(latin1(hex.toUpperCase()))),
-    ...packed(base64(latin1(rotated(plain, 13)))),
+    ...packed(encodeBase64(latin1(hex))),
+    ...packed(encodeBase64(latin1(hex.toUpperCase()))),
+    ...packed(encodeBase64(latin1(rotateLetters(plain, 13)))),
     form(base64Thrice(bytes), 16),
-    ...[rotated(plain, 13), plain.toUpperCase(), plain.toLowerCase()].map((text) =>
+    ...[rotateLetters(plain, 13), plain.toUpperCase(), plain.toLowerCase()].map((text) =>
       form(latin1(text).toString('hex')),
     ),
-    ...packed(base64(base32Padded(bytes))),
-    ...packed(base32Hex(bytes)),
+    ...packed(encodeBase64(base32Padded(bytes))),
+    ...packed(encodeBase32Hex(bytes)),
     form(latin1(hex).toString('hex'), digitsWindow),
     form(
       each(bytes, (byte) => `u${byte.toString(16).padStart(4, '0')}`),
@@ -202,8 +208,8 @@ function nestedForms(bytes: Buffer): ValueForm[] {
       ...found,
       window: digitsWindow,
     })),
-    ...packed(uuencoded(bytes)),
-    ...packed(base85Variants(bytes), 4),
+    ...packed(uuencode(bytes)),
+    ...packed(encodeBase85Variants(bytes), 4),
   ];
 }
 
@@ -212,7 +218,7 @@ function base64Thrice(bytes: Buffer): string {
   return latin1(twice).toString('base64').slice(0, -8);
 }
 
-const base32Padded = (bytes: Buffer): Buffer => latin1(base32(bytes)[0] ?? '');
+const base32Padded = (bytes: Buffer): Buffer => latin1(encodeBase32(bytes)[0] ?? '');
 
 /** As UTF-16: `\0` between the letters in hexadecimal and base64, and PowerShell's base64. */
 function utf16Forms(bytes: Buffer): ValueForm[] {
@@ -221,7 +227,7 @@ function utf16Forms(bytes: Buffer): ValueForm[] {
   return [
     form(wide.toString('hex'), digitsWindow),
     form(big.toString('hex'), digitsWindow),
-    ...base64(wide).map((text) => form(text, 18, 1)),
+    ...encodeBase64(wide).map((text) => form(text, 18, 1)),
   ];
 }
 
@@ -231,23 +237,16 @@ function substituted(bytes: Buffer): ValueForm[] {
   const forms = [
     written(atbash(plain)),
     written(rot47(plain)),
-    written(rotated(backwards(plain), 13)),
+    written(rotateLetters(reverseText(plain), 13)),
   ];
   for (let by = 1; by < 26; by += 1) {
-    if (by !== 13) forms.push(written(rotated(plain, by), rotatedSymbolsMin));
+    if (by !== 13) forms.push(written(rotateLetters(plain, by), rotatedSymbolsMin));
   }
   return forms;
 }
 
 const mapped = (text: string, to: (code: number) => number): string =>
   String.fromCharCode(...Array.from(text, (letter) => to(letter.charCodeAt(0))));
-
-function rotated(text: string, by: number): string {
-  return text.replaceAll(/[A-Za-z]/g, (letter) => {
-    const base = letter <= 'Z' ? 0x41 : 0x61;
-    return String.fromCharCode(((letter.charCodeAt(0) - base + by) % 26) + base);
-  });
-}
 
 const atbash = (text: string): string =>
   text.replaceAll(/[A-Za-z]/g, (letter) =>

@@ -1,4 +1,5 @@
 /** Lines whose form says what the tokens on them are. */
+import { isAlphanumeric } from '../rules/token-bounds.ts';
 import type { BenignFamily } from './family.ts';
 
 export interface LineSpan {
@@ -123,9 +124,5 @@ function isHeaderId(text: string, { start, end }: LineSpan): boolean {
 }
 
 function isNameCharacter(code: number): boolean {
-  return (
-    code === 0x2d ||
-    (code >= 0x30 && code <= 0x39) ||
-    ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a)
-  );
+  return code === 0x2d || isAlphanumeric(code);
 }

@@ -1,4 +1,5 @@
 /** The name that stands before a token, and whether it says that the token is no secret. */
+import { isAlphanumeric } from '../rules/token-bounds.ts';
 
 const nameMax = 40;
 /** Between name and token: quotes, brackets and backslashes of escaped quotes. */
@@ -85,10 +86,6 @@ function skipBlanks(text: string, from: number, lineStart: number): number {
     at -= 1;
   }
   return at;
-}
-
-function isAlphanumeric(code: number): boolean {
-  return (code >= 0x30 && code <= 0x39) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a);
 }
 
 /** `commit 1a2b…`, `requestId=…`, `nextToken: …`; never where the name tells of a secret. */

@@ -1,5 +1,5 @@
 /** Keys that have a form of their own, found by their literals and told by their form. */
-import type { SecretFinding } from '../secret-finding.ts';
+import { mergeFindings, type SecretFinding } from '../secret-finding.ts';
 import {
   KeywordAutomaton,
   scanKeywords,
@@ -101,7 +101,7 @@ export class SecretRuleSet {
       const end = hits.pairs[2 * at + 1] ?? 0;
       if (trigger !== undefined) match(text, trigger, end, found);
     }
-    return found.length > 1 ? settle(found) : found;
+    return mergeFindings(found, (surest) => surest.key);
   }
 }
 
@@ -161,23 +161,6 @@ function bodyOf(secret: string, { parts }: KeyShape): string {
   if (first?.kind !== 'text') return secret;
   const heads = first.options.filter((option) => secret.startsWith(option));
   return secret.slice(Math.max(0, ...heads.map((head) => head.length)));
-}
-
-/** Sorted by place; of those that overlap the surest gives its name to all that they cover. */
-function settle(found: SecretFinding[]): SecretFinding[] {
-  found.sort((one, other) => one.start - other.start || other.end - one.end);
-  const settled: SecretFinding[] = [];
-  for (const finding of found) {
-    const last = settled.at(-1);
-    if (last === undefined || finding.start >= last.end) {
-      settled.push(finding);
-      continue;
-    }
-    const surest = finding.score > last.score ? finding : last;
-    const end = Math.max(last.end, finding.end);
-    settled.splice(-1, 1, { ...surest, start: last.start, end });
-  }
-  return settled;
 }
 
 function addRule(triggers: Map<string, Trigger>, rule: SecretRule): void {
