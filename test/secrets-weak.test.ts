@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { KnownValue } from '../src/redaction/secret-finding.ts';
-import { buildKnownIndex } from '../src/redaction/known/build-index.ts';
+import { buildKnownIndex } from '../src/redaction/known/maskable.ts';
 import { maskText } from '../src/redaction/known/mask-text.ts';
 import { makeMaskers, openRedactor } from '../src/redaction/open-redactor.ts';
 import { RedactionTags } from '../src/redaction/redaction-tags.ts';

@@ -1,4 +1,16 @@
-/** What an archive holds, as every reader of archives in this folder tells it. */
+/**
+ * What archives hold: the form in which all readers report it, the readers of tar and `ar`, and the
+ * sources that a source map (ECMA-426) carries. Zip has a file of its own.
+ *
+ * Tar: blocks of 512 bytes, for each member a header and its content, padded to a block. The reader
+ * knows ustar, pax records (types `x` and `g`) and GNU's long names (`L`, `K`). It reports the bytes
+ * that are present: a member that has fewer than its header says is damaged.
+ *
+ * `ar`, also the outer format of Debian packages: `!<arch>\n`, then for each member a header of 60
+ * bytes (name 16, times and owners, size 10 at 48, end mark) and its content, padded to two bytes.
+ */
+import { latin1 } from '../encodings/text.ts';
+import { isTarChecksumValid } from './decode-format.ts';
 
 export interface ArchiveMember {
   /** As it stands there: it may hold `..`, a root, a line end. */
@@ -31,4 +43,180 @@ export function uncoveredRanges(
   }
   if (at < length) rest.push([at, length]);
   return rest;
+}
+
+const blockBytes = 512;
+
+export function readTar(bytes: Uint8Array): Archive {
+  let end = 0;
+  function* members(): Generator<ArchiveMember> {
+    let said = new Map<string, string>();
+    const global = new Map<string, string>();
+    for (let at = 0; at + blockBytes <= bytes.length;) {
+      const header = bytes.subarray(at, at + blockBytes);
+      if (header.every((byte) => byte === 0)) {
+        at += blockBytes;
+        end = at;
+        continue;
+      }
+      // What is no header is told as what follows the archive.
+      if (!isTarChecksumValid(header)) return;
+      const type = String.fromCharCode(header[156] ?? 0);
+      const size = sizeOf(header, said.get('size') ?? global.get('size'));
+      const from = at + blockBytes;
+      const content = bytes.subarray(from, from + size);
+      at = from + Math.ceil(size / blockBytes) * blockBytes;
+      end = Math.min(at, bytes.length);
+      if (type === 'x' || type === 'g') {
+        const records = paxRecords(content);
+        for (const [key, value] of records) (type === 'g' ? global : said).set(key, value);
+        // Comments and names of a header are as public as any content.
+        yield { name: '(pax)', bytes: content, unreadableReason: null, packing: null };
+        continue;
+      }
+      if (type === 'L' || type === 'K') {
+        said.set(type === 'L' ? 'path' : 'linkpath', cut(content));
+        continue;
+      }
+      yield memberOf(header, { type, content, size, said, global });
+      said = new Map();
+    }
+  }
+  return {
+    members: members(),
+    uncovered: () => (end < bytes.length ? [[end, bytes.length]] : []),
+  };
+}
+
+interface Read {
+  readonly type: string;
+  readonly content: Uint8Array;
+  readonly size: number;
+  readonly said: ReadonlyMap<string, string>;
+  readonly global: ReadonlyMap<string, string>;
+}
+
+function memberOf(header: Uint8Array, { type, content, size, said, global }: Read): ArchiveMember {
+  const prefix =
+    latin1(header.subarray(257, 263)) === 'ustar\0' ? cut(header.subarray(345, 500)) : '';
+  const short = cut(header.subarray(0, 100));
+  const name =
+    said.get('path') ?? global.get('path') ?? (prefix === '' ? short : `${prefix}/${short}`);
+  const isLink = type === '1' || type === '2';
+  const link = said.get('linkpath') ?? global.get('linkpath') ?? cut(header.subarray(157, 257));
+  return {
+    name,
+    // A link that has a content as well is as odd as it is readable.
+    bytes: isLink && content.length === 0 ? Buffer.from(link, 'utf8') : content,
+    unreadableReason: content.length < size ? 'damaged: it ends before its content does' : null,
+    packing: null,
+  };
+}
+
+/** Octal, or GNU's number of 11 bytes behind a first bit; what is neither is nothing. */
+function sizeOf(header: Uint8Array, pax: string | undefined): number {
+  if (pax !== undefined && /^\d{1,15}$/.test(pax)) return Number(pax);
+  const field = header.subarray(124, 136);
+  if (((field[0] ?? 0) & 0x80) !== 0) {
+    const size = field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0);
+    return Number.isSafeInteger(size) ? size : Number.MAX_SAFE_INTEGER;
+  }
+  const size = Number.parseInt(cut(field).trim(), 8);
+  return Number.isNaN(size) || size < 0 ? 0 : size;
+}
+
+/** `LENGTH KEY=VALUE\n`, one after another. */
+function paxRecords(content: Uint8Array): ReadonlyMap<string, string> {
+  const records = new Map<string, string>();
+  for (let at = 0; at < content.length;) {
+    const blank = content.indexOf(0x20, at);
+    const length = Number(latin1(content.subarray(at, blank)));
+    if (blank === -1 || !Number.isSafeInteger(length) || length <= blank - at) break;
+    const record = Buffer.from(content.subarray(blank + 1, at + length - 1)).toString('utf8');
+    const equals = record.indexOf('=');
+    if (equals !== -1) records.set(record.slice(0, equals), record.slice(equals + 1));
+    at += length;
+  }
+  return records;
+}
+
+function cut(field: Uint8Array): string {
+  const end = field.indexOf(0);
+  return Buffer.from(end === -1 ? field : field.subarray(0, end)).toString('utf8');
+}
+
+const arMagicBytes = 8;
+const arHeaderBytes = 60;
+
+export function readAr(bytes: Uint8Array): Archive {
+  let end = arMagicBytes;
+  function* members(): Generator<ArchiveMember> {
+    while (end + arHeaderBytes <= bytes.length) {
+      const header = latin1(bytes.subarray(end, end + arHeaderBytes));
+      const size = Number.parseInt(header.slice(48, 58), 10);
+      if (!header.endsWith('`\n') || Number.isNaN(size) || size < 0) return;
+      const from = end + arHeaderBytes;
+      const content = bytes.subarray(from, from + size);
+      end = Math.min(bytes.length, from + size + (size % 2));
+      const closed = content.length < size ? 'damaged: it ends before its content does' : null;
+      const name = header
+        .slice(0, 16)
+        .trimEnd()
+        .replace(/(.)\/$/, '$1');
+      yield { name, bytes: content, unreadableReason: closed, packing: null };
+    }
+  }
+  return {
+    members: members(),
+    uncovered: () => (end < bytes.length ? [[end, bytes.length]] : []),
+  };
+}
+
+export interface MapSource {
+  readonly name: string;
+  /** Empty where the map tells only the name. */
+  readonly text: Uint8Array;
+}
+
+const sourcesMax = 50_000;
+
+/** The sources of a map or an index map; none where the text is no such. */
+export function readMapSources(bytes: Uint8Array): readonly MapSource[] {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (!buffer.includes('"sources"')) return [];
+  const found: MapSource[] = [];
+  try {
+    // Servers may put a line before it that no script can be read with.
+    const text = buffer.toString('utf8').replace(/^\)\]\}'[^\n]*\n/, '');
+    collectSources(JSON.parse(text), found, 0);
+  } catch {
+    // No map: as a text it is searched anyway.
+    return [];
+  }
+  return found;
+}
+
+function collectSources(map: unknown, found: MapSource[], depth: number): void {
+  if (typeof map !== 'object' || map === null || depth > 3) return;
+  const sources: unknown = Reflect.get(map, 'sources');
+  const contents: unknown = Reflect.get(map, 'sourcesContent');
+  const root: unknown = Reflect.get(map, 'sourceRoot');
+  if (Array.isArray(sources)) {
+    for (const [at, name] of sources.entries()) {
+      if (found.length >= sourcesMax) return;
+      const content: unknown = Array.isArray(contents) ? contents[at] : null;
+      const isRooted = typeof root === 'string' && root !== '';
+      found.push({
+        name: `${isRooted ? `${root.replace(/\/$/, '')}/` : ''}${String(name)}`,
+        text: Buffer.from(typeof content === 'string' ? content : '', 'utf8'),
+      });
+    }
+  }
+  const sections: unknown = Reflect.get(map, 'sections');
+  if (!Array.isArray(sections)) return;
+  for (const section of sections) {
+    if (typeof section === 'object' && section !== null) {
+      collectSources(Reflect.get(section, 'map'), found, depth + 1);
+    }
+  }
 }

@@ -4,40 +4,35 @@
  */
 import { latin1 } from '../encodings/text.ts';
 import { limits } from '../limits.ts';
-import { uncoveredRanges, type Archive } from './archive.ts';
-import { readAr } from './archive-ar.ts';
-import { readTar } from './archive-tar.ts';
+import { readAr, readMapSources, readTar, uncoveredRanges, type Archive } from './archive.ts';
 import { readZip } from './archive-zip.ts';
 import {
   decodedBytesDigest,
-  reportBudgetExhausted,
+  decodedLocation,
   isAlreadyDecoded,
+  makeDecodedPart,
+  makeUnscannable,
+  memberLocation,
+  reportBudgetExhausted,
   takeFromBudget,
   type DecodeBounds,
   type DecodeBudget,
-} from './decode-budget.ts';
-import { findBaseEncoded, findPatchRuns } from './decode-bases.ts';
-import { findEscapedTexts } from './decode-escapes.ts';
-import * as kinds from './decode-format.ts';
-import { decompress, decompressInSteps, type CompressionFormat } from './decode-compressed.ts';
-import {
-  makeUnscannable,
-  decodedLocation,
-  memberLocation,
-  makeDecodedPart,
   type DecodedPart,
   type PartLocation,
   type Unscannable,
 } from './decode-part.ts';
+import { findBaseEncoded, findPatchRuns } from './decode-bases.ts';
+import { findEscapedTexts } from './decode-escapes.ts';
+import * as kinds from './decode-format.ts';
+import { decompress, decompressInSteps, type CompressionFormat } from './decode-compressed.ts';
 import {
   findDecimalRuns,
   findEncodedRuns,
   findSpacedRuns,
   type EncodedRun,
 } from './decode-runs.ts';
-import { readMapSources } from './decode-source-map.ts';
 import { findObfuscatedTexts } from './decode-obfuscated.ts';
-import { transcodeWideText, extractStrings } from './decode-unicode.ts';
+import { transcodeWideText, extractStrings } from './decode-format.ts';
 
 export type { DecodeBounds, DecodedPart, Unscannable };
 

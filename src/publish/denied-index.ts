@@ -6,10 +6,8 @@
 import { hash } from 'node:crypto';
 import { utf16ToUtf8 } from '../encodings/text.ts';
 import { GramHashes, winnowGrams } from './fingerprint.ts';
-import { IndexedContents, type IndexedContent } from './index-contents.ts';
-import { hashLines } from './index-lines.ts';
-import { VisibleFiles } from './index-visible.ts';
-import { FingerprintTable } from './index-table.ts';
+import { FingerprintTable, IndexedContents, type IndexedContent } from './index-table.ts';
+import { hashLines, VisibleFiles } from './index-lines.ts';
 import { PassageMatcher, type PassageMatch } from './match.ts';
 import { ShortContents } from './match-short.ts';
 import { NormalText, normaliseText } from './view-normal.ts';

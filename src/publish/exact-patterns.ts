@@ -1,4 +1,12 @@
-/** Many exact texts, looked for in one walk over a text. */
+/**
+ * Exact search for many texts in one pass. Canaries and words of the policy are compared by their
+ * letters and digits alone: case, and anything between letters, does not matter.
+ *
+ * Known values are not found here: the redactor finds them, in any encoding and also in part. A
+ * canary or a name counts only as a whole, can be as short as four letters, and there can be
+ * thousands; the redactor promises none of that.
+ */
+import { findCsiEnd } from './view-normal.ts';
 
 const anchorLength = 4;
 
@@ -71,3 +79,81 @@ function anchorAt(text: string, at: number): number {
 }
 
 const mixed = (anchor: number): number => Math.imul(anchor, 0x9e37_79b1) >>> 16;
+
+export interface SqueezedText {
+  /** Letters and digits, small; bytes above ASCII as they are. One character for each byte. */
+  readonly text: string;
+  /** Where each one stands in the bytes. */
+  readonly at: Uint32Array;
+}
+
+/** What becomes of each byte; 0: it is dropped. */
+const squeezedBytes = Uint8Array.from({ length: 256 }, (_, byte) => {
+  if (byte >= 0x41 && byte <= 0x5a) return byte + 0x20;
+  const isKept = byte >= 0x80 || (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a);
+  return isKept ? byte : 0;
+});
+
+/** No colour is longer. */
+const colourBytesMax = 66;
+
+export function squeezeText(bytes: Uint8Array): SqueezedText {
+  const letters = Buffer.allocUnsafe(bytes.length);
+  const at = new Uint32Array(bytes.length);
+  let count = 0;
+  for (let from = 0; from < bytes.length; from += 1) {
+    const byte = bytes[from] ?? 0;
+    // A colour is no part of the text, though it has letters.
+    if (byte === 0x1b && bytes[from + 1] === 0x5b) {
+      from = findCsiEnd(bytes, from, colourBytesMax) - 1;
+      continue;
+    }
+    const letter = squeezedBytes[byte] ?? 0;
+    if (letter === 0) continue;
+    letters[count] = letter;
+    at[count] = from;
+    count += 1;
+  }
+  return { text: letters.toString('latin1', 0, count), at: at.subarray(0, count) };
+}
+
+/** The squeezed forms of a text that is looked for: each way in which its accents are written. */
+export function squeezedForms(text: string): readonly string[] {
+  const forms = ['NFC', 'NFD'].map(
+    (form) => squeezeText(Buffer.from(text.normalize(form).toLowerCase(), 'utf8')).text,
+  );
+  return [...new Set(forms)];
+}
+
+export interface CanaryHit {
+  /** Which one, by its place in what was given. The text itself is told to nobody. */
+  readonly index: number;
+  readonly span: readonly [number, number];
+}
+
+const hitsMax = 100;
+
+export class CanarySet {
+  readonly #patterns: PatternSet<number>;
+
+  constructor(canaries: readonly string[]) {
+    this.#patterns = new PatternSet(
+      canaries.flatMap((canary, at) => squeezedForms(canary).map((form) => [form, at] as const)),
+    );
+  }
+
+  get isEmpty(): boolean {
+    return this.#patterns.isEmpty;
+  }
+
+  /** Each one once, at its first place. */
+  find({ text, at }: SqueezedText): readonly CanaryHit[] {
+    const found = new Map<number, CanaryHit>();
+    this.#patterns.forEachMatch(text, (index, from, to) => {
+      if (found.has(index) || found.size >= hitsMax) return true;
+      found.set(index, { index, span: [at[from] ?? 0, (at[to - 1] ?? 0) + 1] });
+      return true;
+    });
+    return [...found.values()];
+  }
+}

@@ -9,12 +9,14 @@ import { ignoredChars } from './view-normal.ts';
 export const gramChars = 24;
 const windowGrams = 17;
 
-const base = 0x2c9277b5;
-const leaving = power(base, gramChars);
+/** The factor of rolling hashes. */
+export const hashFactor = 0x2c9277b5;
+const leaving = leavingFactor(gramChars);
 
-function power(of: number, to: number): number {
+/** The factor of the character that leaves a window of so many. */
+export function leavingFactor(windowChars: number): number {
   let product = 1;
-  for (let i = 0; i < to; i += 1) product = Math.imul(product, of);
+  for (let i = 0; i < windowChars; i += 1) product = Math.imul(product, hashFactor);
   return product;
 }
 
@@ -38,7 +40,7 @@ export class GramHashes {
     for (let i = 0; i < length; i += 1) {
       const char = chars[i] ?? 0;
       if (ignoredChars[char] === 1) continue;
-      hash = (Math.imul(hash, base) + char) | 0;
+      hash = (Math.imul(hash, hashFactor) + char) | 0;
       seen += 1;
       if (seen < gramChars) continue;
       while (ignoredChars[chars[oldest] ?? 0] === 1) oldest += 1;

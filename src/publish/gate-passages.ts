@@ -1,7 +1,6 @@
 /** Adds up what an item has of each denied file. */
 import type { PassageMatch } from './denied-index.ts';
-import type { UntracedFinding } from './gate-input.ts';
-import type { GateEvidence, GateDecision } from './publication.ts';
+import type { GateDecision, GateEvidence, UntracedFinding } from './publication.ts';
 import type { DecodedPart } from './decode.ts';
 
 /** Novel characters from which a person must see it, and from which it does not leave. */

@@ -1,20 +1,22 @@
-/** Whether something may leave: holds each item against all that is denied. */
-import { hash } from 'node:crypto';
+/** Decides whether something may leave: checks each item against everything that is denied. */
+import { createHmac, hash } from 'node:crypto';
+import { canonicalJson } from '../canonical.ts';
 import { limits } from '../limits.ts';
 import { decodeItemInSteps, type DecodedPart } from './decode.ts';
-import { CanarySet } from './exact-canaries.ts';
-import { squeezeText } from './exact-squeeze.ts';
-import type { UntracedFinding, GateInput, GateItem, DisclosedVerdict } from './gate-input.ts';
-import { PassageCollector, spanInItem } from './gate-passages.ts';
 import type { NameHit } from './denied-names.ts';
+import { CanarySet, squeezeText } from './exact-patterns.ts';
+import { PassageCollector, spanInItem } from './gate-passages.ts';
 import {
   gateDecisions,
-  type GateEvidence,
+  type DisclosedVerdict,
   type GateDecision,
+  type GateEvidence,
   type GateFinding,
+  type GateInput,
+  type GateItem,
   type GateVerdict,
+  type UntracedFinding,
 } from './publication.ts';
-import { findingTraceId } from './trace-id.ts';
 
 /** What looks like a key this much is one. */
 const likelyScoreBlock = 0.9;
@@ -319,4 +321,15 @@ export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
       item: telling.has(top(item)) ? null : top(item),
     })),
   };
+}
+
+/**
+ * The same finding in the same bytes has the same id, so that what a person let pass is known
+ * again; without the key it cannot be told from chance.
+ *
+ * @param key at least 16 bytes, known to the daemon alone
+ */
+export function findingTraceId(key: Uint8Array, finding: object): string {
+  const id = createHmac('sha256', key).update(canonicalJson(finding)).digest('hex');
+  return `t-${id.slice(0, 16)}`;
 }

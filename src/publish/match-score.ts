@@ -2,8 +2,8 @@
  * How much of a run is news to the audience: characters on lines of the denied file that no seen
  * file has, that are neither license text nor known to everybody, and that say something.
  */
-import { markLicenseText } from './background-licenses.ts';
-import type { IndexedContent } from './index-contents.ts';
+import { markLicenseText } from './background.ts';
+import type { IndexedContent } from './index-table.ts';
 import { hashUnit, lineCharsMin, unitEnd, type LineCounts } from './index-lines.ts';
 import { markCommonText } from './match-common-text.ts';
 import { lineEnd } from './view-normal.ts';

@@ -4,16 +4,14 @@
  * that says `module.exports = {}` says nothing. Of files of fewer than 12 characters, and of other
  * short ones, nothing can be said: what they have in common with a text is everywhere.
  */
-import { gramChars } from './fingerprint.ts';
-import type { IndexedContent } from './index-contents.ts';
-import type { MatchChain } from './match-chain.ts';
-import type { MatchRun } from './match-run.ts';
+import { gramChars, hashFactor, leavingFactor } from './fingerprint.ts';
+import type { IndexedContent } from './index-table.ts';
+import type { MatchChain, MatchRun } from './match-run.ts';
 import { lineEnd, type NormalText } from './view-normal.ts';
 
 /** Characters whose hash finds a content. */
 const shortCharsMin = 8;
 const markBits = 0xffff;
-const base = 0x2c9277b5;
 /** Token-like contents of so many characters are reviewed, and blocked. */
 const reviewedCharsMin = 12;
 const blockedCharsMin = 20;
@@ -21,11 +19,7 @@ const blockedCharsMin = 20;
 const tokenCharsMax = 128;
 const reviewScore = 60;
 const blockScore = 120;
-/** `base` to the power of `shortCharsMin`: what the character that leaves is worth. */
-const leaving = Array.from({ length: shortCharsMin }).reduce<number>(
-  (product) => Math.imul(product, base),
-  1,
-);
+const leaving = leavingFactor(shortCharsMin);
 
 interface Short {
   readonly content: IndexedContent;
@@ -81,7 +75,7 @@ export class ShortContents {
       chars[length] = char;
       places[length] = i;
       const gone = length >= shortCharsMin ? (chars[length - shortCharsMin] ?? 0) : 0;
-      hash = (Math.imul(hash, base) + char - Math.imul(gone, leaving)) | 0;
+      hash = (Math.imul(hash, hashFactor) + char - Math.imul(gone, leaving)) | 0;
       length += 1;
       if (length < shortCharsMin || marked[hash & markBits] === 0) continue;
       if (this.#byStart.has(hash)) starts.push(length - shortCharsMin);
@@ -152,7 +146,7 @@ function wholeRun(text: NormalText, line: Line, at: number, short: Short): Match
 function hashStart(chars: Uint8Array): number {
   let hash = 0;
   for (let at = 0; at < shortCharsMin; at += 1) {
-    hash = (Math.imul(hash, base) + (chars[at] ?? 0)) | 0;
+    hash = (Math.imul(hash, hashFactor) + (chars[at] ?? 0)) | 0;
   }
   return hash;
 }

@@ -3,15 +3,12 @@
  * contents themselves say whether it is so, and how far it goes.
  */
 import { GramHashes } from './fingerprint.ts';
-import type { IndexedContent, IndexedContents } from './index-contents.ts';
+import type { FingerprintTable, IndexedContent, IndexedContents } from './index-table.ts';
 import type { LineCounts } from './index-lines.ts';
-import type { FingerprintTable } from './index-table.ts';
-import { findRunThrough, type MatchRun } from './match-run.ts';
+import { findRunThrough, joinMatchRuns, type MatchChain, type MatchRun } from './match-run.ts';
 import { lineNumberAt, countNovelChars } from './match-score.ts';
-import { joinMatchRuns, type MatchChain } from './match-chain.ts';
 import type { ShortContents } from './match-short.ts';
-import { NormalText } from './view-normal.ts';
-import { toPlainText, type PlainText } from './view-plain.ts';
+import { NormalText, toPlainText, type PlainText } from './view-normal.ts';
 import { makeTextViews, type TextView, type TextViewName } from './text-views.ts';
 
 /** A passage of a text that is, apart from white space and quotes, one of a denied file. */

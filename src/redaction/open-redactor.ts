@@ -1,16 +1,16 @@
-/** Puts the two halves of redaction together for one stream. */
+/** Connects the two halves of redaction, known values and detection, for one stream or one text. */
 import { Detector, type DetectorOptions } from './detect/detector.ts';
-import { thresholdsOf, type ScoreThresholds } from './detect/thresholds.ts';
-import { compileUserRules, type UserRule } from './rules/user-rules.ts';
-import type { SecretPrior, RedactionProfile } from './secret-finding.ts';
+import { thresholdsOf, type ScoreThresholds } from './detect/score.ts';
 import type { KnownIndex } from './known/known-index.ts';
 import { KnownMasker } from './known/known-masker.ts';
+import type { RedactionTags } from './redaction-tags.ts';
+import { compileUserRules, type UserRule } from './rules/user-rules.ts';
+import type { RedactionProfile, SecretPrior } from './secret-finding.ts';
 import {
   StreamRedactor,
   type SecretReplacement,
   type StreamRedactorParts,
 } from './stream-redactor.ts';
-import type { RedactionTags } from './redaction-tags.ts';
 
 /** How output is looked through; the installation's, not a session's. */
 export interface RedactionOptions {
@@ -88,4 +88,45 @@ function detectionOf({ profile, thresholds, patterns }: RedactionOptions): Detec
     },
     ...(patterns.length === 0 ? {} : { rules: compileUserRules(patterns) }),
   };
+}
+
+export interface SecretSpan {
+  /** UTF-16 offsets `[start, end)`. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** In order, not overlapping. */
+export function findSecretSpans(
+  open: Omit<StreamRedactorOptions, 'onRedaction'>,
+  text: string,
+): SecretSpan[] {
+  const found: { from: number; to: number }[] = [];
+  const stream = openRedactor({
+    ...open,
+    onRedaction: ({ from, to }) => {
+      const last = found.at(-1);
+      // What was found in two pieces of one long line is one secret to whoever counts.
+      if (last !== undefined && from <= last.to) last.to = Math.max(last.to, to);
+      else found.push({ from, to });
+    },
+  });
+  stream.push(Buffer.from(text));
+  stream.end();
+  return inUnits(text, found);
+}
+
+/** Byte offsets in UTF-8 as offsets in UTF-16. `found` is in order. */
+function inUnits(text: string, found: readonly { from: number; to: number }[]): SecretSpan[] {
+  let unit = 0;
+  let byte = 0;
+  const reach = (wanted: number): number => {
+    while (byte < wanted && unit < text.length) {
+      const point = text.codePointAt(unit) ?? 0;
+      byte += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+      unit += point < 0x10000 ? 1 : 2;
+    }
+    return unit;
+  };
+  return found.map(({ from, to }) => ({ start: reach(from), end: reach(to) }));
 }

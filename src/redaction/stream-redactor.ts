@@ -1,13 +1,11 @@
 /**
- * One stream of output, redacted: known values first, then what looks like a secret. However the
- * input is cut into chunks, the output is the same, unless a flush was forced. No byte is lost or
- * moved; what is hidden is replaced by its tag.
+ * Redacts one stream of output: first known values, then what looks like a secret. However the input
+ * is split into chunks, the output is the same, unless a flush was forced. No byte is lost or moved;
+ * each hidden part is replaced by its tag.
  */
-import { ChainMasker } from './chain-masker.ts';
-import { mergeFindings, type SecretFinding, type MaskedChunk } from './secret-finding.ts';
-import { isReadableText } from './readable-text.ts';
-import type { RedactionTags } from './redaction-tags.ts';
 import { redactedBytes, type RedactedBytes } from './redacted-text.ts';
+import type { RedactionTags } from './redaction-tags.ts';
+import { mergeFindings, type MaskedChunk, type SecretFinding } from './secret-finding.ts';
 
 /** Hides known values; see `known/masker.ts`. */
 export interface KnownValueMasker {
@@ -295,3 +293,81 @@ function cut(piece: Buffer): number {
 /** Space, comma, semicolon, brackets: no token of a secret holds one. */
 const between = new Set(Buffer.from(' \t,;(){}<>|'));
 const isBetween = (byte: number): boolean => between.has(byte);
+
+/** What the first one hides is out of the second one's sight; what it holds back stays with it. */
+export class ChainMasker implements KnownValueMasker {
+  readonly #first: KnownValueMasker;
+  readonly #second: KnownValueMasker;
+
+  constructor(first: KnownValueMasker, second: KnownValueMasker) {
+    this.#first = first;
+    this.#second = second;
+  }
+
+  get pendingSymbols(): number {
+    return this.#first.pendingSymbols + this.#second.pendingSymbols;
+  }
+
+  get hasPending(): boolean {
+    return this.#first.hasPending || this.#second.hasPending;
+  }
+
+  push(chunk: Uint8Array): MaskedChunk[] {
+    return this.#through(this.#first.push(chunk));
+  }
+
+  flush(): MaskedChunk[] {
+    return [...this.#through(this.#first.flush()), ...this.#second.flush()];
+  }
+
+  end(): MaskedChunk[] {
+    return [...this.#through(this.#first.end()), ...this.#second.end()];
+  }
+
+  #through(pieces: readonly MaskedChunk[]): MaskedChunk[] {
+    return pieces.flatMap((piece) =>
+      piece.kind === 'text' ? this.#second.push(piece.bytes) : [...this.#second.flush(), piece],
+    );
+  }
+}
+
+/** How far around a finding is looked. */
+const aroundBytes = 24;
+
+/**
+ * Neither control characters nor broken UTF-8 in and around it. A NUL counts as text: it parts the
+ * entries of an environment, and fills UTF-16.
+ */
+export function isReadableText(
+  bytes: Uint8Array,
+  { start, end }: Pick<SecretFinding, 'start' | 'end'>,
+): boolean {
+  const from = Math.max(0, start - aroundBytes);
+  const to = Math.min(bytes.length, end + aroundBytes);
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte < 0x20 || byte === 0x7f) {
+      if (!isLayout(byte)) return false;
+    } else if (byte >= 0x80) {
+      const length = sequence(bytes, at, to);
+      // A character that the look began within is whole before it.
+      if (length === 0 && at >= from + 3) return false;
+      at += Math.max(0, length - 1);
+    }
+  }
+  return true;
+}
+
+/** NUL, backspace, tab, line feed, vertical tab, form feed, carriage return, escape. */
+const isLayout = (byte: number): boolean =>
+  byte === 0 || (byte >= 0x08 && byte <= 0x0d) || byte === 0x1b;
+
+/** Bytes of the UTF-8 character at `at`, as far as they are there; 0: there is none. */
+function sequence(bytes: Uint8Array, at: number, to: number): number {
+  const lead = bytes[at] ?? 0;
+  const length = lead >= 0xf5 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
+  for (let next = at + 1; next < at + length && next < to; next += 1) {
+    if (((bytes[next] ?? 0) & 0xc0) !== 0x80) return 0;
+  }
+  return length;
+}

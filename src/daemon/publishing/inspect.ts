@@ -2,9 +2,14 @@
 import { createHmac } from 'node:crypto';
 import type { BytePath } from '../../change.ts';
 import { checkPublication } from '../../publish/gate.ts';
-import type { GateInput, GateItem, Interference } from '../../publish/gate-input.ts';
+import type {
+  GateFinding,
+  GateInput,
+  GateItem,
+  GateVerdict,
+  Interference,
+} from '../../publish/publication.ts';
 import { DeniedNames } from '../../publish/denied-names.ts';
-import type { GateFinding, GateVerdict } from '../../publish/publication.ts';
 import { bytePathOf, parentPathOf, pathText } from '../../workspace/byte-path.ts';
 import type { DeniedFiles } from './denied-files.ts';
 import type {

@@ -1,7 +1,7 @@
 /** What the records say of who made what leaves, and what they could read. */
 import type { BytePath } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
-import type { Interference } from '../../publish/gate-input.ts';
+import type { Interference } from '../../publish/publication.ts';
 import type { ChangeRecord } from '../../host/port.ts';
 import type { OutgoingItem } from '../../publish/outgoing.ts';
 

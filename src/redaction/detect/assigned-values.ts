@@ -8,7 +8,12 @@ import {
   isCharacterOf,
   skipCharactersOf,
 } from './characters.ts';
-import { isComparison as comparesNames, isExpression, isNameOfSecret } from './expression.ts';
+import {
+  isComparison as comparesNames,
+  isExpression,
+  isNameOfSecret,
+  isProgramName,
+} from './expression.ts';
 import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
 import {
   judgeNamedValue,
@@ -19,7 +24,6 @@ import {
   type NameOutcome,
 } from './judge-value.ts';
 import { secretLengthMin } from './plausibility.ts';
-import { isProgramName } from './program-name.ts';
 import { readValue, type ValueSpan } from './values.ts';
 
 /** The longest name that something is set to. */

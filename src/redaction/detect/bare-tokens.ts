@@ -5,11 +5,9 @@ import { wordiness } from './bigram.ts';
 import { ALNUM, isCharacterOf } from './characters.ts';
 import { shannonEntropy } from './features.ts';
 import type { ReportFinding, LineSegment } from './line-segment.ts';
-import { isProgramName, isProgramPath } from './program-name.ts';
-import { scoreToken } from './score.ts';
-import { screenToken } from './screen.ts';
-import type { ScoreThresholds, ScoreVetoes } from './thresholds.ts';
-import { extractToken } from './tokens.ts';
+import { isProgramName, isProgramPath } from './expression.ts';
+import { scoreToken, type ScoreThresholds, type ScoreVetoes } from './score.ts';
+import { extractToken, screenToken } from './tokens.ts';
 
 export interface BareTokenCriteria {
   readonly thresholds: ScoreThresholds;

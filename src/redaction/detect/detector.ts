@@ -9,26 +9,26 @@ import {
   type RedactionProfile,
 } from '../secret-finding.ts';
 import type { KeywordHits } from '../rules/keyword-automaton.ts';
-import type { LineSpan } from '../recognise/line-families.ts';
+import type { LineSpan } from '../recognise/families.ts';
 import { recogniseToken, strengthOf } from '../recognise/recognise-token.ts';
 import { SecretRuleSet } from '../rules/rule-set.ts';
 import { findBareToken, labelDistanceMax, type BareTokenCriteria } from './bare-tokens.ts';
 import { wordiness } from './bigram.ts';
 import { NAME, isCharacterOf } from './characters.ts';
-import { makeLineSegment, type ReportFinding, type LineSegment } from './line-segment.ts';
+import {
+  isWideLine,
+  makeLineSegment,
+  narrowLine,
+  widenFinding,
+  type LineSegment,
+  type ReportFinding,
+} from './line-segment.ts';
 import { lineKeywords, searchSegment, type LineState } from './segment-search.ts';
 import { secretPriorOf, readPromptCommand } from './secret-prior.ts';
-import { isBase64Line, isBase64Tail } from './screen.ts';
-import {
-  defaultVetoes,
-  thresholdsOf,
-  type ScoreThresholds,
-  type ScoreVetoes,
-} from './thresholds.ts';
-import { isProgramName } from './program-name.ts';
-import { findTokenRuns, type TokenRuns } from './tokens.ts';
+import { findTokenRuns, isBase64Line, isBase64Tail, type TokenRuns } from './tokens.ts';
+import { defaultVetoes, thresholdsOf, type ScoreThresholds, type ScoreVetoes } from './score.ts';
+import { isProgramName } from './expression.ts';
 import { clearValueCache } from './values.ts';
-import { isWideLine, narrowLine, widenFinding } from './wide-text.ts';
 
 /** Rules by the form of a key: those shipped, and those that people write. */
 export interface SecretRuleFinder {

@@ -1,7 +1,11 @@
-/** Whether what stands in the place of a value is a piece of a program: a type, a name, a call. */
+/**
+ * Whether the text after a name is part of a program and no value: a type, a call, another name.
+ *
+ * Names in programs (`xmlSecKeyDataGetKlass`, `PKCS7PrivateKeyTypes`, `MAX_RETRY_COUNT`) are made of
+ * words; in a random token the case changes at every other character.
+ */
 import { isJoinedWords } from '../recognise/technical-names.ts';
 import { wordiness } from './bigram.ts';
-import { isProgramPath } from './program-name.ts';
 import type { NameClass } from './name-class.ts';
 
 const pathOfNames = /^(?:::)?[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)#?[A-Za-z_$][\w$-]*)+[!?;]*$/u;
@@ -138,4 +142,77 @@ export function isSequence(text: string, start: number, end: number): boolean {
     if (step === 1 || step === -1) steps++;
   }
   return steps * 2 > end - start && end - start >= 8;
+}
+
+const programNameMax = 80;
+const programName = /^[$_]{0,3}[A-Za-z]\w*$/u;
+const programPath =
+  /^(?:::)?[$_]{0,3}[A-Za-z]\w*(?:(?:\.|::|->|\?\.)#?[$_]{0,3}[A-Za-z]\w*)+[!?;]{0,2}$/u;
+const between = /\?\.|\.|::|->/u;
+const nameParts = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/gu;
+/** `win32api`, `py3k` */
+const moduleName = /^[a-z]{2,8}\d{0,2}[a-z]{0,4}$/u;
+const vowel = /[aeiouy]/iu;
+/** Mean letters between a name's turns; random ones of base 62 have about two. */
+const lettersMin = 3.2;
+/** The mean of pairs of 999 of 1,000 random tokens of base 62 lies below. */
+const drawnBits = -1;
+/** Fewer characters behind `_` are no key. */
+const partMin = 10;
+/** Of one word alone, or of one that is longer than most. */
+const wordBits = 1;
+const wordMax = 14;
+/** The same of one case, which a turn cannot tell from words. */
+const drawnBitsOfOneCase = 0;
+
+/** Whether a text is one programName that is built of words. */
+export function isProgramName(value: string): boolean {
+  if (value.length > programNameMax || !programName.test(value)) return false;
+  if (wordiness(value, 0, value.length) <= drawnBits) return false;
+  // A key behind words with `_`: `acme_prod_…`.
+  const last = value.slice(value.lastIndexOf('_') + 1);
+  return isWordy(value) && (last.length < partMin || last === value || isWordy(last));
+}
+
+function isWordy(value: string): boolean {
+  const parts = value.match(nameParts) ?? [];
+  const words = parts.filter((part) => !isDigit(part));
+  const digits = parts.filter(isDigit);
+  const letters = lengthOf(words);
+  if (digits.some((part) => part.length > 4) || lengthOf(digits) * 4 > letters) return false;
+  if (digits.length > 1 + value.length / 12 || letters < lettersMin * words.length) return false;
+  if (words.some((word) => word.length > wordMax && wordiness(word, 0, word.length) <= wordBits)) {
+    return false;
+  }
+  const long = words.filter((word) => word.length > 2);
+  const spoken = long.filter((word) => vowel.test(word));
+  if (lengthOf(long) * 4 < letters * 3 || spoken.length * 2 < long.length) return false;
+  const bits = wordiness(value, 0, value.length);
+  if (words.length === 1 && bits <= wordBits) return false;
+  return bits > (new Set(words.map(caseOf)).size > 1 ? drawnBits : drawnBitsOfOneCase);
+}
+
+/** `OSSL.Kind.AtToken`, `r.C0.ESC`, `self->passwd`: names with dots or arrows between. */
+export function isProgramPath(value: string): boolean {
+  if (value.length > 160 || !programPath.test(value)) return false;
+  const names = value
+    .replace(/[!?;]+$/u, '')
+    .split(between)
+    .filter((one) => one !== '');
+  return names.every(
+    (one) => one.length <= 4 || moduleName.test(one) || isTitled(one) || isProgramName(one),
+  );
+}
+
+const isTitled = (one: string): boolean =>
+  /^(?:[A-Z][a-z]+){2,6}$/u.test(one) && wordiness(one, 0, one.length) > 0;
+
+const isDigit = (part: string): boolean => /^\d/u.test(part);
+
+const lengthOf = (parts: readonly string[]): number =>
+  parts.reduce((sum, part) => sum + part.length, 0);
+
+function caseOf(word: string): 'upper' | 'lower' | 'title' {
+  if (/^[a-z]/u.test(word)) return 'lower';
+  return word.length > 1 && /[a-z]$/u.test(word) ? 'title' : 'upper';
 }

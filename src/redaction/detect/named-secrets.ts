@@ -26,10 +26,10 @@ import {
   type NameInText,
   type NameOutcome,
 } from './judge-value.ts';
-import { afterFullWidthColon } from './foreign-words.ts';
+import { afterFullWidthColon } from './statements.ts';
 import { classifyName } from './name-class.ts';
 import { mixesLettersAndDigits } from './plausibility.ts';
-import { isProgramName, isProgramPath } from './program-name.ts';
+import { isProgramName, isProgramPath } from './expression.ts';
 import { readValue, type ValueSpan } from './values.ts';
 
 const nameMax = 80;
@@ -147,12 +147,8 @@ export function findNamedSecret(
     valueLabel.lastIndex = p;
     const label = valueLabel.exec(text);
     if (label !== null && valueLabel.lastIndex < end) {
-      return judgeNamedValue(
-        segment,
-        name,
-        { at: valueLabel.lastIndex, context: 'data', rule: 'name-value' },
-        report,
-      );
+      const target = { at: valueLabel.lastIndex, context: 'data', rule: 'name-value' } as const;
+      return judgeNamedValue(segment, name, target, report);
     }
     if (sign === ',') return argument(segment, name, after, report);
   }
@@ -218,13 +214,7 @@ function cell(
   const after = skipCharactersOf(text, value.end, end, BLANK);
   const last = after >= end || text.charAt(after) === '|' || text.startsWith('\u00e2', after);
   if (!last || isAlternative(segment, name, value)) return 'label';
-  const outcome = judgeFoundValue(
-    segment,
-    name,
-    { value, context: 'shell', rule: 'table' },
-    report,
-  );
-  return outcome === 'found' ? 'found' : 'label';
+  return foundOrLabel(segment, name, { value, context: 'shell', rule: 'table' }, report);
 }
 
 /** `encodePath | encodePassword | encodeZone`: names joined by an operator, with the same head. */
@@ -277,12 +267,8 @@ function prose(
   if (isProper(name.text) || declaresPointer.test(text.slice(after, after + 80))) return 'none';
   if (isMacro(segment, name, after)) return 'none';
   if (declares(segment, name)) {
-    return judgeNamedValue(
-      segment,
-      name,
-      { at: after, context: 'shell', rule: 'key-value' },
-      report,
-    );
+    const target = { at: after, context: 'shell', rule: 'key-value' } as const;
+    return judgeNamedValue(segment, name, target, report);
   }
   // `component=auth`, and the verb.
   if (name.class === 'likely' || notInProse.test(name.text)) return 'none';
@@ -295,48 +281,47 @@ function prose(
     link.lastIndex = after;
     if (link.test(text) && link.lastIndex < end) return told(segment, name, link.lastIndex, report);
   }
+  return followingValue(segment, name, after, report);
+}
+
+/** A value that nothing but blanks connects with its name. */
+function followingValue(
+  segment: LineSegment,
+  name: NameInText,
+  after: number,
+  report: ReportFinding,
+): NameOutcome {
+  const { text, end } = segment;
   const value = readValue(text, after, end, 'field');
   if (text.startsWith('--', after) && isCharacterOf(text, after + 2, LETTER)) return 'label';
   if (value === null || assignment.test(text.slice(value.start, value.start + 40))) return 'label';
   if ('([{<'.includes(text.charAt(value.start))) return 'label';
   const gap = after - name.end;
-  const last = skipCharactersOf(text, value.end, end, BLANK) >= end;
-  const pair = last && (gap > 1 || text.charAt(name.end) === '\t') && isAtLineStart(segment, name);
-  if (
-    pair ||
-    (last &&
-      name.class === 'password' &&
-      isAtLineStart(segment, name) &&
-      hasMixedCharacters(text, value))
-  ) {
-    return judgeFoundValue(
-      segment,
-      name,
-      { value, context: gap > 1 ? 'code' : 'prose', rule: 'pair' },
-      report,
-    ) === 'found'
-      ? 'found'
-      : pairOfWords(segment, name, value, report);
+  const isPair =
+    skipCharactersOf(text, value.end, end, BLANK) >= end &&
+    isAtLineStart(segment, name) &&
+    (gap > 1 ||
+      text.charAt(name.end) === '\t' ||
+      (name.class === 'password' && hasMixedCharacters(text, value)));
+  if (isPair) {
+    const target = { value, context: gap > 1 ? 'code' : 'prose', rule: 'pair' } as const;
+    const outcome = judgeFoundValue(segment, name, target, report);
+    return outcome === 'found' ? 'found' : pairOfWords(segment, name, value, report);
   }
   if (name.text.toLowerCase() === 'bearer') {
     const whole = readToQuoteEnd(segment, after, text.charAt(name.start - 1)) ?? value;
-    return judgeFoundValue(
-      segment,
-      name,
-      { value: whole, context: 'code', rule: 'authorization' },
-      report,
-    );
+    const target = { value: whole, context: 'code', rule: 'authorization' } as const;
+    return judgeFoundValue(segment, name, target, report);
   }
-  if (!mixesLettersAndDigits(text, value.start, value.end) || !hasMixedCharacters(text, value)) {
-    return 'label';
-  }
-  const outcome = judgeFoundValue(
-    segment,
-    name,
-    { value, context: 'prose', rule: 'prose' },
-    report,
-  );
-  return outcome === 'found' ? 'found' : 'label';
+  const isMixed = mixesLettersAndDigits(text, value.start, value.end);
+  return isMixed && hasMixedCharacters(text, value)
+    ? foundOrLabel(segment, name, { value, context: 'prose', rule: 'prose' }, report)
+    : 'label';
+}
+
+/** A name whose value is none can still be the label of what follows. */
+function foundOrLabel(...judged: Parameters<typeof judgeFoundValue>): NameOutcome {
+  return judgeFoundValue(...judged) === 'found' ? 'found' : 'label';
 }
 
 /** `PrivateKey *PK11_Find(`: what a function of C returns. */
@@ -401,15 +386,8 @@ function told(
 ): NameOutcome {
   const value = readValue(segment.text, at, segment.end, 'field');
   if (value === null) return 'label';
-  const place =
-    isCharacterOf(segment.text, value.start, LETTER) && !hasMixedCharacters(segment.text, value)
-      ? 'prose'
-      : 'code';
-  const outcome = judgeFoundValue(
-    segment,
-    name,
-    { value, context: place, rule: 'sentence' },
-    report,
-  );
-  return outcome === 'found' ? 'found' : 'label';
+  const isWord =
+    isCharacterOf(segment.text, value.start, LETTER) && !hasMixedCharacters(segment.text, value);
+  const context = isWord ? 'prose' : 'code';
+  return foundOrLabel(segment, name, { value, context, rule: 'sentence' }, report);
 }

@@ -17,13 +17,13 @@ import {
   isExpression,
   isHexNumber,
   isIdentifier,
-  isSequence,
   isNameOfSecret,
+  isProgramName,
+  isSequence,
 } from './expression.ts';
 import type { NameClass } from './name-class.ts';
-import { isProgramName } from './program-name.ts';
 import type { ValueSpan } from './values.ts';
-import { isUuid } from '../recognise/hex-tokens.ts';
+import { isUuid } from '../recognise/encoded.ts';
 import { wordiness } from './bigram.ts';
 
 /**

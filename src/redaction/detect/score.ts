@@ -1,12 +1,16 @@
-/** How much a token looks drawn at random: a small network over its features. */
-import { tokenFeatureCount, computeTokenFeatures, type TokenSurroundings } from './features.ts';
+/**
+ * How random a token looks, by a small network over its features; and from which score on it is
+ * hidden.
+ */
+import type { RedactionProfile, SecretPrior } from '../secret-finding.ts';
+import { computeTokenFeatures, tokenFeatureCount, type TokenSurroundings } from './features.ts';
 import { hiddenUnits, scoreWeights } from './score-weights.ts';
 
 /** One signed byte a weight; each unit and the output have a scale of their own. */
 const { bytes, scales } = scoreWeights;
 const cells = new Int8Array(Buffer.from(bytes, 'base64'));
 const hidden = new Float64Array(hiddenUnits);
-const width = tokenFeatureCount + 1;
+const rowWidth = tokenFeatureCount + 1;
 
 /**
  * The network knows lengths that keys often have, so its answer jumps from length to length. A
@@ -33,17 +37,67 @@ export function scoreToken(
 
 function answerTo(features: Float64Array): number {
   for (let unit = 0; unit < hiddenUnits; unit++) {
-    const row = unit * width;
+    const row = unit * rowWidth;
     let sum = cells[row + tokenFeatureCount] ?? 0;
     for (let at = 0; at < tokenFeatureCount; at++) {
       sum += (cells[row + at] ?? 0) * (features[at] ?? 0);
     }
     hidden[unit] = Math.max(0, sum * (scales[unit] ?? 0));
   }
-  const row = hiddenUnits * width;
+  const row = hiddenUnits * rowWidth;
   let out = cells[row + hiddenUnits] ?? 0;
   for (let unit = 0; unit < hiddenUnits; unit++) {
     out += (cells[row + unit] ?? 0) * (hidden[unit] ?? 0);
   }
   return 1 / (1 + Math.exp(-out * (scales[hiddenUnits] ?? 0)));
+}
+
+export interface ScoreThresholds {
+  /** Of a token that stands alone in its line, by what the command prints. */
+  readonly alone: Readonly<Record<SecretPrior, number>>;
+  /** Of one with a word like "key" or "token" before it. */
+  readonly labelled: Readonly<Record<SecretPrior, number>>;
+  /** Of one among other text: there most are identifiers of sessions, requests and objects. */
+  readonly inline: Readonly<Record<SecretPrior, number>>;
+  /** Of what stands beside a telling name, and of known formats. */
+  readonly context: number;
+  readonly format: number;
+}
+
+/** What a score cannot outvote. `null`: no veto. */
+export interface ScoreVetoes {
+  /** A token of less Shannon entropy, in bits a character, stays. Default 2.6. */
+  readonly shannonBitsMin: number | null;
+  /** A token of more bits a pair in the model of words stays. Default 0.6. */
+  readonly bigramBitsMax: number | null;
+}
+
+const thresholdTable = {
+  strict: {
+    alone: { secrets: 0.2, none: 0.6, hashes: 0.93 },
+    labelled: { secrets: 0.15, none: 0.4, hashes: 0.85 },
+    inline: { secrets: 0.3, none: 0.9, hashes: 0.99 },
+    context: 0.6,
+    format: 0.5,
+  },
+  balanced: {
+    alone: { secrets: 0.4, none: 0.9, hashes: 0.985 },
+    labelled: { secrets: 0.3, none: 0.85, hashes: 0.96 },
+    inline: { secrets: 0.5, none: 1.01, hashes: 1.01 },
+    context: 0.7,
+    format: 0.6,
+  },
+  lenient: {
+    alone: { secrets: 0.7, none: 0.985, hashes: 0.995 },
+    labelled: { secrets: 0.6, none: 0.95, hashes: 0.99 },
+    inline: { secrets: 0.8, none: 1.01, hashes: 1.01 },
+    context: 0.8,
+    format: 0.7,
+  },
+} as const satisfies Record<RedactionProfile, ScoreThresholds>;
+
+export const defaultVetoes: ScoreVetoes = { shannonBitsMin: 2.6, bigramBitsMax: 0.6 };
+
+export function thresholdsOf(profile: RedactionProfile): ScoreThresholds {
+  return thresholdTable[profile];
 }

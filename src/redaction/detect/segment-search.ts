@@ -19,28 +19,29 @@ import { findSecretColumn, findInTableRow, type SecretColumn } from './table-col
 import { expectAfterName, meetExpectation, type ValueExpectation } from './expectations.ts';
 import { segmentLooksMax, type ReportFinding, type LineSegment } from './line-segment.ts';
 import { formatFinders } from './formats.ts';
-import { findCookies } from './cookies.ts';
+import { findCookies, findUrlPassword } from './web-credentials.ts';
 import type { NameInText } from './judge-value.ts';
-import { findForeignLabel, foreignSecretWords } from './foreign-words.ts';
+import {
+  findBase32Groups,
+  findForeignLabel,
+  findLoginSentence,
+  findPasswordPipedToFlag,
+  findPgpassLine,
+  findRecoveryPhrase,
+  findSqlPassword,
+  foreignSecretWords,
+} from './statements.ts';
 import {
   findImapLogin,
   findLoginForm,
   findPassCommand,
   findPasswordPipedTo,
+  findSecretFlags,
   loginWords,
   passwordReaderWords,
+  programWords,
 } from './logins.ts';
 import { findNamedSecret, readNameAround } from './named-secrets.ts';
-import { findSecretFlags, programWords } from './programs.ts';
-import {
-  findBase32Groups,
-  findSqlPassword,
-  findLoginSentence,
-  findPgpassLine,
-  findRecoveryPhrase,
-  findPasswordPipedToFlag,
-} from './statements.ts';
-import { findUrlPassword } from './urls.ts';
 
 const nameWords = `pass pwd secret token key auth cred psk mnemonic jwt bearer pw: pw= pw_ pw" psw
   passwd signature sig= crumb seed otp contrasena kennwort senha parola wachtwoord contraseny

@@ -1,17 +1,15 @@
-/** One value made ready: the symbols of its forms, and which windows of them give it away. */
+/** One value, compiled: the symbols of its forms, and which windows of them identify it. */
+import { emptySymbolBuffer, Squeezer } from './squeezer.ts';
+import { isMonotonous, isStockPhrase, isWordlike, symbolHashes, toSymbols } from './symbols.ts';
 import {
   everyWindowBytesMax,
-  makeValueForms,
   hashedSymbols,
+  makeValueForms,
   symbolsMin,
   windowSymbols,
   type FormCoverage,
   type ValueForm,
 } from './value-forms.ts';
-import { splitSecretParts } from './secret-parts.ts';
-import { Squeezer, emptySymbolBuffer } from './squeezer.ts';
-import { symbolHashes, toSymbols } from './symbols.ts';
-import { isMonotonous, isStockPhrase, isWordlike } from './common-words.ts';
 
 /** A value of words alone is known by this many symbols. */
 const wordsWindow = 24;
@@ -188,4 +186,30 @@ class Windows {
     this.ends.push(end);
     this.hashes.push(hash);
   }
+}
+
+const partsMax = 64;
+const partSymbolsMin = 8;
+const partBytesMax = 24;
+
+export function splitSecretParts(value: string): Buffer[] {
+  if (!/[\s,;:=@|"'{}&?/]/.test(value)) return [];
+  const parts = new Set<string>();
+  for (const line of value.split(/[\r\n]+/)) {
+    const fields = line.length <= 2_048 ? line.split(/[\s,;:=@|"'{}<>()[\]&?/\\]+/) : [];
+    for (const part of [line.trim(), ...fields]) {
+      if (part !== value && secretPart(part)) parts.add(part);
+      if (parts.size >= partsMax) break;
+    }
+  }
+  return Array.from(parts, (part) => Buffer.from(part, 'utf8'));
+}
+
+/** Letters and digits mixed, and neither a word with a number nor a host's name. */
+function secretPart(part: string): boolean {
+  if (part.length < partSymbolsMin || part.length > partBytesMax) return false;
+  if (!/[0-9]/.test(part) || !/[A-Za-z]/.test(part)) return false;
+  if (/^[a-z]+[0-9]{1,5}$|^[a-z-]+(?:\.[a-z0-9-]+)+$/i.test(part)) return false;
+  const symbols = toSymbols(Buffer.from(part, 'utf8'), false);
+  return symbols.length >= partSymbolsMin && !isWordlike(symbols, 0, symbols.length);
 }

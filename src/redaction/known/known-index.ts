@@ -6,9 +6,14 @@ import { TrlError } from '../../errors.ts';
 import type { KnownValue } from '../secret-finding.ts';
 import { compileValue, hasWideLetters, type CompiledValue, type Needle } from './compiled-value.ts';
 import { symbolsMin, windowSymbolsMax, type FormCoverage } from './value-forms.ts';
-import { hashFilterBits, hashMultiplier, leavingWeights, spreadHash } from './symbols.ts';
+import {
+  hashFilterBits,
+  hashMultiplier,
+  isWordlike,
+  leavingWeights,
+  spreadHash,
+} from './symbols.ts';
 import type { WeakValues } from './weak-values.ts';
-import { isWordlike } from './common-words.ts';
 
 /** Values that can be looked for at once. */
 export const knownValuesMax = 256;

@@ -1,9 +1,11 @@
-/** Whether a value can be hidden in output wherever it is written. */
+/** Which values can be hidden wherever they are written, and the index of these and the weak ones. */
 import { wordiness } from '../detect/bigram.ts';
+import type { KnownValue } from '../secret-finding.ts';
 import { contextDependentText } from './compiled-value.ts';
-import { symbolsMin } from './value-forms.ts';
 import { KnownIndex } from './known-index.ts';
 import { maskText } from './mask-text.ts';
+import { symbolsMin } from './value-forms.ts';
+import { WeakValues } from './weak-values.ts';
 
 export type Maskable =
   | { readonly ok: true; readonly isWeak: boolean }
@@ -103,4 +105,23 @@ function isWords(value: string): boolean {
   if (lettersIn(value) > wordsLettersMax || !oneOrTwoWords.test(value)) return false;
   const words = value.toLowerCase().split(/[-_. ]/);
   return words.every((word) => wordiness(word, 0, word.length) > wordBitsMin(word.length));
+}
+
+/**
+ * @param grownFrom an index of the first ones of these values, of which what it holds is copied
+ * @throws TrlError `QUOTA_EXCEEDED` above 256 values
+ */
+export function buildKnownIndex(
+  values: readonly KnownValue[],
+  grownFrom: KnownIndex | null = null,
+): KnownIndex {
+  const isWeak = new Set(
+    values.filter(({ value }) => {
+      const check = checkMaskable(value);
+      return check.ok && check.isWeak;
+    }),
+  );
+  const strong = values.filter((one) => !isWeak.has(one));
+  const weak = isWeak.size === 0 ? null : new WeakValues([...isWeak]);
+  return new KnownIndex(strong, grownFrom, weak);
 }

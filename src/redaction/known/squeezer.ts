@@ -3,9 +3,9 @@
  * and gutters of dumps left out. Each symbol knows the bytes that it covers. How the bytes are cut
  * into chunks makes no difference.
  */
-import { dumpLine } from './dump.ts';
 import {
   controlSequenceEnd,
+  dumpLine,
   escapeAt,
   escapeCode,
   escapeLength,

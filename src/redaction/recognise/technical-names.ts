@@ -1,5 +1,5 @@
 /** Names of files, paths, pods, symbols and identifiers of programs. */
-import type { LineSpan } from './line-families.ts';
+import type { LineSpan } from './families.ts';
 
 const extensions = `
   [cm]?[jt]sx? s?[ac]ss map html? json5? woff2? ttf otf eot svg png jpe?g gif webp avif ico

@@ -1,6 +1,68 @@
-/** Lines whose form says what the tokens on them are. */
+/** The families of tokens that are no secret, and lines whose form says what their tokens are. */
 import { isAlphanumeric } from '../rules/token-bounds.ts';
-import type { BenignFamily } from './family.ts';
+
+/**
+ * What explains a token that is no secret. `certain`: the text says so itself, by its form or a
+ * label beside it. `usual`: the form is that of a hash or an identifier, which a key may have, too;
+ * a name such as `API_TOKEN` beside it weighs more.
+ */
+export const benignFamilies = {
+  placeholder: 'certain',
+  reference: 'certain',
+  hidden: 'certain',
+  'git-object': 'certain',
+  'git-line': 'certain',
+  'digest-labelled': 'certain',
+  'digest-list': 'certain',
+  'digest-prefixed': 'certain',
+  integrity: 'certain',
+  'go-sum': 'certain',
+  'header-id': 'certain',
+  'labelled-id': 'certain',
+  arn: 'certain',
+  'cloud-id': 'certain',
+  'content-id': 'certain',
+  package: 'certain',
+  'mangled-symbol': 'certain',
+  'symbol-line': 'certain',
+  'hex-dump': 'certain',
+  'byte-list': 'certain',
+  certificate: 'certain',
+  'public-key': 'certain',
+  'key-fingerprint': 'certain',
+  'source-map': 'certain',
+  'data-uri': 'certain',
+  'media-bytes': 'certain',
+  'hashed-file-name': 'certain',
+  'pod-name': 'certain',
+  'path-hash': 'certain',
+  'stack-frame': 'certain',
+  'cpu-flags': 'certain',
+  'terminal-codes': 'certain',
+  version: 'certain',
+  timestamp: 'certain',
+  'ip-address': 'certain',
+  'mac-address': 'certain',
+  number: 'certain',
+  address: 'certain',
+  url: 'usual',
+  path: 'usual',
+  identifier: 'usual',
+  uuid: 'usual',
+  ulid: 'usual',
+  'sortable-id': 'usual',
+  'hex-digest': 'usual',
+  'hex-id': 'usual',
+  'base64-line': 'usual',
+  'base64-tail': 'usual',
+  'compound-key': 'usual',
+} as const satisfies Record<string, 'certain' | 'usual'>;
+
+export type BenignFamily = keyof typeof benignFamilies;
+
+export function strengthOf(family: BenignFamily): 'certain' | 'usual' {
+  return benignFamilies[family];
+}
 
 export interface LineSpan {
   readonly start: number;
@@ -10,7 +72,7 @@ export interface LineSpan {
 type Form = readonly [RegExp, BenignFamily];
 
 /** What every token on the line is, whatever it looks like. */
-const whole: readonly Form[] = [
+const wholeLineForms: readonly Form[] = [
   // 00000320: 642d 6c69 …, 0000320 72 54 4d …, 00000d00  32 36 00 …
   [/^[ \t]*(?:0x)?[0-9a-fA-F]{6,16}:?[ \t]+(?:[0-9a-fA-F]{2,8}[ \t]+){3}/, 'hex-dump'],
   [/^[ \t]*[0-9a-fA-F]{1,16}:[ \t]+(?:[0-9a-f]{2} ){1,15}/, 'hex-dump'],
@@ -69,7 +131,7 @@ export function familyOfLine(text: string, line: LineSpan): BenignFamily | null 
   const first = firstOf(text, line);
   const code = text.charCodeAt(first);
   if (isHexDigit(code)) {
-    const form = formOf(whole, text, line);
+    const form = formOf(wholeLineForms, text, line);
     if (form !== null) return form;
   }
   if (code === 0x66 || code === 0x62 || code === 0x46 || code === 0x76) {
