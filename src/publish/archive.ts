@@ -13,24 +13,26 @@ import { latin1 } from '../encodings/text.ts';
 import { isTarChecksumValid } from './decode-format.ts';
 
 export interface ArchiveMember {
-  /** As it stands there: it may hold `..`, a root, a line end. */
+  /** As written in the archive: it can contain `..`, a root or a line feed. */
   readonly name: string;
-  /** Of a link: where it leads to. Empty for a directory. */
+  /** For a link: its target. Empty for a directory. */
   readonly bytes: Uint8Array;
-  /** Why its content cannot be read; `bytes` is empty then, or what there is. */
+  /** Why the content cannot be read. `bytes` is then empty or incomplete. */
   readonly unreadableReason: string | null;
-  /** How the bytes were packed: `deflate`. */
+  /** The compression of the member: `deflate`. */
   readonly packing: string | null;
 }
 
 export interface Archive {
-  /** `null` is none: to find the next one takes longer. */
+  /** `null` is no member: the search for the next one takes longer. */
   readonly members: Iterable<ArchiveMember | null>;
-  /** Ranges of the archive that no member and no structure takes; known once all were read. */
+  /**
+   * Ranges of the archive outside all members and structures; complete once all members were read.
+   */
   readonly uncovered: () => readonly (readonly [number, number])[];
 }
 
-/** The ranges of `[0, length)` that none of `covered` takes. */
+/** The ranges of `[0, length)` outside of `covered`. */
 export function uncoveredRanges(
   covered: readonly (readonly [number, number])[],
   length: number,
@@ -59,7 +61,7 @@ export function readTar(bytes: Uint8Array): Archive {
         end = at;
         continue;
       }
-      // What is no header is told as what follows the archive.
+      // Bytes that are no header are reported as uncovered.
       if (!isTarChecksumValid(header)) return;
       const type = String.fromCharCode(header[156] ?? 0);
       const size = sizeOf(header, said.get('size') ?? global.get('size'));
@@ -70,7 +72,7 @@ export function readTar(bytes: Uint8Array): Archive {
       if (type === 'x' || type === 'g') {
         const records = paxRecords(content);
         for (const [key, value] of records) (type === 'g' ? global : said).set(key, value);
-        // Comments and names of a header are as public as any content.
+        // Comments and names in a header leave with the content.
         yield { name: '(pax)', bytes: content, unreadableReason: null, packing: null };
         continue;
       }
@@ -106,14 +108,14 @@ function memberOf(header: Uint8Array, { type, content, size, said, global }: Rea
   const link = said.get('linkpath') ?? global.get('linkpath') ?? cut(header.subarray(157, 257));
   return {
     name,
-    // A link that has a content as well is as odd as it is readable.
+    // A link can also have a content, which then counts.
     bytes: isLink && content.length === 0 ? Buffer.from(link, 'utf8') : content,
     unreadableReason: content.length < size ? 'damaged: it ends before its content does' : null,
     packing: null,
   };
 }
 
-/** Octal, or GNU's number of 11 bytes behind a first bit; what is neither is nothing. */
+/** Octal, or GNU's number of 11 bytes after a set first bit; 0 if it is neither. */
 function sizeOf(header: Uint8Array, pax: string | undefined): number {
   if (pax !== undefined && /^\d{1,15}$/.test(pax)) return Number(pax);
   const field = header.subarray(124, 136);
@@ -125,7 +127,7 @@ function sizeOf(header: Uint8Array, pax: string | undefined): number {
   return Number.isNaN(size) || size < 0 ? 0 : size;
 }
 
-/** `LENGTH KEY=VALUE\n`, one after another. */
+/** `LENGTH KEY=VALUE\n`, repeated. */
 function paxRecords(content: Uint8Array): ReadonlyMap<string, string> {
   const records = new Map<string, string>();
   for (let at = 0; at < content.length;) {
@@ -174,23 +176,23 @@ export function readAr(bytes: Uint8Array): Archive {
 
 export interface MapSource {
   readonly name: string;
-  /** Empty where the map tells only the name. */
+  /** Empty if the map has only the name. */
   readonly text: Uint8Array;
 }
 
 const sourcesMax = 50_000;
 
-/** The sources of a map or an index map; none where the text is no such. */
+/** The sources of a source map or an index map; empty if the text is neither. */
 export function readMapSources(bytes: Uint8Array): readonly MapSource[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (!buffer.includes('"sources"')) return [];
   const found: MapSource[] = [];
   try {
-    // Servers may put a line before it that no script can be read with.
+    // Servers can add a first line that keeps the response from running as a script.
     const text = buffer.toString('utf8').replace(/^\)\]\}'[^\n]*\n/, '');
     collectSources(JSON.parse(text), found, 0);
   } catch {
-    // No map: as a text it is searched anyway.
+    // It is no map. It is still searched as text.
     return [];
   }
   return found;

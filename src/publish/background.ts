@@ -40,7 +40,7 @@ export function wordFilterBits(chars: Uint8Array, from: number, to: number): Uin
   return bits;
 }
 
-/** Words of one and two characters are everybody's. */
+/** Everybody uses words of one and two characters. */
 export function isPublicWord(chars: Uint8Array, from: number, to: number): boolean {
   if (to - from < 3) return true;
   return wordFilterBits(chars, from, to).every(
@@ -70,15 +70,15 @@ const publicHosts = new Set(
     .split(/\s+/),
 );
 
-/** The part of a host name that is one of them; `''`: none is. */
+/** The part of a host name that is a public host; `''`: none is. */
 export function publicSuffix(host: string): string {
   const parts = host.toLowerCase().split('.');
   return parts.map((_, i) => parts.slice(i).join('.')).find((name) => publicHosts.has(name)) ?? '';
 }
 
-/** Characters contextChars a run that are looked at with it: licenses go on at its ends. */
+/** Characters around a run that are examined with it: license text continues beyond its ends. */
 const contextChars = 96;
-/** Between two fingerprints of one license text there are at most so many characters. */
+/** The most characters between two fingerprints of one license text. */
 const bridgedMax = 40;
 
 const licenses = numbers(licenseData.fingerprints);
@@ -127,7 +127,9 @@ export function markLicenseText(chars: Uint8Array, from: number, to: number): Ui
   return marks.subarray(from - first, to - first);
 }
 
-/** What is written between the helpers of compilers is the author's, a name of an export say. */
+/**
+ * Between the helpers of compilers, the author's own text can occur, such as the name of an export.
+ */
 function isCode(chars: Uint8Array, from: number, to: number): boolean {
   for (let at = from; at < to; at += 1) {
     const char = chars[at] ?? 0;
@@ -136,7 +138,7 @@ function isCode(chars: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
-/** The rest of a line that is mostly license text belongs to it: a name, a year, a full stop. */
+/** If most of a line is license text, all of it is: a name, a year, a full stop. */
 function wholeLines(chars: Uint8Array, first: number, marks: Uint8Array): void {
   for (let from = 0; from < marks.length;) {
     const found = chars.indexOf(lineEnd, first + from) - first;
@@ -155,7 +157,7 @@ export interface LetterSequence {
   readonly length: number;
 }
 
-/** Letters in lower case and digits of `chars[from, to)`, and where they are. */
+/** The lower-case letters and digits of `chars[from, to)`, and their positions. */
 export function extractLetters(chars: Uint8Array, from: number, to: number): LetterSequence {
   const letters = new Uint8Array(to - from);
   const at = new Uint32Array(to - from);

@@ -1,4 +1,4 @@
-/** Compressed data, within bounds. */
+/** Unpacks compressed data within bounds. */
 import {
   gzipTrailerBytes,
   isGzip,
@@ -9,20 +9,20 @@ import {
 } from '../encodings/compression.ts';
 
 const MiB = 2 ** 20;
-/** What one stream may give: it is inflated in one go, in about 0.1 s. */
+/** The most that one stream gives: it is unpacked in one call, in about 0.1 s. */
 const streamBytesMax = 64 * MiB;
-/** Text compresses to a tenth, logs to a fiftieth; what is a bomb to a thousandth. */
+/** Text compresses to a tenth, logs to a fiftieth; a bomb to a thousandth. */
 const ratioMax = 256;
 const smallBytes = 8 * MiB;
 
-/** Each costs some microseconds, however little is in it. */
+/** Streams between two pauses: each costs some microseconds, however little it contains. */
 const streamsAtOnce = 512;
 
 export type CompressionFormat = 'gzip' | 'zlib' | 'zstd' | 'deflate' | 'brotli';
 
 const tooLarge = 'larger than may be opened';
 
-/** Bytes that may still be unpacked. */
+/** Bytes that can still be unpacked. */
 export interface DecompressionBudget {
   bytes: number;
 }
@@ -30,18 +30,16 @@ export interface DecompressionBudget {
 export type DecompressionResult =
   | {
       readonly bytes: Uint8Array;
-      /** Bytes of the input that were used. */
       readonly used: number;
-      /** Names and comments that stand in headers. */
+      /** Names and comments from the headers. */
       readonly headerTexts: readonly string[];
     }
   | { readonly failed: 'damaged' | typeof tooLarge };
 
 /**
- * What is inside, of all streams that follow one another. A stream that was cut off gives what
- * there is of it.
+ * Unpacks all streams that follow one another. A stream that is cut off gives the part that it has.
  *
- * @param room what it may have at most; of what is larger, this is taken from it for nothing
+ * @param room the most that it may give; a larger stream uses up that much and gives nothing
  */
 export function decompress(
   kind: CompressionFormat,
@@ -55,7 +53,7 @@ export function decompress(
   }
 }
 
-/** As `unpack`, with a `null` after some hundred streams. */
+/** As {@link decompress}, with a `null` after some hundred streams. */
 export function* decompressInSteps(
   kind: CompressionFormat,
   bytes: Uint8Array,
@@ -71,7 +69,7 @@ export function* decompressInSteps(
     if (used > 0 && !(kind === 'gzip' && isGzip(rest)) && !(kind === 'zstd' && isZstd(rest))) break;
     const header = kind === 'gzip' ? readGzipHeader(rest) : { length: 0, texts: [] };
     const one = unpackOne(kind, rest.subarray(header.length), most - size);
-    // What follows a good stream and is none is not its fault.
+    // Other data can follow a good stream.
     if ('failed' in one && used > 0 && one.failed === 'damaged') break;
     if ('failed' in one) {
       if (one.failed === 'damaged') return { failed: 'damaged' };
@@ -94,6 +92,6 @@ export function* decompressInSteps(
 function unpackOne(kind: CompressionFormat, bytes: Uint8Array, bytesMax: number): UnpackResult {
   if (bytesMax <= 0) return { failed: 'too large' };
   const stream = kind === 'gzip' ? 'deflate' : kind;
-  // Without a mark, only a whole stream shows that the bytes are one.
+  // These have no mark, so only a complete stream shows that the bytes are one.
   return unpackStream(stream, bytes, bytesMax, kind === 'deflate' ? 'fail' : 'unpack');
 }

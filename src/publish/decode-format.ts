@@ -5,10 +5,10 @@
 import { isUtf8 } from 'node:buffer';
 import { latin1, utf16ToUtf8 } from '../encodings/text.ts';
 
-/** Formats that are opened. */
+/** Formats that the gate opens. */
 export type ContainerFormat = 'gzip' | 'zlib' | 'zstd' | 'tar' | 'zip' | 'ar';
 
-/** The bytes at the start of formats that are opened. Tar has none: its header has a sum. */
+/** The first bytes of these formats. Tar has none, only the checksum in its header. */
 const opened: readonly (readonly [ContainerFormat, string])[] = [
   ['gzip', '\x1f\x8b\x08'],
   ['zstd', '\x28\xb5\x2f\xfd'],
@@ -17,7 +17,7 @@ const opened: readonly (readonly [ContainerFormat, string])[] = [
   ['ar', '!<arch>\n'],
 ];
 
-/** What is known and not opened: the reason that a person reads. */
+/** Known formats that the gate does not open, with the reason that a person reads. */
 const closed: readonly (readonly [string, string])[] = [
   ['\xfd7zXZ\x00', 'xz is not read'],
   ['BZh', 'bzip2 is not read'],
@@ -59,14 +59,14 @@ const closed: readonly (readonly [string, string])[] = [
   ['Salted__', 'encrypted'],
 ];
 
-/** Text in form, with what nobody can read inside. */
+/** Text whose content is encrypted or binary. */
 const closedText = /^(?:%PDF-|age-encryption\.org\/|-----BEGIN (?:AGE ENCRYPTED|PGP MESSAGE))/;
 const bundle = /^# v[23] git bundle\n/;
 
 const headBytes = 64;
 const tarBlock = 512;
 
-/** The format that the bytes begin with; `null`: none that is opened. */
+/** The format by the first bytes; `null`: none that the gate opens. */
 export function detectContainerFormat(bytes: Uint8Array): ContainerFormat | null {
   const head = latin1(bytes.subarray(0, headBytes));
   const found = opened.find(([, magic]) => head.startsWith(magic));
@@ -75,19 +75,21 @@ export function detectContainerFormat(bytes: Uint8Array): ContainerFormat | null
   return isTar(bytes) ? 'tar' : null;
 }
 
-/** Deflate with a window of 32 KiB, no dictionary, and a header whose check holds. */
+/** Deflate with a window of 32 KiB, without a dictionary, and with a valid check in its header. */
 function isZlib(bytes: Uint8Array): boolean {
   const [first = 0, second = 0] = bytes;
   return first === 0x78 && (second & 0x20) === 0 && ((first << 8) | second) % 31 === 0;
 }
 
-/** Whether it begins with a header of tar: by its sum, since old archives have no mark. */
+/**
+ * Whether the bytes begin with a tar header. The checksum decides, since old archives have no mark.
+ */
 export function isTar(bytes: Uint8Array): boolean {
   if (bytes.length < tarBlock || bytes[0] === 0) return false;
   return isTarChecksumValid(bytes.subarray(0, tarBlock));
 }
 
-/** Whether the sum that a header has is that of its bytes, its own field counted as blanks. */
+/** Whether the checksum in a header is right; its own field counts as blanks. */
 export function isTarChecksumValid(header: Uint8Array): boolean {
   const said = Number.parseInt(latin1(header.subarray(148, 156)).replaceAll('\0', ' '), 8);
   let sum = 8 * 0x20;
@@ -96,9 +98,9 @@ export function isTarChecksumValid(header: Uint8Array): boolean {
 }
 
 /**
- * Why nobody can look into it; `null`: no format that is known so.
+ * Why the content cannot be examined; `null`: the format is not known to be unreadable.
  *
- * @param magicMin bytes that the mark of the format must have; what is short is found by chance
+ * @param magicMin the fewest bytes in the mark of the format: short marks occur by chance
  */
 export function unreadableReasonOf(bytes: Uint8Array, magicMin = 2): string | null {
   const head = latin1(bytes.subarray(0, headBytes));
@@ -107,19 +109,19 @@ export function unreadableReasonOf(bytes: Uint8Array, magicMin = 2): string | nu
   return found?.[1] ?? null;
 }
 
-/** As {@link unreadableReasonOf}, of a text. */
+/** As {@link unreadableReasonOf}, for text. */
 export function unreadableTextReasonOf(bytes: Uint8Array): string | null {
   return closedText.test(latin1(bytes.subarray(0, headBytes))) ? unreadableReasonOf(bytes) : null;
 }
 
-/** Control characters that no text has: all but `\a \b \t \n \v \f \r`, escape and NUL. */
+/** Control characters that do not occur in text: all but `\a \b \t \n \v \f \r`, escape and NUL. */
 // oxlint-disable-next-line no-control-regex -- of bytes, not of texts
 const control = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
 const blockBytes = 256;
-/** Bytes of random data hold 24 of them in a block, with a deviation of 5. */
+/** A block of random bytes has 24 of them, with a deviation of 5. */
 const controlsMin = 8;
 
-/** Whether a block of `length` bytes with so many control characters is no text. */
+/** Whether a block of `length` bytes has too many control characters for text. */
 const isDense = (controls: number, length: number): boolean =>
   controls >= Math.max(2, (controlsMin * length) / blockBytes);
 
@@ -128,26 +130,26 @@ function isControl(byte: number): boolean {
 }
 
 /**
- * Whether all of it is text: no part of it, wherever it lies, has the control characters of
- * compressed or compiled data. Texts of any charset of one byte are text; NUL may stand between.
+ * Whether all of it is text: no block has as many control characters as compressed or compiled
+ * data. Text in any single-byte charset counts, and so does NUL between texts.
  */
 export function isTextContent(bytes: Uint8Array): boolean {
   if (!control.test(latin1(bytes))) return isUtf8(bytes) || bytes.length > headBytes;
   return findBinaryRanges(bytes).length === 0;
 }
 
-/** Whether it is text without any doubt: all of it UTF-8, with no character that texts lack. */
+/** Whether it is certainly text: all UTF-8, without characters that do not occur in text. */
 export const isPlainText = (bytes: Uint8Array): boolean =>
   isUtf8(bytes) && !bytes.includes(0) && !control.test(latin1(bytes));
 
-/** Ranges `[from, to)` that are no text, to the block. */
+/** The ranges `[from, to)` that are no text, in whole blocks. */
 export function findBinaryRanges(bytes: Uint8Array): readonly (readonly [number, number])[] {
   const ranges: [number, number][] = [];
   for (let from = 0; from < bytes.length; from += blockBytes) {
     const to = Math.min(bytes.length, from + blockBytes);
     let controls = 0;
     for (let at = from; at < to; at += 1) if (isControl(bytes[at] ?? 0)) controls += 1;
-    // A short last block has what the one before it has.
+    // A short last block belongs to the block before it.
     const before = ranges.at(-1);
     const goesOn = before !== undefined && before[1] === from;
     const dense = isDense(controls, to - from) || (goesOn && to - from < 32);
@@ -158,7 +160,9 @@ export function findBinaryRanges(bytes: Uint8Array): readonly (readonly [number,
   return ranges;
 }
 
-/** DER and public keys of ssh: not compressed, so their strings say all that is in them. */
+/**
+ * DER and public keys of ssh: they are not compressed, so their strings are all that they contain.
+ */
 export function isPlainBinary(bytes: Uint8Array): boolean {
   const [tag, form, high = 0, low = 0] = bytes;
   if (tag === 0x30 && form === 0x82) return bytes.length - 4 === ((high << 8) | low);
@@ -175,8 +179,8 @@ export interface TranscodedText {
 const lookBytes = 4_096;
 
 /**
- * As UTF-8 what is UTF-16 or UTF-32, by its mark or by its look: text of which most characters
- * are ASCII. `null`: it is neither.
+ * UTF-16 and UTF-32 as UTF-8, recognised by the byte order mark, or by the NULs if most characters
+ * are ASCII. `null`: the bytes are neither.
  */
 export function transcodeWideText(bytes: Uint8Array): TranscodedText | null {
   const [a, b, c, d] = bytes;
@@ -218,7 +222,9 @@ const narrow = /[\t\x20-\x7e\x80-\xff]{8,}/g;
 // oxlint-disable-next-line no-control-regex -- each second byte
 const wide = /(?:[\t\n\r\x20-\x7e]\x00){8,}/g;
 
-/** What bytes hold of text: runs of 8 characters and more, one a line; also of two bytes each. */
+/**
+ * The text within other bytes: runs of at least 8 characters, one a line, also in two bytes each.
+ */
 export function extractStrings(bytes: Uint8Array): Uint8Array {
   const text = latin1(bytes);
   const found: string[] = text.match(narrow) ?? [];

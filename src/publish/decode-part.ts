@@ -1,19 +1,22 @@
 /** Parts of an item: where each is, and the bounds of the work to find them. */
 import { hash } from 'node:crypto';
 
-/** Something that can be searched, or of which only the identity can be told. */
+/** Bytes that can be searched, or whose digest can at least be compared. */
 export interface DecodedPart {
   readonly kind: 'part';
   /** The item, and members within it: `dist.tgz!/package/index.js`. */
   readonly name: string;
-  /** How it was decoded, outermost first. */
+  /** The decodings that led to it, outermost first. */
   readonly via: readonly string[];
   readonly bytes: Uint8Array;
-  /** Whether it is to be searched. What is not text has its texts as parts of their own. */
+  /** Whether to search it. Binary data has its texts as parts of their own. */
   readonly text: boolean;
-  /** Whether it is the item or a member as it lies there: a file that has an identity. */
+  /** Whether it is the item or a member, unchanged: a file whose digest identifies it. */
   readonly whole: boolean;
-  /** Bytes `[from, to)` of the item in which it stands, encoded or not; `null`: a member. */
+  /**
+   * Bytes `[from, to)` of the item that contain it, encoded or not; `null`: it is a member of an
+   * archive.
+   */
   readonly span: readonly [number, number] | null;
 }
 
@@ -32,7 +35,10 @@ export interface PartLocation {
   readonly span: readonly [number, number] | null;
   readonly encodings: number;
   readonly archives: number;
-  /** `whole`: a file. `piece`: surely meant as bytes. `guess`: letters that may mean nothing. */
+  /**
+   * `whole`: a file. `bytes`: certainly meant as bytes. `guess`: letters that may decode to
+   * nothing.
+   */
   readonly as: 'whole' | 'piece' | 'guess';
 }
 
@@ -63,7 +69,7 @@ export const makeUnscannable = (
   span,
 });
 
-/** One encoding further in; positions of the item mean nothing there, but where it stands does. */
+/** One decoding deeper. Positions in the item refer to the encoded text. */
 export const decodedLocation = (
   place: PartLocation,
   via: string,
@@ -85,22 +91,22 @@ export const memberLocation = (place: PartLocation, name: string, via: string): 
 });
 
 export interface DecodeBounds {
-  /** All that is decoded of one item. */
+  /** Bytes that are decoded of one item, at most. */
   readonly bytes: number;
-  /** Parts of one item. */
+  /** Parts of one item, at most. */
   readonly parts: number;
 }
 
-/** What is left of the bounds, and what was seen. */
+/** The rest of the bounds, and what was already decoded. */
 export interface DecodeBudget {
   bytes: number;
   parts: number;
   isReported: boolean;
-  /** By digest, kind and archives around it: the fewest encodings behind which it was found. */
+  /** By digest, kind and archives around it: the fewest encodings around it so far. */
   readonly seen: Map<string, number>;
 }
 
-/** Takes what the bounds leave; tells once when they are reached. */
+/** Uses up part of the budget. When nothing is left, it reports so once. */
 export function* takeFromBudget(
   bytes: Uint8Array,
   place: PartLocation,
@@ -112,7 +118,7 @@ export function* takeFromBudget(
   return !(yield* reportBudgetExhausted(place, left));
 }
 
-/** Where the bounds are reached: tells so, once. */
+/** Reports once that the budget is used up. */
 export function* reportBudgetExhausted(
   place: PartLocation,
   left: DecodeBudget,
@@ -125,8 +131,8 @@ export function* reportBudgetExhausted(
 export const decodedBytesDigest = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64');
 
 /**
- * Whether all that is in it was told: what was met deeper down was opened less far. A file is
- * opened further than a piece of a text.
+ * Whether everything in it was already reported. Deeper in, less is opened, so fewer encodings
+ * around it count as more. A file is opened further than part of a text.
  */
 export function isAlreadyDecoded(
   bytes: Uint8Array,

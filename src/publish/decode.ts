@@ -1,6 +1,6 @@
 /**
- * Opens what is to leave: the texts that are in it, however they are encoded, packed or archived,
- * and what could not be looked into.
+ * Opens an item: yields the texts in it, however they are encoded, packed or archived, and reports
+ * what cannot be examined.
  */
 import { latin1 } from '../encodings/text.ts';
 import { limits } from '../limits.ts';
@@ -36,33 +36,33 @@ import { transcodeWideText, extractStrings } from './decode-format.ts';
 
 export type { DecodeBounds, DecodedPart, Unscannable };
 
-/** Encodings within one another, since the last archive. */
+/** The most encodings within each other, counted anew inside each archive. */
 const encodingsMax = 3;
-/** Archives within one another. */
+/** The most archives within each other. */
 const archivesMax = 3;
-/** Embedded bytes of an unknown kind below this are keys, digests and signatures. */
+/** Embedded bytes of an unknown format are keys, digests and signatures if they are shorter. */
 const unknownBytesMin = 1_024;
-/** Embedded bytes of a known kind below this hold no more than a line. */
+/** Embedded bytes of a known format have no more than a line of text if they are shorter. */
 const knownBytesMin = 128;
 const guessBytesMin = 40;
 const shortBytes = 256;
 const guessBytesMax = 8 * 2 ** 20;
 const embeddedMax = 64;
-/** Runs and views of a text that mean nothing or were met before, in some milliseconds. */
+/** Runs and views between two pauses that are meaningless or already known, some milliseconds. */
 const looksAtOnce = 1_024;
 
-/** `null` is no part: there more work is to come, and others may have a turn. */
+/** `null` is no part: more work follows, so others can run first. */
 type Step = DecodedPart | Unscannable | null;
 type Opened = Generator<Step>;
 
-/** Every part of an item, the item itself first. What is told twice the same way is told once. */
+/** Every part of an item, the item itself first. Equal parts in equal places are yielded once. */
 export function* decodeItem(
   ...given: Parameters<typeof decodeItemInSteps>
 ): Generator<DecodedPart | Unscannable> {
   for (const one of decodeItemInSteps(...given)) if (one !== null) yield one;
 }
 
-/** As `openItem`, with a `null` wherever to find the next part takes long. */
+/** As {@link decodeItem}, with a `null` wherever the search for the next part takes long. */
 export function* decodeItemInSteps(
   item: { readonly name: string; readonly bytes: Uint8Array },
   bounds: DecodeBounds = {
@@ -85,7 +85,7 @@ export function* decodeItemInSteps(
 function* open(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
   if (place.via.length > 0 && !(yield* takeFromBudget(bytes, place, left))) return;
   if (isAlreadyDecoded(bytes, place, left)) {
-    // Its name is another one.
+    // It is known, but under another name.
     if (place.as === 'whole') yield makeDecodedPart(bytes, place, false);
     return;
   }
@@ -105,7 +105,7 @@ function* open(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Open
   yield* openPlain(bytes, place, left);
 }
 
-/** What is in no format that is opened. */
+/** Bytes in no format that the gate opens. */
 function* openPlain(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
   const isKnown = place.as === 'whole' && kinds.unreadableReasonOf(bytes, 4) !== null;
   if (isKnown ? kinds.isPlainText(bytes) : kinds.isTextContent(bytes)) {
@@ -142,7 +142,7 @@ function* openText(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): 
       if (run === null || looked % looksAtOnce === 0) yield null;
       if (run === null || !hasMeaning(run)) continue;
       if (isDeep) {
-        // What was met less deep was opened there.
+        // It was opened where it had fewer encodings around it.
         if (left.seen.has(decodedBytesDigest(run.bytes))) continue;
         yield makeUnscannable(place, `encoded more than ${encodingsMax} times over`);
         return;
@@ -159,7 +159,7 @@ function* openText(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): 
       yield* open(run.bytes, decodedLocation(span(run.span), run.via, 'guess'), left);
     }
   }
-  // Words turned round are text and hold nothing more that is encoded.
+  // Filtered text is text and contains nothing more that is encoded.
   for (const view of place.encodings === 0 ? findObfuscatedTexts(text) : []) {
     const turned = decodedLocation(span(view.span), view.via, 'guess');
     if (yield* takeFromBudget(view.bytes, turned, left)) {
@@ -170,21 +170,21 @@ function* openText(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): 
     looked += 1;
     if (view === null || looked % looksAtOnce === 0) yield null;
     if (view === null) continue;
-    // A view is text, whatever characters its escapes stand for.
+    // A view is text, whatever its escapes decode to.
     yield* open(view.bytes, decodedLocation(span(view.span), view.via, 'guess'), left);
   }
 }
 
-/** Whether letters may stand for something: most words are letters of base64. */
+/** Whether a run of letters decodes to something: most words consist of letters of base64. */
 function hasMeaning({ bytes, mixed }: Pick<EncodedRun, 'bytes' | 'mixed'>): boolean {
   if (bytes.length < 8) return false;
   if (mixed && bytes.length >= guessBytesMin) return true;
-  // A few bytes without control characters are met by chance; valid UTF-8 besides is not.
+  // A few bytes without control characters occur by chance; valid UTF-8 does not.
   const isText = bytes.length < shortBytes ? kinds.isPlainText(bytes) : kinds.isTextContent(bytes);
   return isText || kinds.detectContainerFormat(bytes) !== null || transcodeWideText(bytes) !== null;
 }
 
-/** @returns whether all of it could be looked into */
+/** @returns whether all of it could be examined */
 function* openKnown(
   kind: kinds.ContainerFormat,
   bytes: Uint8Array,
@@ -209,7 +209,7 @@ function* openPacked(
   left: DecodeBudget,
 ): Generator<Step, boolean> {
   const unpacked = yield* decompressInSteps(kind, bytes, left);
-  // Two bytes make zlib: what does not inflate was something else.
+  // The mark of zlib has only two bytes: data that does not unpack is something else.
   const isDamaged = 'failed' in unpacked && unpacked.failed === 'damaged';
   if (kind === 'zlib' && isDamaged) return false;
   if (place.encodings >= encodingsMax) {
@@ -280,7 +280,7 @@ function* openArchive(
   }
 }
 
-/** What is no text: its strings, what is packed in it, and why the rest cannot be looked into. */
+/** Binary data: its strings, the packed data in it, and why the rest cannot be examined. */
 function* openBinary(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
   if (place.as !== 'whole' && bytes.length < guessBytesMin) return;
   yield* openStrings(bytes, place, left);
@@ -296,12 +296,12 @@ function* openBinary(bytes: Uint8Array, place: PartLocation, left: DecodeBudget)
 function* openStrings(bytes: Uint8Array, place: PartLocation, left: DecodeBudget): Opened {
   const strings = extractStrings(bytes);
   if (strings.length < 8) return;
-  // What stands in a file as it is has been decoded by nobody.
+  // Text in a file as it is needs no decoding.
   const within: PartLocation = { ...place, via: [...place.via, 'strings'], as: 'piece' };
   if (!isAlreadyDecoded(strings, place, left)) yield* openText(strings, within, left);
 }
 
-/** Deflate and brotli have no mark: what becomes text by one of them is that. */
+/** Deflate and brotli have no mark: bytes are packed if one of them unpacks them to text. */
 function* openGuessed(
   bytes: Uint8Array,
   place: PartLocation,
@@ -328,7 +328,7 @@ function* openGuessed(
 // oxlint-disable-next-line no-control-regex -- marks of formats
 const embedded = /\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|PK\x03\x04/g;
 
-/** @returns whether something that is no text is left besides what could be opened */
+/** @returns whether binary data is left besides what could be opened */
 function* openEmbedded(
   bytes: Uint8Array,
   place: PartLocation,

@@ -1,6 +1,6 @@
 /**
- * What is denied and what the audience already sees, in a form in which text is looked for fast:
- * `DeniedIndex` is kept up to date file by file and answers which passages of a text are taken
+ * The denied files, and the files that the audience can already see, as an index that finds
+ * passages quickly. `DeniedIndex` is updated file by file and reports which passages of a text come
  * from denied files.
  */
 import { hash } from 'node:crypto';
@@ -16,17 +16,17 @@ export type { PassageMatch } from './match.ts';
 
 export interface IndexStats {
   readonly deniedFiles: number;
-  /** Of the files as they were given, each content once. */
+  /** Of the original files; equal contents count once. */
   readonly deniedBytes: number;
   readonly visibleFiles: number;
   readonly fingerprints: number;
-  /** All that is held in memory for denied files, `bytes`. */
+  /** Memory for denied files, `bytes`. */
   readonly indexBytes: number;
-  /** All that is held in memory for what is seen, `bytes`. */
+  /** Memory for visible files, `bytes`. */
   readonly visibleBytes: number;
 }
 
-/** Everything an index holds, in the order in which it was put. */
+/** The whole content of an index, in the order of insertion. */
 export interface SavedIndex {
   readonly contents: readonly {
     readonly digest: string;
@@ -40,12 +40,12 @@ export interface SavedIndex {
     readonly digest: string;
     readonly lines: Uint32Array;
   }[];
-  /** Fingerprint, place, fingerprint, place … */
+  /** Fingerprint, position, fingerprint, position … */
   readonly pairs: Uint32Array;
 }
 
 export class DeniedIndex {
-  /** Whether it differs from what was saved or restored last. */
+  /** Whether it differs from the last saved or restored state. */
   isChanged = false;
   readonly #denied = new Map<string, IndexedContent>();
   readonly #seen = new VisibleFiles();
@@ -57,7 +57,7 @@ export class DeniedIndex {
   #short = new ShortContents();
   #matcher = this.#newMatcher();
 
-  /** Adds a denied file, or gives it another content. Cost: what `bytes` is long. */
+  /** Adds a denied file or replaces its content. The cost grows with the length of `bytes`. */
   put(path: string, bytes: Uint8Array): void {
     const digest = digestOf(bytes);
     if (this.has(path, digest)) return;
@@ -70,7 +70,7 @@ export class DeniedIndex {
     this.#denied.set(path, content);
   }
 
-  /** Cost: what the content is long, where no other file has it. */
+  /** The cost grows with the length of the content, unless another file has the same. */
   remove(path: string): void {
     const content = this.#denied.get(path);
     if (content === undefined) return;
@@ -92,7 +92,7 @@ export class DeniedIndex {
     return this.#denied.get(path)?.digest === digest;
   }
 
-  /** Adds a file that the audience sees already, or gives it another content. */
+  /** Adds a file that the audience can already see, or replaces its content. */
   putVisible(path: string, bytes: Uint8Array): void {
     const digest = digestOf(bytes);
     if (this.hasVisible(path, digest)) return;
@@ -105,7 +105,7 @@ export class DeniedIndex {
     this.#seen.delete(path);
   }
 
-  /** Whether the seen file has this content. */
+  /** Whether the visible file has this content. */
   hasVisible(path: string, digest: string): boolean {
     return this.#seen.digest(path) === digest;
   }
@@ -119,8 +119,9 @@ export class DeniedIndex {
   }
 
   /**
-   * Passages of denied files in `text`, largest score first; what lies mostly within a larger one
-   * is left out. Synchronous: some milliseconds for 64 KiB, so longer texts go through `matchText`.
+   * Passages of denied files in `text`, highest score first, without those that are mostly within a
+   * better one. Synchronous: some milliseconds for 64 KiB, so longer texts go through {@link
+   * matchDeniedText}.
    */
   match(text: Uint8Array): readonly PassageMatch[] {
     return this.#denied.size === 0 ? [] : this.#matcher.match(text);
@@ -139,7 +140,7 @@ export class DeniedIndex {
     };
   }
 
-  /** All that `DeniedIndex.restored` needs. */
+  /** Everything that {@link DeniedIndex.fromSaved} needs. */
   toSaved(): SavedIndex {
     const contents = [...this.#contents.all()];
     const seen = [...this.#seen.paths()].map((path) => {
@@ -167,7 +168,7 @@ export class DeniedIndex {
     return index;
   }
 
-  /** Fingerprints a content that no file has yet. */
+  /** Adds a content that no file has yet. */
   #index(digest: string, chars: Uint8Array, size: number): IndexedContent {
     const content = this.#contents.add(digest, chars, size);
     if (content === null) {
@@ -189,7 +190,7 @@ export class DeniedIndex {
     winnowGrams(chars, this.#grams, this.#kept);
   }
 
-  /** After 4 GiB of contents that came and went all places are given out anew. */
+  /** Assigns all positions again, after contents of 4 GiB in total came and went. */
   #rebuild(): void {
     const old = this.#contents;
     this.#table = new FingerprintTable();
@@ -215,7 +216,7 @@ function digestOf(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'hex');
 }
 
-/** UTF-16 with a byte order mark as UTF-8; anything else as it is. */
+/** UTF-16 with a byte order mark as UTF-8; anything else unchanged. */
 function textOf(bytes: Uint8Array): Uint8Array {
   const mark = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   if (mark !== 0xfffe && mark !== 0xfeff) return bytes;
@@ -226,9 +227,9 @@ const pieceBytes = 64 * 1024;
 const overlapBytes = 4 * 1024;
 
 /**
- * `index.match` for texts of any length: cut at line ends into pieces of about 64 KiB that overlap
- * by 4 KiB, so that what is shorter than that is whole in one piece; `turn` is awaited between
- * them. A longer passage is told in several matches.
+ * `index.match` for texts of any length. It splits the text at line ends into windows of about 64
+ * KiB that overlap by 4 KiB, so that any shorter passage is whole in one window, and awaits
+ * `yieldToEventLoop` between them. A longer passage gives several matches.
  */
 export async function matchDeniedText(
   index: DeniedIndex,
@@ -242,7 +243,7 @@ export async function matchDeniedText(
     const to = pieceEnd(text, from);
     for (const match of index.match(text.subarray(from, to))) {
       const span = [match.span[0] + from, match.span[1] + from] as const;
-      // What lies in the overlap was told with the piece before.
+      // A match in the overlap was reported with the window before.
       if (span[1] > told) matches.push({ ...match, span });
     }
     if (to === text.length) break;
@@ -257,6 +258,6 @@ function pieceEnd(text: Uint8Array, from: number): number {
   if (text.length - from <= pieceBytes) return text.length;
   const end = from + pieceBytes;
   const line = text.lastIndexOf(0x0a, end - 1) + 1;
-  // A line of its own length is cut anywhere.
+  // A line longer than a window is split anywhere.
   return line > end - overlapBytes ? line : end;
 }

@@ -3,11 +3,11 @@ import { latin1 } from '../encodings/text.ts';
 import { PatternSet, squeezedForms, squeezeText, type SqueezedText } from './exact-patterns.ts';
 
 export interface NameHit {
-  /** The path or name that is told. */
+  /** The path or name that the text discloses. */
   readonly name: string;
-  /** `block`: a whole path or a name of the policy. `review`: a part that is distinctive. */
+  /** `block`: a whole path or a name of the policy. `review`: a distinctive part. */
   readonly decision: 'review' | 'block';
-  /** Bytes `[from, to)` of what was searched. */
+  /** Bytes `[from, to)` of the searched text. */
   readonly span: readonly [number, number];
 }
 
@@ -19,27 +19,27 @@ export interface PackageName {
 export interface DeniedNamesInput {
   /** Denied files, relative to the workspace's root. */
   readonly paths: Iterable<string>;
-  /** Names of the policy: words of any form. Found whatever stands between their words. */
+  /** Names of the policy in any form. They are found whatever is written between their words. */
   readonly words?: Iterable<string>;
-  /** Names of denied packages, of `packageNames`. */
+  /** Names of denied packages, by {@link readPackageNames}. */
   readonly packages?: Iterable<PackageName>;
-  /** Paths that the audience sees already: what they tell is not denied. */
+  /** Paths that the audience can already see: their names disclose nothing. */
   readonly visible?: Iterable<string>;
 }
 
 const hitsMax = 100;
 
 /**
- * What counts as told:
- * - a whole path of two parts and more, if one word of it is not one that paths have everywhere:
- *   `block`. Before it there may be a directory, as in `a/`, `./` and absolute paths;
- * - its last two parts, if both have such a word, or its last one, if it is long and several words:
- *   `review`. So is the path of a source without its extension, or with that of what is made of it
- *   (`.d.ts`, `.js.map`);
- * - names of packages: as {@link readPackageNames} decides;
- * - names of the policy: `block`.
+ * What discloses a denied file:
+ * - a whole path of at least two parts with a word that is not common in paths: `block`. A
+ *   directory can precede it, as in `a/`, `./` and absolute paths;
+ * - its last two parts, if both have such a word, or its last part, if it is long and of several
+ *   words: `review`. So does the path of a source without its extension, or with that of a build
+ *   product (`.d.ts`, `.js.map`);
+ * - the name of a package: as {@link readPackageNames} decides;
+ * - a name of the policy: `block`.
  *
- * What the audience's own paths have is not told by them.
+ * A name that also occurs in the audience's own paths discloses nothing.
  */
 export class DeniedNames {
   readonly #paths: PatternSet<PackageName>;
@@ -54,7 +54,7 @@ export class DeniedNames {
     );
   }
 
-  /** Each name once, at its first place, the strictest first; at most 100. */
+  /** Each name once, at its first position, the strictest first; at most 100. */
   find(bytes: Uint8Array, squeezed: SqueezedText | null = null): readonly NameHit[] {
     const found = new Map<string, NameHit>();
     const add = (hit: NameHit): void => {
@@ -106,12 +106,12 @@ function patternsOf(given: DeniedNamesInput): Map<string, PackageName> {
       parts.set(folded(bytesText(`${above}/${last}`)), told);
     }
     const end = endOf(name, 1);
-    // What several directories have is a convention.
+    // A name in several directories is a convention.
     if (isTellingName(end) && (ends.get(end) ?? 0) <= sameMax) {
       for (const form of derivedForms(folded(bytesText(end)))) parts.set(form, told);
     }
   }
-  // Whatever ends as a path that the audience sees is not told by it.
+  // The end of a path that the audience can see discloses nothing.
   for (const path of visible) {
     const seen = folded(bytesText(path));
     for (let at = -1; ;) {
@@ -129,7 +129,7 @@ function patternsOf(given: DeniedNamesInput): Map<string, PackageName> {
 
 const lettersMin = 4;
 
-/** Whether a path has a word that is not one which paths have everywhere. */
+/** Whether a path has a word that is not common in paths. */
 const isDistinctive = (path: string): boolean =>
   splitNameWords(path.replace(/\.[^./]*$/, '')).some(
     (word) => word.length >= lettersMin && !isGenericWord(word),
@@ -138,7 +138,7 @@ const isDistinctive = (path: string): boolean =>
 const tellingMin = 12;
 const ownLettersMin = 6;
 
-/** Whether the name of a file by itself tells of it: several words, not all of them common. */
+/** Whether the name of a file alone discloses it: it has several words, not all of them common. */
 function isTellingName(name: string): boolean {
   const stem = name.replace(/\.[^.]*$/, '');
   const words = splitNameWords(stem);
@@ -148,34 +148,34 @@ function isTellingName(name: string): boolean {
 
 const sourceExtension = /\.(?:[cm]?[jt]sx?|d\.ts|vue|svelte|py|rb|go|rs|java|kt|scala|cs|php)$/;
 
-/** How a path is written where it is imported, and what is made of it. */
+/** A path as imports write it, and the paths of its build products. */
 function derivedForms(path: string): readonly string[] {
   if (!sourceExtension.test(path)) return [path];
   const stem = path.replace(sourceExtension, '');
   const made = ['.js', '.mjs', '.cjs', '.jsx', '.d.ts', '.js.map', '.d.ts.map', '.pyc'];
   const forms = [path, ...made.map((extension) => stem + extension)];
-  // By itself a name without its extension is a word.
+  // Without a directory and an extension, a name is just a word.
   return path.includes('/') ? [...forms, stem] : forms;
 }
 
 const bytesText = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** Small letters, and one sign between the parts of paths. */
+/** Lower-case, with one separator between the parts of paths. */
 const folded = (text: string): string => text.toLowerCase().replaceAll('\\', '/');
 
-/** Whether a path is not the middle of a longer name. */
+/** Whether a path is not in the middle of a longer name. */
 function standsAlone(text: string, from: number, to: number): boolean {
   return !/[\w.@+~-]/.test(text.charAt(from - 1)) && !/\w/.test(text.charAt(to));
 }
 
-/** Whether what was found is not the middle of a longer word: `Acme` is not in `Macmeal`. */
+/** Whether a word is not in the middle of a longer one: `Acme` is not in `Macmeal`. */
 function isWord(bytes: Uint8Array, [from, to]: readonly [number, number]): boolean {
   const [before, first] = latin1(bytes.subarray(Math.max(0, from - 1), from + 1)).padStart(2, ' ');
   const [last, after = ' '] = latin1(bytes.subarray(to - 1, to + 1));
   const isLetter = (one = ' '): boolean => /[A-Za-z0-9]/.test(one);
   const isCapital = (one = ' '): boolean => /[A-Z]/.test(one);
   const isDigit = (one = ' '): boolean => /\d/.test(one);
-  // A word begins with a capital after a small letter, and where digits begin or end.
+  // A word begins with a capital after a lower-case letter, and where digits begin or end.
   const changes = (one = ' ', next = ' '): boolean =>
     !isLetter(one) ||
     !isLetter(next) ||
@@ -185,9 +185,9 @@ function isWord(bytes: Uint8Array, [from, to]: readonly [number, number]): boole
 }
 
 /**
- * Names of its own that a manifest of a package tells: `package.json`, `Cargo.toml`,
- * `pyproject.toml`, `go.mod`. What says that it is not published blocks, what says nothing of it
- * is for a person to see; what has a license for everybody is public.
+ * The distinctive names in a package manifest: `package.json`, `Cargo.toml`, `pyproject.toml`,
+ * `go.mod`. If the manifest says that the package is not published, the name blocks; if it says
+ * nothing, a person reviews it; with an open license, the name is public.
  */
 export function readPackageNames(path: string, bytes: Uint8Array): readonly PackageName[] {
   const base = path.slice(path.lastIndexOf('/') + 1);
@@ -213,7 +213,7 @@ function npmName(text: string): readonly PackageName[] {
   try {
     manifest = JSON.parse(text);
   } catch {
-    // What npm cannot read names no package.
+    // npm cannot read it either, so there is no package.
     return [];
   }
   if (typeof manifest !== 'object' || manifest === null) return [];
@@ -229,7 +229,7 @@ function tomlName(text: string, secret: RegExp): readonly PackageName[] {
   return name === undefined ? [] : named(name, secret.test(text), /^\s*license\b/m.test(text));
 }
 
-/** A name without a scope may be any word. */
+/** Without a scope, a name can be any word. */
 function named(name: string, isPrivate: boolean, isPublic: boolean): readonly PackageName[] {
   const isScoped = /^@[^/]+\/./.test(name) && isDistinctive(name);
   if (!isScoped && !(isPrivate && isTellingName(`${name}.x`))) return [];
@@ -239,7 +239,7 @@ function named(name: string, isPrivate: boolean, isPublic: boolean): readonly Pa
 
 const genericWords: ReadonlySet<string> = new Set(
   [
-    // places
+    // Directories and files.
     'api app apps assets authors babel bin build cache changelog cjs cli client cmd common',
     'components config configs conftest content contributing copying core css cts data db',
     'debug default demo deps dev dist doc dockerfile docs env environment es eslint esm etc',
@@ -254,7 +254,7 @@ const genericWords: ReadonlySet<string> = new Set(
     'templates test testdata tests theme themes third tmp tools ts tsconfig types typings ui',
     'umd user users util utilities utility utils vendor version views vite web webpack',
     'website worker workers workflows workspace www',
-    // what code does
+    // What code does.
     'abstract action actions adapter add after all and any args array as async at auth base',
     'batch before bench benchmark binary block bool boolean browser buffer builder by byte',
     'bytes call callback case chain change check child class clean clear clone close code',
@@ -288,7 +288,7 @@ const genericWords: ReadonlySet<string> = new Set(
     'upload url use utf util validate validation validator validators value values var',
     'variable variables verify view visitor void wait walk watch watcher weak with without',
     'wrap wrapper write writer xml yaml zip',
-    // what is about code, and common besides
+    // What is about code, and other common words.
     'accessor algorithm argument arguments calendar character commonjs declaration decorator',
     'detail details discussion ensure getting grammar immediate incident inherit inherits',
     'iterable iterator language limit month primary problem quick readable regular reports',
@@ -297,7 +297,7 @@ const genericWords: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** The genericWords of a name, small: cut at signs and where a capital follows. */
+/** The lower-case words of a name, split at signs and before capitals. */
 export function splitNameWords(name: string): readonly string[] {
   return name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -306,6 +306,6 @@ export function splitNameWords(name: string): readonly string[] {
     .filter((word) => word.length >= 3);
 }
 
-/** Whether a word is one that names everywhere have. */
+/** Whether a word is common in names. */
 export const isGenericWord = (word: string): boolean =>
   genericWords.has(word) || (word.endsWith('s') && genericWords.has(word.slice(0, -1)));

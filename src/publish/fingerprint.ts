@@ -1,8 +1,8 @@
 /**
- * Fingerprints by robust winnowing (Schleimer, Wilkerson, Aiken: Winnowing, SIGMOD 2003): of the
- * hashes of each `windowGrams` neighbouring grams of `gramChars` characters the smallest is kept,
- * so whatever `gramChars + windowGrams - 1` = 40 characters are copied, one of theirs is kept. A
- * text that is looked for is asked with all of its grams, so shorter copies are mostly found too.
+ * Fingerprints by robust winnowing (Schleimer, Wilkerson, Aiken: Winnowing, SIGMOD 2003). Of the
+ * hashes of each `windowGrams` neighbouring grams of `gramChars` characters, the smallest is kept,
+ * so that any copy of `gramChars + windowGrams - 1` = 40 characters contains a kept one. A search
+ * uses all grams of a text, so most shorter copies are found, too.
  */
 import { ignoredChars } from './view-normal.ts';
 
@@ -13,20 +13,20 @@ const windowGrams = 17;
 export const hashFactor = 0x2c9277b5;
 const leaving = leavingFactor(gramChars);
 
-/** The factor of the character that leaves a window of so many. */
+/** The factor of the character that leaves a window of `windowChars`. */
 export function leavingFactor(windowChars: number): number {
   let product = 1;
   for (let i = 0; i < windowChars; i += 1) product = Math.imul(product, hashFactor);
   return product;
 }
 
-/** Hashes of the grams of a text, and where in its characters each begins. */
+/** The hashes of a text's grams, and the position of the first character of each. */
 export class GramHashes {
   hashes = new Uint32Array(0);
   starts = new Uint32Array(0);
   count = 0;
 
-  /** All grams of `chars[0, length)`, without what comparisons pass over. */
+  /** All grams of `chars[0, length)`, without characters that comparisons ignore. */
   compute(chars: Uint8Array, length: number): void {
     if (this.hashes.length < length) {
       this.hashes = new Uint32Array(length);
@@ -61,7 +61,7 @@ export class GramHashes {
   }
 }
 
-/** The grams that are kept of `grams`, in `kept`; those that say nothing are left out. */
+/** Writes to `kept` the fingerprints of a text, without those of repetitive text. */
 export function winnowGrams(chars: Uint8Array, grams: GramHashes, kept: GramHashes): void {
   const { hashes, count } = grams;
   if (kept.hashes.length < count) {
@@ -90,9 +90,9 @@ export function winnowGrams(chars: Uint8Array, grams: GramHashes, kept: GramHash
   }
 }
 
-/** Five different characters; fewer say nothing: rules, padding, zeros. */
+/** Whether a gram has five different characters; fewer are rules, padding, zeros. */
 function telling(chars: Uint8Array, start: number): boolean {
-  // Without an array: it is asked for each fingerprint that is kept.
+  // No array: this runs for each fingerprint.
   let [one, two, three, four] = [-1, -1, -1, -1];
   let seen = 0;
   for (let i = start; seen < gramChars && i < chars.length; i += 1) {

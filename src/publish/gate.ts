@@ -18,24 +18,26 @@ import {
   type UntracedFinding,
 } from './publication.ts';
 
-/** What looks like a key this much is one. */
+/** From this score on, what looks like a key is treated as one. */
 const likelyScoreBlock = 0.9;
-/** Exact rules walk a text in such pieces, in some milliseconds each. */
+/** Exact rules search a text in windows of this size, in some milliseconds each. */
 const pieceBytes = 256 * 1_024;
-/** What is looked for is shorter. */
+/** Longer than any search text. */
 const overlapBytes = 8 * 1_024;
 const textMax = 200;
-/** Looks for one finding in the text as it is take long; what comes after these is told. */
+/**
+ * Checks for one part: a search of the original text takes long. Later hits are reported unchecked.
+ */
 const judgedMax = 256;
 const turnedVias: ReadonlySet<string> = new Set(['rot13', 'reversed']);
 
 /**
- * The strictest finding decides. Findings are the strictest 200 at most, each one once.
+ * Decides by the strictest finding. Reports the 200 strictest findings, each once.
  *
- * Scanning is done whatever is known of who made an item: that nobody could read what is denied
- * (`basis: 'non-interference'`) says nothing of copies that lay where everybody reads.
+ * The items are always scanned. That nobody could read denied content (`basis: 'non-interference'`)
+ * says nothing about copies in places that everybody can read.
  *
- * @throws what `signal` is aborted with
+ * @throws the reason of `signal`
  */
 export async function checkPublication(input: GateInput): Promise<GateVerdict> {
   const canaries = new CanarySet(input.canaries);
@@ -60,7 +62,7 @@ export async function checkPublication(input: GateInput): Promise<GateVerdict> {
   };
 }
 
-/** What makes a finding the same as one of an earlier check. */
+/** The properties that a finding has in common with the same finding of an earlier check. */
 function identityOf({ rule, name, score, evidence }: UntracedFinding, digest: string): object {
   const { source, span, lines, via } = evidence;
   return {
@@ -120,7 +122,7 @@ async function* findingsOf(
   let straight: Uint8Array | null = null;
   for (const part of decodeItemInSteps(item)) {
     input.signal?.throwIfAborted();
-    // To find the next part may take long, too.
+    // The search for the next part can take long, too.
     await input.yieldToEventLoop();
     if (part === null) continue;
     if (part.kind === 'unscannable') {
@@ -152,7 +154,7 @@ interface Searching {
   readonly input: GateInput;
 }
 
-/** A name is a text that leaves as any other does; what it tells as a path is told besides. */
+/** A name leaves as any other text does. What it discloses as a path is reported separately. */
 async function* textOfNames(
   { name }: GateItem,
   members: readonly string[],
@@ -203,7 +205,7 @@ const exact = (name: string, { rule, decision, ...evidence }: Exact): UntracedFi
   evidence: { span: null, lines: null, via: [], text: null, ...evidence },
 });
 
-/** What the name of a thing tells. */
+/** The denied names in a name. */
 function* namesIn(told: string, name: string, { names }: GateInput): Generator<UntracedFinding> {
   for (const hit of names.find(Buffer.from(told, 'utf8'))) {
     yield nameFinding(name, hit, { via: ['name'], text: told.slice(0, textMax).toWellFormed() });
@@ -216,7 +218,7 @@ const nameFinding = (
   evidence: Partial<GateEvidence>,
 ): UntracedFinding => exact(name, { rule: 'denied.name', decision, source, ...evidence });
 
-/** What packs put before the paths of an archive, and bundlers before those of a source map. */
+/** Prefixes of the paths in archives of packages, and in source maps of bundlers. */
 const before = /^(?:[a-z][a-z+.-]*:\/\/[^/]*\/)?(?:\.{0,2}\/)*/;
 
 function* memberNames(full: string, item: string, input: GateInput): Generator<UntracedFinding> {
@@ -226,12 +228,12 @@ function* memberNames(full: string, item: string, input: GateInput): Generator<U
   const below = path.slice(path.indexOf('/') + 1);
   const source = [path, below].find((one) => one !== '' && input.isDenied(one));
   if (source !== undefined) {
-    // Somebody else's archive may have such a place, too.
+    // An unrelated archive can have the same path.
     yield exact(full, { rule: 'denied.path', decision: 'review', source, via: ['name'] });
   }
 }
 
-/** @param straight the text that the part is another reading of; `null`: of none */
+/** @param original the text that this part is a filtered view of; `null`: it is none */
 async function* secretsIn(
   part: DecodedPart,
   { findSecrets }: GateInput,
@@ -256,8 +258,8 @@ async function* secretsIn(
 }
 
 /**
- * Whether what another reading shows stands in the text as it is, where it was told apart by what
- * is around it; words that are turned round are as mixed as keys.
+ * Whether the original text contains what a view shows. Its surroundings there decide already
+ * whether it is a secret. Filtered words, in contrast, look as mixed as keys.
  */
 function isJudged(
   { bytes, via }: DecodedPart,
@@ -268,7 +270,7 @@ function isJudged(
   return turnedVias.has(last) || straight.includes(Buffer.from(bytes.subarray(...span)));
 }
 
-/** Names and planted texts. */
+/** Names and canaries. */
 async function* exactIn(
   part: DecodedPart,
   canaries: CanarySet,
@@ -302,8 +304,8 @@ async function* exactIn(
 const memberMark = '!/';
 
 /**
- * What may be told to a caller who must not see what was denied: of each finding its rule, its
- * decision, its id, and the item; not the members of an item, nor a name that tells by itself.
+ * What a caller who must not see denied content gets: rule, decision and id of each finding, and
+ * the item; no members of the item, and no name that is itself a disclosure.
  */
 export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
   const top = (item: string): string => item.split(memberMark, 1)[0] ?? item;
@@ -324,10 +326,10 @@ export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
 }
 
 /**
- * The same finding in the same bytes has the same id, so that what a person let pass is known
- * again; without the key it cannot be told from chance.
+ * The same finding in the same bytes has the same id, so that an approval covers it in later
+ * checks. Without the key, an id says nothing.
  *
- * @param key at least 16 bytes, known to the daemon alone
+ * @param key at least 16 bytes, known only to the daemon
  */
 export function findingTraceId(key: Uint8Array, finding: object): string {
   const id = createHmac('sha256', key).update(canonicalJson(finding)).digest('hex');

@@ -1,12 +1,12 @@
 /**
- * The index on disk, so that a new process need not read all that is denied: one file in a
- * directory of the caller's, mode 0600. It holds what denied files say, as they do themselves.
+ * The index on disk, so that a new process does not have to read all denied files again: one file
+ * in a directory of the caller, mode 0600. It contains the text of denied files.
  *
  *     "TRLINDEX" | version u32 | header length u32 | header (JSON) | contents | lines | pairs
  *     | SHA-256 of all before it
  *
- * Numbers are little endian. The header says what each content and each list of lines is long.
- * The file is a cache: one that is damaged, of another version or another user is not read.
+ * Numbers are little endian. The header has the length of each content and each list of lines. The
+ * file is a cache: one that is damaged, of another version or of another user is ignored.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -16,24 +16,24 @@ import { DeniedIndex, type SavedIndex } from './denied-index.ts';
 
 const fileName = 'index.bin';
 const magic = Buffer.from('TRLINDEX');
-/** Also changes whenever texts are normalised or fingerprinted in another way. */
+/** Changes also when texts are normalised or fingerprinted differently. */
 const version = 3;
 const digestBytes = 32;
 const chunkBytes = 4 * 1024 * 1024;
 
 interface Header {
-  /** Of the first content's: digest, bytes of its characters, place, bytes of the file, paths. */
+  /** For each content: digest, length of its characters, position, size of the file, paths. */
   readonly contents: readonly (readonly [string, number, number, number, readonly string[]])[];
-  /** Lists of lines, each once: how many numbers it has. */
+  /** The length of each list of lines; equal lists occur once. */
   readonly lines: readonly number[];
-  /** Path, digest, which of the lists. */
+  /** Path, digest, index of its list. */
   readonly seen: readonly (readonly [string, string, number])[];
   readonly pairs: number;
 }
 
 /**
- * Writes the index into `directory`, which is made (mode 0700) where there is none. Nothing is
- * written where nothing changed since it was saved or restored.
+ * Writes the index into `directory`, which is created (mode 0700) if it does not exist. Nothing is
+ * written if nothing changed since the index was saved or restored.
  */
 export async function saveIndex(index: DeniedIndex, directory: string): Promise<void> {
   if (!index.isChanged) return;
@@ -64,8 +64,8 @@ export async function saveIndex(index: DeniedIndex, directory: string): Promise<
 }
 
 /**
- * The index that was saved; an empty one where there is none, or one that is damaged, of another
- * version, of another user, or that others may write.
+ * The saved index; an empty one if there is none, or if it is damaged, of another version, of
+ * another user, or readable or writable for others.
  */
 export async function restoreIndex(directory: string): Promise<DeniedIndex> {
   try {
@@ -108,7 +108,7 @@ function laidOut({ contents, seen, pairs }: SavedIndex): {
   return { header, sections: [...contents.map(({ chars }) => chars), ...numbers] };
 }
 
-/** @throws where the file is not what its header says. */
+/** @throws if the content differs from the header */
 function readBack(bytes: Buffer): SavedIndex {
   if (!bytes.subarray(0, 8).equals(magic)) throw new TypeError('no index');
   if (bytes.readUInt32LE(8) !== version) throw new TypeError('an index of another version');
@@ -146,7 +146,7 @@ function numbersOf(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(copy.buffer, 0, copy.length >>> 2);
 }
 
-/** Small pieces together, so that each is one write. */
+/** Joins small buffers, so that each is one write. */
 function* gathered(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let length = 0;

@@ -4,16 +4,16 @@
  */
 import { lineEnd } from './view-normal.ts';
 
-/** A line is cut at the first end of a statement behind so many characters, or at the maximum. */
+/** A line is split at the first end of a statement after so many characters, or at the maximum. */
 const unitChars = 64;
 const unitCharsMax = 512;
-/** Shorter lines are never news, so they are not kept. */
+/** Shorter lines never count as novel. */
 export const lineCharsMin = 4;
 
 const loadMax = 0.7;
 const capacityMin = 1024;
 
-/** The end of the line, or of the piece of a long line, that begins at `from`. */
+/** The end of the line, or of the unit of a long line, that begins at `from`. */
 export function unitEnd(chars: Uint8Array, from: number): number {
   const limit = Math.min(chars.length, from + unitCharsMax);
   for (let at = from; at < limit; at += 1) {
@@ -25,7 +25,7 @@ export function unitEnd(chars: Uint8Array, from: number): number {
   return limit;
 }
 
-/** Two hashes of `chars[from, to)`, into `pair`. */
+/** Writes two hashes of `chars[from, to)` to `pair`. */
 export function hashUnit(chars: Uint8Array, from: number, to: number, pair: Uint32Array): void {
   let one = 0x811c9dc5;
   let two = 0x27d4eb2f;
@@ -37,7 +37,7 @@ export function hashUnit(chars: Uint8Array, from: number, to: number, pair: Uint
   one = Math.imul(one ^ (one >>> 16), 0x7feb352d);
   two = Math.imul(two ^ (two >>> 15), 0x846ca68b);
   pair[0] = one ^ (one >>> 15);
-  // A second half of 0 marks an empty place of the table.
+  // A second half of 0 marks an empty slot of the table.
   pair[1] = (two ^ (two >>> 16)) | 1;
 }
 
@@ -91,7 +91,7 @@ export class LineCounts {
     }
   }
 
-  /** What nobody has any more keeps its place until the table grows. */
+  /** A line that no file has any more keeps its slot until the table grows. */
   delete(hashes: Uint32Array): void {
     for (let i = 0; i < hashes.length; i += 2) {
       const at = this.#find(hashes[i] ?? 0, hashes[i + 1] ?? 0);
@@ -128,7 +128,7 @@ export class LineCounts {
 
 interface SeenContent {
   readonly digest: string;
-  /** Two numbers for each line (index-lines.ts). */
+  /** Two numbers for each line. */
   readonly lines: Uint32Array;
   paths: number;
 }
@@ -156,7 +156,7 @@ export class VisibleFiles {
     return this.#byPath.get(path)?.lines;
   }
 
-  /** `hashes`: asked for where no other file has this content. */
+  /** Calls `hashes` only if no other file has this content. */
   put(path: string, digest: string, hashes: () => Uint32Array): void {
     this.delete(path);
     let content = this.#byDigest.get(digest);

@@ -5,7 +5,9 @@
 import type { IndexedContent } from './index-table.ts';
 import { ignoredChars, type NormalText } from './view-normal.ts';
 
-/** Offsets `[from, to)` of characters, what comparisons pass over not counted in `length`. */
+/**
+ * Offsets `[from, to)` of characters. `length` does not count characters that comparisons ignore.
+ */
 export interface MatchRun {
   readonly content: IndexedContent;
   readonly textFrom: number;
@@ -54,7 +56,7 @@ export interface MatchChain {
   readonly length: number;
 }
 
-/** Characters between two runs of a chain, in the text and in the content. */
+/** Characters between two runs of a chain, in the text and in the content, at most. */
 const gapMax = 48;
 
 export function joinMatchRuns(runs: readonly MatchRun[]): MatchChain[] {

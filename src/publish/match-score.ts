@@ -1,6 +1,6 @@
 /**
- * How much of a run is news to the audience: characters on lines of the denied file that no seen
- * file has, that are neither license text nor known to everybody, and that say something.
+ * How much of a run is news to the audience: characters on lines of the denied file that no visible
+ * file has, that are neither license text nor common knowledge, and that are not repetitive.
  */
 import { markLicenseText } from './background.ts';
 import type { IndexedContent } from './index-table.ts';
@@ -8,18 +8,20 @@ import { hashUnit, lineCharsMin, unitEnd, type LineCounts } from './index-lines.
 import { markCommonText } from './match-common-text.ts';
 import { lineEnd } from './view-normal.ts';
 
-/** Fewer different characters make a rule, a frame or padding. */
+/** Fewer different characters are a rule, a frame or padding. */
 const distinctMin = 4;
-/** A line of which less is in a run is a part of one: idioms are shared within lines. */
+/** If less of a line is in a run, it is only part of one: idioms are shared within lines. */
 const wholeShare = 0.8;
 const partWeight = 0.6;
-/** A line or two are an idiom more often than three; as much as is blocked is none. */
+/**
+ * One or two lines are an idiom more often than three, unless they are as long as what is blocked.
+ */
 const aloneCost = 10;
 const aloneCharsMax = 120;
-/** How far back the beginning of a line is looked for. */
+/** The most characters before a position in which the start of the line is searched for. */
 const lineCharsMax = 4096;
 
-/** The news in `[from, to)` of a denied content, in characters; 0 where it is less than `least`. */
+/** The news in `[from, to)` of a denied content, in characters; 0 if it is less than `least`. */
 export function countNovelChars(
   content: IndexedContent,
   seen: LineCounts,
@@ -78,7 +80,7 @@ function lineStart(chars: Uint8Array, from: number): number {
   return at;
 }
 
-/** The number of the line that the character at `place` is on, from 1. */
+/** The line number of the character at `place`, from 1. */
 export function lineNumberAt(chars: Uint8Array, place: number): number {
   let line = 1;
   for (

@@ -1,21 +1,21 @@
 /**
  * Denied files that are too short for fingerprints: a token, a password, a host name in a file of
- * its own. They are found whole or not at all. Only what looks like a token is looked for: a file
- * that says `module.exports = {}` says nothing. Of files of fewer than 12 characters, and of other
- * short ones, nothing can be said: what they have in common with a text is everywhere.
+ * its own. They are found only as a whole, and only if they look like a token: a file
+ * `module.exports = {}` is no news. Files of fewer than 12 characters, and other short ones, are
+ * never found, since their text occurs everywhere.
  */
 import { gramChars, hashFactor, leavingFactor } from './fingerprint.ts';
 import type { IndexedContent } from './index-table.ts';
 import type { MatchChain, MatchRun } from './match-run.ts';
 import { lineEnd, type NormalText } from './view-normal.ts';
 
-/** Characters whose hash finds a content. */
+/** Characters in the hash of a content's beginning. */
 const shortCharsMin = 8;
 const markBits = 0xffff;
-/** Token-like contents of so many characters are reviewed, and blocked. */
+/** A token-like content of so many characters is reviewed, or blocked. */
 const reviewedCharsMin = 12;
 const blockedCharsMin = 20;
-/** Longer contents are scored as any other. */
+/** Longer contents have the usual score. */
 const tokenCharsMax = 128;
 const reviewScore = 60;
 const blockScore = 120;
@@ -28,9 +28,9 @@ interface Short {
 }
 
 export class ShortContents {
-  /** By the hash of their first characters. */
+  /** By the hash of the first characters. */
   readonly #byStart = new Map<number, Short[]>();
-  /** Marks of the last bits of such hashes: nearly no place of a text needs the map. */
+  /** Marks for the last bits of these hashes: almost no position of a text needs the map. */
   readonly #marked = new Uint8Array(markBits + 1);
 
   add(content: IndexedContent): void {
@@ -52,14 +52,14 @@ export class ShortContents {
     else this.#byStart.set(start, list);
   }
 
-  /** Whether it counts, found whole, for more than its characters. */
+  /** Whether the content, if it is found as a whole, scores more than its characters. */
   has(content: IndexedContent): boolean {
     if (content.chars.length > 2 * tokenCharsMax) return false;
     const said = withoutLineEnds(content.chars);
     return said.length >= reviewedCharsMin && tokenLike(said);
   }
 
-  /** Where the text has one of them whole. */
+  /** The positions of whole contents in the text. */
   runs(text: NormalText): MatchRun[] {
     if (this.#byStart.size === 0) return [];
     const runs: MatchRun[] = [];
@@ -93,7 +93,7 @@ export class ShortContents {
     return this.#byStart.get(hashStart(chars.subarray(at))) ?? [];
   }
 
-  /** The score of a chain that has a token-like content whole is at least that of a token. */
+  /** The score of a chain with a whole token-like content is at least that of a token. */
   weigh(chain: MatchChain, novel: number): number {
     const { content, length } = chain;
     if (content.chars.length > 2 * tokenCharsMax || chain.runs.length > 1) return novel;
@@ -104,7 +104,7 @@ export class ShortContents {
   }
 }
 
-/** Whether two characters of the text stand side by side and are both of a word. */
+/** Whether two characters of the text are neighbours within a word. */
 function continues(text: NormalText, one: number, two: number): boolean {
   const adjacent = (text.at[one] ?? 0) + 1 === text.at[two];
   return adjacent && isWord(text.chars[one] ?? 0) && isWord(text.chars[two] ?? 0);
@@ -114,7 +114,7 @@ function isWord(char: number): boolean {
   return /[A-Za-z0-9_]/.test(String.fromCharCode(char));
 }
 
-/** What a content says that is too short for fingerprints and looks like a token. */
+/** The characters of a content that is too short for fingerprints and looks like a token. */
 function shortOf(content: IndexedContent): Uint8Array | null {
   if (content.chars.length > 2 * gramChars) return null;
   const said = withoutLineEnds(content.chars);
@@ -124,12 +124,12 @@ function shortOf(content: IndexedContent): Uint8Array | null {
 
 interface Line {
   readonly chars: Uint8Array;
-  /** Where each character is in the normalised text. */
+  /** The position of each character in the normalised text. */
   readonly places: Uint32Array;
   readonly length: number;
 }
 
-/** `null`: it is not there whole, or within a longer word. */
+/** `null`: it is incomplete, or within a longer word. */
 function wholeRun(text: NormalText, line: Line, at: number, short: Short): MatchRun | null {
   const { said, content } = short;
   const { chars, places, length } = line;
@@ -151,14 +151,14 @@ function hashStart(chars: Uint8Array): number {
   return hash;
 }
 
-/** Of short contents; of others the beginning, which is too long for what is asked. */
+/** For a long content only the beginning, which is already too long for a token. */
 function withoutLineEnds(chars: Uint8Array): Uint8Array {
   return chars.subarray(0, 4 * tokenCharsMax).filter((char) => char !== lineEnd);
 }
 
 /**
- * One word with at least two digits among letters, or of both cases with a digit: what generators
- * make. Words with dots, brackets or blanks in them are text.
+ * Whether it looks generated: one word with at least two digits among letters. Words with dots,
+ * brackets or blanks are text.
  */
 function tokenLike(said: Uint8Array): boolean {
   const text = Buffer.from(said).toString('latin1');
@@ -166,7 +166,7 @@ function tokenLike(said: Uint8Array): boolean {
   const digits = word.replaceAll(/[^0-9]/g, '').length;
   const letters = word.replaceAll(/[^A-Za-z]/g, '').length;
   const rising = said.filter((char, i) => i > 0 && char === (said[i - 1] ?? 0) + 1).length;
-  // An alphabet is as long as a token and as mixed, but nobody's own.
+  // An alphabet is as long and as mixed as a token, but no secret.
   if (rising * 2 > said.length) return false;
   return digits >= 2 && letters >= 4 && new Set(word).size >= 8;
 }

@@ -1,6 +1,6 @@
 /**
- * Finds what a text has in common with denied contents: fingerprints say where to look, the
- * contents themselves say whether it is so, and how far it goes.
+ * Finds what a text has in common with denied contents. Fingerprints lead to candidates; a
+ * comparison with the content decides, and finds the whole extent.
  */
 import { GramHashes } from './fingerprint.ts';
 import type { FingerprintTable, IndexedContent, IndexedContents } from './index-table.ts';
@@ -11,19 +11,19 @@ import type { ShortContents } from './match-short.ts';
 import { NormalText, toPlainText, type PlainText } from './view-normal.ts';
 import { makeTextViews, type TextView, type TextViewName } from './text-views.ts';
 
-/** A passage of a text that is, apart from white space and quotes, one of a denied file. */
+/** A passage of a text that equals one of a denied file, apart from white space and quotes. */
 export interface PassageMatch {
-  /** The denied file, as it was given to `put`. */
+  /** The denied file, with the path of `put`. */
   readonly path: string;
   /** Lines `[from, to]` of the denied file, from 1. */
   readonly lines: readonly [number, number];
-  /** Bytes `[from, to)` of the text as it was given. */
+  /** Bytes `[from, to)` of the original text. */
   readonly span: readonly [number, number];
-  /** Characters (bytes that are no white space) that are the same. */
+  /** Equal characters (bytes that are no white space). */
   readonly length: number;
-  /** Those among them that the audience does not know yet: the score. */
+  /** The score: how many of these the audience does not know yet. */
   readonly novel: number;
-  /** How the lines of the text were read. */
+  /** The view of the text that has the passage. */
   readonly via: TextViewName;
   /** At most 200 characters of the text. */
   readonly text: string;
@@ -43,14 +43,14 @@ interface Candidate {
   readonly via: TextViewName;
 }
 
-/** Below it a match says nothing: idioms that independent authors write alike. */
+/** Matches below this are ignored: idioms that independent authors write alike. */
 const novelMin = 48;
-/** Contents that are compared for one gram; what more have is no evidence against one. */
+/** Contents to compare for one gram. A gram that more contents have points to none of them. */
 const placesMax = 16;
-/** Characters compared for each one of the text before only one place a gram is looked at. */
+/** Compared characters for each one of the text; beyond, only one content a gram is compared. */
 const comparedMax = 64;
 const textCharsMax = 200;
-/** Of a match that a larger one covers by this share nothing is told. */
+/** A match is not reported if a better one covers this share of it. */
 const coveredMax = 0.6;
 
 export class PassageMatcher {
@@ -71,7 +71,7 @@ export class PassageMatcher {
     return this.#told(text, found);
   }
 
-  /** Adds what is found in a view to `found`. */
+  /** Adds the matches of one view to `found`. */
   #inView(plain: PlainText, view: TextView, found: Candidate[]): void {
     const normal = this.#normal;
     normal.clear(plain.bytes.length);
@@ -86,7 +86,7 @@ export class PassageMatcher {
       const to = normal.at[chain.textTo - 1] ?? 0;
       const at = plain.at;
       const span = at === null ? ([from, to + 1] as const) : spanOf(at, from, to);
-      // Nothing in it could count that is not told already.
+      // It cannot score more than a match that is already reported.
       if (found.some((one) => one.novel >= chain.length && isWithin(span, one.span))) continue;
       const novel = this.#novel(chain);
       if (novel >= novelMin) found.push({ chain, novel, span, via: view.name });
@@ -103,7 +103,7 @@ export class PassageMatcher {
     return short.weigh(chain, novel);
   }
 
-  /** All runs of at least a gram. */
+  /** All runs of at least one gram. */
   #runs(text: NormalText): MatchRun[] {
     const { table, contents } = this.#sources;
     const grams = this.#grams;
@@ -156,7 +156,7 @@ function whole(run: MatchRun): boolean {
   return run.length >= 24;
 }
 
-/** Whether a run already goes through this character of the content. */
+/** Whether an open run already contains this character of the content. */
 function isIn(open: readonly MatchRun[], content: IndexedContent, at: number): boolean {
   return open.some((run) => run.content === content && run.from <= at && at < run.to);
 }
@@ -169,7 +169,7 @@ function isWithin(inner: readonly [number, number], outer: readonly [number, num
   return outer[0] <= inner[0] && inner[1] <= outer[1];
 }
 
-/** Whether `one` lies mostly within `other`, whatever its source. */
+/** Whether `one` is mostly within `other`, from whatever content. */
 function covers(other: Candidate, one: Candidate): boolean {
   const from = Math.max(other.span[0], one.span[0]);
   const to = Math.min(other.span[1], one.span[1]);

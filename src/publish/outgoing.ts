@@ -1,51 +1,54 @@
-/** What leaves a workspace, with its bytes, and the bound of it. */
+/** What leaves a workspace, with its bytes, and the bound on it. */
 import type { BytePath } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { PublicationItem } from './publication.ts';
 
-/** One thing that leaves, with its bytes: what is looked at is what leaves. */
+/** One thing that leaves. The checked bytes are the bytes that leave. */
 export interface OutgoingItem extends PublicationItem {
-  /** Where it lies in the workspace; `null`: it is no file of it. */
+  /** Its path in the workspace; `null`: it is no file of the workspace. */
   readonly path: BytePath | null;
-  /** What is written where it is published; `null`: it is looked at only. */
+  /** The file to write at the destination; `null`: the item is only checked. */
   readonly file: {
     readonly path: BytePath;
     readonly type: 'file' | 'symlink';
     readonly mode: number;
   } | null;
-  /** The command that made it, where that is known beforehand. */
+  /** The command that made it, if known beforehand. */
   readonly exec?: ExecId;
 }
 
 /**
- * What cannot be looked into. It needs a person's yes, and does not leave by {@link OutgoingItem}.
+ * Something that cannot be examined. A person must approve it, and it does not leave as an {@link
+ * OutgoingItem}.
  */
 export interface UnscannedItem {
   readonly name: string;
   /** For people, the end of a sentence: `is a FIFO`. */
   readonly reason: string;
-  /** Equal for the same thing only. */
+  /** Equal only for the same thing. */
   readonly key: string;
 }
 
 export interface OutgoingCollection {
   readonly items: readonly OutgoingItem[];
   readonly unread: readonly UnscannedItem[];
-  /** What the audience has from before; `null`: what it sees of the workspace. Read when asked. */
+  /**
+   * What the audience has from earlier; `null`: what it can see of the workspace. Read on demand.
+   */
   readonly earlier: (() => AsyncIterable<EarlierFile>) | null;
 }
 
 export interface EarlierFile {
-  /** For people; where it lay in the workspace, if it did. */
+  /** For people: the path in the workspace, if it had one. */
   readonly path: BytePath;
   readonly bytes: Uint8Array;
-  /** Whether the audience has it for certain, and not only might. */
+  /** Whether the audience certainly has it. */
   readonly isPublished: boolean;
 }
 
-/** Bytes and items that one publication may still have. */
+/** Bytes and items that one publication can still have. */
 export class PublicationBudget {
   #bytes: number = limits.publicationBytes.default;
   #items: number = limits.publicationItems.default;
@@ -65,7 +68,7 @@ export class PublicationBudget {
   }
 }
 
-/** Of a link its target leaves, which may tell a name; where it leads nobody follows. */
+/** The target of a link leaves, and can disclose a name. Nobody follows the link. */
 export function makeLinkItem(path: BytePath, target: Buffer, mode = 0o777): OutgoingItem {
   const file = { path, type: 'symlink', mode } as const;
   return {

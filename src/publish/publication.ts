@@ -5,9 +5,8 @@
 import type { PassageMatch } from './denied-index.ts';
 import type { DeniedNames } from './denied-names.ts';
 
-/** One thing that is to leave. */
 export interface PublicationItem {
-  /** Where it goes: a path of the publication, `stdout`, `stderr`, `commit message`. */
+  /** The destination: a path of the publication, `stdout`, `stderr`, `commit message`. */
   readonly name: string;
   readonly kind: 'file' | 'output' | 'text';
   readonly bytes: Uint8Array;
@@ -15,50 +14,53 @@ export interface PublicationItem {
 
 /** What must not be in anything that an audience gets. */
 export interface DeniedContent {
-  /** Files by their path in the workspace, with the content that they have or had. */
+  /** Files by their path in the workspace, with their present or earlier content. */
   readonly files: AsyncIterable<{ readonly path: string; readonly bytes: Uint8Array }>;
-  /** Paths and names that tell of them: `private/plan.md`, `@acme/secret-sauce`. */
+  /** Paths and names that disclose them: `private/plan.md`, `@acme/secret-sauce`. */
   readonly names: readonly string[];
-  /** Texts that are planted where nobody should read, found exactly and in any encoding. */
+  /** Texts planted where no reader should be, found exactly and in any encoding. */
   readonly canaries: readonly string[];
 }
 
-/** From mildest to strictest. A `pass` may have findings: they say what was seen. */
+/** From mildest to strictest. A `pass` can have findings, as information. */
 export const gateDecisions = ['pass', 'review', 'block'] as const;
 export type GateDecision = (typeof gateDecisions)[number];
 
 export const gateRules = [
-  /** A value that a source holds, in any encoding. */
+  /** A known value, in any encoding. */
   'secret.known',
-  /** What has the form of a key, or stands where one does. */
+  /** Text in the form of a key, or in the place of one. */
   'secret.likely',
   'canary',
-  /** A path that the audience must not see is to be published itself. */
+  /** A path that the audience must not see is itself published. */
   'denied.path',
-  /** The name of a denied file or package is told. */
+  /** The name of a denied file or package. */
   'denied.name',
   /** Text of a denied file. */
   'denied.content',
-  /** Its content is that of a denied file, byte by byte. */
+  /** The bytes of a denied file. */
   'denied.file',
-  /** Nobody can look into it: a format that is not read, encrypted, too deep or too large. */
+  /**
+   * The content cannot be examined: its format is not read, encrypted, nested too deeply or too
+   * large.
+   */
   'unscannable',
-  /** A command that had more to read than the audience may see made it. */
+  /** A command that could read more than the audience may see made it. */
   'interference',
 ] as const;
 export type GateRule = (typeof gateRules)[number];
 
-/** What only those may see who may read what was denied. */
+/** Only for those who may read the denied content. */
 export interface GateEvidence {
   /** The denied file, or the name of the secret. */
   readonly source: string;
-  /** Bytes `[from, to)` of the item as it was given; `null`: inside of something decoded. */
+  /** Bytes `[from, to)` of the original item; `null`: within decoded content. */
   readonly span: readonly [number, number] | null;
-  /** Lines of the denied file `[from, to]`, from 1; `null` where lines mean nothing. */
+  /** Lines of the denied file `[from, to]`, from 1; `null` if it has no lines. */
   readonly lines: readonly [number, number] | null;
-  /** How it was decoded, outermost first: `tar`, `gzip`, `base64`, `json`, `diff`. */
+  /** The decodings, outermost first: `tar`, `gzip`, `base64`, `json`, `diff`. */
   readonly via: readonly string[];
-  /** At most 200 characters of what was found. */
+  /** At most 200 characters of the match. */
   readonly text: string | null;
 }
 
@@ -69,7 +71,7 @@ export interface GateFinding {
   readonly item: string;
   /** Novel characters of denied content; `null` for exact rules. */
   readonly score: number | null;
-  /** `t-` and 16 hex digits: by it an auditor finds the evidence in the audit log. */
+  /** `t-` and 16 hex digits: the id of the evidence in the audit log. */
   readonly trace: string;
   readonly evidence: GateEvidence;
 }
@@ -79,8 +81,8 @@ export interface GateVerdict {
   /** Strictest first. */
   readonly findings: readonly GateFinding[];
   /**
-   * `non-interference`: every command that made it could read nothing that the audience may not.
-   * `scan`: nothing is known of that, or more could be read; only what was looked for is not there.
+   * `non-interference`: no command that made it could read more than the audience may. `scan`: that
+   * is unknown or wrong; the findings are only what the scan can detect.
    */
   readonly basis: 'non-interference' | 'scan';
   readonly items: number;
@@ -88,75 +90,75 @@ export interface GateVerdict {
 }
 
 /**
- * What the record says of who made an item. `none`: each command that had a part in it could read
- * nothing that the audience must not see, and nobody else wrote to it.
+ * What the records say about the makers of an item. `none`: no command that took part in it could
+ * read what the audience must not see, and nobody else wrote to it.
  */
 export type Interference =
   | { readonly kind: 'none' }
-  /** A command had a part in it that could read what is denied. */
+  /** A command that took part in it could read denied content. */
   | { readonly kind: 'possible'; readonly reason: string }
-  /** No record says who made it: a person's own file, another program's. */
+  /** No record says who made it: it is a person's own file, or another program's. */
   | { readonly kind: 'unknown' };
 
 export interface GateItem extends PublicationItem {
-  /** Where it lies in the workspace, relative to its root; `null`: it is no file of it. */
+  /** Its path relative to the root of the workspace; `null`: it is no file of the workspace. */
   readonly path: string | null;
   readonly interference: Interference;
 }
 
-/** A value that was found, or something that looks like one. */
+/** A known value, or text that looks like a secret. */
 export interface SecretHit {
   /** Name of the secret, or kind of what it looks like. Never the value. */
   readonly name: string;
   readonly kind: 'known' | 'likely';
-  /** Bytes `[from, to)` of what was searched. */
+  /** Bytes `[from, to)` of the searched bytes. */
   readonly span: readonly [number, number];
-  /** 0 to 1: how sure it is that this is one. Known values have 1. */
+  /** Confidence from 0 to 1. Known values have 1. */
   readonly score: number;
-  /** Whether its letters alone say so, and nothing beside it. Default false. */
+  /** Whether only its own characters suggest a secret, and nothing beside it. Default false. */
   readonly bare?: boolean;
 }
 
-/** What the gate holds items against. None of the callbacks may throw for what is in an item. */
+/** What the gate checks items against. No callback may throw because of an item's content. */
 export interface GateInput {
   readonly items: AsyncIterable<GateItem> | Iterable<GateItem>;
-  /** Passages of denied files in a text: `matchText` of `index.ts`, or `DeniedIndex.match`. */
+  /** Passages of denied files in a text: {@link matchDeniedText}, or `DeniedIndex.match`. */
   readonly match: (text: Uint8Array) => Promise<readonly PassageMatch[]> | readonly PassageMatch[];
-  /** Path of the denied file that has this SHA-256 (hex) and that the audience does not see. */
+  /** Path of the denied file with this SHA-256 (hex) that the audience cannot see. */
   readonly deniedFile: (sha256: string) => string | null;
   /** Whether the audience's rules deny a path of the workspace. */
   readonly isDenied: (path: string) => boolean;
   readonly names: DeniedNames;
   readonly canaries: readonly string[];
   readonly findSecrets: (bytes: Uint8Array) => Promise<readonly SecretHit[]> | readonly SecretHit[];
-  /** What it means that a command could read what is denied. Default `pass`: it is told. */
+  /** The decision if a command could read denied content. Default `pass`: it is only reported. */
   readonly onInterference?: 'pass' | 'review' | 'block';
   /** Key of the trace ids, at least 16 bytes: equal findings in equal bytes have equal ids. */
   readonly traceKey: Uint8Array;
   /**
-   * Trace ids of earlier checks with the same key that a person let pass. They hold for the same
-   * bytes only, and never for what is blocked.
+   * Trace ids of earlier checks with the same key that a person approved. An approval covers only
+   * the same bytes, and never anything that is blocked.
    */
   readonly approved?: ReadonlySet<string>;
-  /** Awaited between pieces of work of some milliseconds. */
+  /** Awaited after every few milliseconds of work. */
   readonly yieldToEventLoop: () => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
-/** A finding for those who must not see what was denied. */
+/** A finding for callers who must not see denied content. */
 export interface DisclosedFinding extends Pick<GateFinding, 'rule' | 'decision' | 'trace'> {
-  /** `null` where the name itself tells what is denied. */
+  /** `null` if the name itself is a disclosure. */
   readonly item: string | null;
 }
 
-/** A verdict for those who must not see what was denied. */
+/** A verdict for callers who must not see denied content. */
 export interface DisclosedVerdict extends Omit<GateVerdict, 'findings'> {
   readonly findings: readonly DisclosedFinding[];
 }
 
-/** A finding before it has an id. */
+/** A finding without its id. */
 export interface UntracedFinding extends Omit<GateFinding, 'trace' | 'item' | 'evidence'> {
-  /** Of the item, and of the member within it. */
+  /** Of the item and the member within it. */
   readonly name: string;
   readonly evidence: GateEvidence;
 }

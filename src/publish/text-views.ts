@@ -23,12 +23,11 @@ export interface TextView {
   readonly ranges: readonly number[];
 }
 
-/** Lines before and after a changed one that are read with it. */
+/** Lines around a changed one that are read with it. */
 const contextLines = 2;
 
-/** At most thirteen, the text itself first; the others only where they differ from it. */
+/** At most thirteen, the text itself first, then only those that differ from it. */
 export function makeTextViews(bytes: Uint8Array): readonly TextView[] {
-  // One character a byte, so that places in the string are places in the bytes.
   const text = latin1(bytes);
   const lines = lineStarts(text);
   const plain = lines.slice(0, -1);
@@ -63,7 +62,7 @@ export function makeTextViews(bytes: Uint8Array): readonly TextView[] {
   return all;
 }
 
-/** Where lines begin, and the end of the text. */
+/** The starts of all lines, and the end of the text. */
 function lineStarts(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) {
@@ -73,7 +72,7 @@ function lineStarts(text: string): number[] {
   return starts;
 }
 
-/** Lines from `starts` on; those far from any that begin later than in the text are left out. */
+/** The lines that begin later in `starts` than in the text, with the lines around them. */
 function rangesOf(text: string, lines: readonly number[], starts: readonly number[]): number[] {
   const ranges: number[] = [];
   let shownTo = 0;
@@ -89,7 +88,7 @@ function rangesOf(text: string, lines: readonly number[], starts: readonly numbe
   return ranges;
 }
 
-/** A line that lost a bar at its beginning loses one at its end. */
+/** A line that lost a bar at its beginning also loses one at its end. */
 function cellEnd(text: string, line: number, from: number, to: number): number {
   if (text[from - 1] !== '|' && text[from - 2] !== '|') return to;
   const end = text.slice(from, to).trimEnd();
@@ -99,8 +98,9 @@ function cellEnd(text: string, line: number, from: number, to: number): number {
 const simpleEscapes = 'nrtbfv0';
 
 /**
- * Ranges of the text in which each line that is mostly one string literal is read as what the
- * literal says, without the escapes of quotes; other lines from `starts` on. Empty: no such line.
+ * Ranges of the text in which each line that is mostly one string literal is replaced by the
+ * content of the literal, without the backslashes of escaped quotes. Other lines begin at `starts`.
+ * Empty: there is no such line.
  */
 export function findLiteralRanges(
   text: string,
@@ -119,7 +119,7 @@ export function findLiteralRanges(
     }
     found = true;
     addUnescaped(text, literal, ranges);
-    // The end of the line is a mark between lines.
+    // The line end stays, as a mark between lines.
     if (text[to - 1] === '\n') ranges.push(to - 1, to);
   }
   return found ? ranges : [];
@@ -137,7 +137,7 @@ function longestLiteral(text: string, from: number, to: number): readonly [numbe
     if (open.includes(quote)) continue;
     const end = literalEnd(text, at + 1, to, quote);
     if (end < 0) {
-      // Nor will the next of its kind end: each would be followed to the end of the line.
+      // The next quote of this kind would not be closed either; each would be followed to the end.
       open += quote;
       continue;
     }
@@ -151,7 +151,7 @@ function longestLiteral(text: string, from: number, to: number): readonly [numbe
 
 const logKey = /\s*\{"(?:log|message|msg|line|text|content|output|data|body)":"/y;
 
-/** What a line of a log in JSON says, however short. */
+/** The message of a log line in JSON, however short. */
 function logLiteral(text: string, from: number, to: number): readonly [number, number] | null {
   logKey.lastIndex = from;
   if (!logKey.test(text)) return null;
@@ -172,17 +172,17 @@ function addUnescaped(text: string, [from, to]: readonly [number, number], range
   let start = from;
   for (let at = text.indexOf('\\', from); at >= 0 && at < to; at = text.indexOf('\\', at + 2)) {
     if (at > start) ranges.push(start, at);
-    // White space says nothing; of any other escape the character itself is meant.
+    // Escaped white space is dropped; any other escape is its second character.
     start = simpleEscapes.includes(text[at + 1] ?? '') ? at + 2 : at + 1;
   }
   if (to > start) ranges.push(start, to);
 }
 
-/** Next to a word they are no empty string. */
+/** Beside a word, two quotes are no empty string. */
 const doubledAtWord = /\w(?:""|'')|(?:""|'')\w/;
 const doubled = /""|''/g;
 
-/** Ranges of the text without the second of each two quotes; empty: nothing looks doubled. */
+/** Ranges of the text without the second of two quotes; empty: no quote looks doubled. */
 export function findUndoubledRanges(text: string): number[] {
   if (!doubledAtWord.test(text)) return [];
   const ranges: number[] = [];
@@ -196,10 +196,10 @@ export function findUndoubledRanges(text: string): number[] {
 }
 
 const tag = /<\/?[a-z][^<>]{0,200}>/gi;
-/** Fewer tags leave passages that are long enough between them. */
+/** Between fewer tags the text is long enough without this view. */
 const tagsMin = 6;
 
-/** Ranges of the text between tags; empty: there are few. */
+/** Ranges of the text between tags; empty: there are only few. */
 export function findRangesBetweenTags(text: string): number[] {
   const ranges: number[] = [];
   let from = 0;

@@ -38,13 +38,13 @@ const stamp = new RegExp(
 const bracket = /[ \t]*(?:\[[^\][\n]{1,60}\]|<\d{1,3}>\d?)[:|]?/y;
 const levels = 'TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|LOG|VERBOSE';
 const level = new RegExp(String.raw`[ \t]*(?:${levels}|info|debug|warn|error)\b[:|\]]?`, 'y');
-/** `[INFO]`, `[pid 12]`, `[main]`, `[3]`: surely of a log. */
+/** `[INFO]`, `[pid 12]`, `[main]`, `[3]`: certainly from a log. */
 const tag = new RegExp(
   String.raw`[ \t]*(?:##)?\[(?:${levels}|info|debug|warn|error|main|\w+[ =-]\d+|[\d:., TZ-]+)\]` +
     String.raw`[:|]?`,
   'y',
 );
-/** Between the parts of what loggers write. */
+/** A separator between the parts that loggers write. */
 const dash = /[ \t]*[|>:-](?=[ \t])/y;
 /** docker compose, foreman, concurrently: `web-1  | `. */
 const column = /[ \t]*[\w.@/-]{1,60}(?: *\|| {1,20}│)/y;
@@ -63,25 +63,25 @@ const anywhere: readonly RegExp[] = [
   level,
   column,
 ];
-/** What surely is no part of the line. */
+/** Certainly not part of the line. */
 const afterStamp: readonly RegExp[] = [stamp, tag, level, program];
-/** What may be the beginning of the line as well: `name: `. */
+/** Possibly the beginning of the line itself: `name: `. */
 const afterStampLoose: readonly RegExp[] = [stamp, bracket, level, program, origin, dash];
-/** A program is named once. */
+/** The name of a program occurs once. */
 const afterName: readonly RegExp[] = [tag, level, dash];
 const partsMax = 8;
 
-/** Where what tools put before the line `text[from, to)` ends; `from`: there is nothing. */
+/** The end of the tool's prefix of the line `text[from, to)`; `from`: it has none. */
 export function findPrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStamp);
 }
 
-/** Where the first part of it ends: the line itself may begin with a number or a date, too. */
+/** The end of the prefix's first part: the line itself can begin with a number or a date, too. */
 export function findFirstPrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, []);
 }
 
-/** As `prefixEnd`, with the name of a program or a logger that may stand behind a time stamp. */
+/** As {@link findPrefixEnd}, also with the name of a program or a logger after a time stamp. */
 export function findLoosePrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStampLoose);
 }
@@ -100,14 +100,14 @@ function endOf(text: string, from: number, to: number, after: readonly RegExp[])
     if (part === undefined) return at;
     at = part.lastIndex;
     stamped ||= part === stamp || part === bracket || part === column;
-    // One line number, or one name of a file with one: what follows is the line.
+    // After one line number, or one file name with a line number, the line follows.
     if (!stamped) return at;
     if (part === origin || part === program) named = true;
   }
   return at;
 }
 
-/** Nearly all prefixes begin with a digit, a bracket or a name; code mostly with a blank. */
+/** Nearly all prefixes begin with a digit, a bracket or a name; code mostly begins with a blank. */
 function mayHavePrefix(text: string, from: number, to: number): boolean {
   let at = from;
   while (at < to && (text[at] === ' ' || text[at] === '\t')) at += 1;
@@ -120,10 +120,10 @@ function mayHavePrefix(text: string, from: number, to: number): boolean {
   return /[:|│\]]|-\d+-/.test(text.slice(at, Math.min(to, at + 160)));
 }
 
-/** The column that `diff` puts before a line, or two of a merge's. */
+/** The column that `diff` adds to a line, or two columns for a merge. */
 const diffMark = /(?:[+-]{1,2}|[<>] |[|!] )/y;
 
-/** Where the mark of a diff ends; `from`: there is none. */
+/** The end of a diff mark; `from`: there is none. */
 export function findDiffMarkEnd(text: string, from: number, to: number): number {
   diffMark.lastIndex = from;
   return diffMark.test(text) && diffMark.lastIndex <= to ? diffMark.lastIndex : from;
@@ -136,13 +136,13 @@ const marks = [
 ];
 const marker = new RegExp(String.raw`[ \t]*(?:${marks.join('|')})`, 'y');
 
-/** Where the first mark of the line ends; `from`: there is none. */
+/** The end of the line's first mark; `from`: there is none. */
 export function findMarkerEnd(text: string, from: number, to: number): number {
   marker.lastIndex = from;
   return marker.test(text) && marker.lastIndex <= to ? marker.lastIndex : from;
 }
 
-/** Where the last of several marks in a row ends: `> + // text`. */
+/** The end of the last of several marks: `> + // text`. */
 export function findMarkersEnd(text: string, from: number, to: number): number {
   let at = findMarkerEnd(text, from, to);
   for (let more = 0; more < 3; more += 1) {
@@ -156,9 +156,9 @@ export function findMarkersEnd(text: string, from: number, to: number): number {
 const prefixCharsMax = 160;
 
 /**
- * Where each line begins behind what it shares with its neighbours; `known`: where it begins
- * behind what was recognised. Only prefixes that tell of a tool are taken: with a digit, a
- * bracket, a colon or a bar in them, or behind a recognised one.
+ * The start of each line after the prefix that it shares with its neighbours; `known`: the start
+ * after a recognised prefix. A shared prefix counts only if it looks like a tool's: it has a digit,
+ * a bracket, a colon or a bar, or follows a recognised prefix.
  */
 export function findSharedPrefixes(
   text: string,
@@ -172,7 +172,7 @@ export function findSharedPrefixes(
   }
   const inner = known.map((_, i) => Math.min(common[i - 1] ?? 0, common[i] ?? 0));
   return known.map((from, i) => {
-    // At the sharedWithNeighbour of a block the line within says what all of them share.
+    // At the edge of a block, the line within shows what all lines share.
     const own = inner[i] ?? 0;
     const after = sharedWithNeighbour(common[i], inner[i + 1]);
     const chars = own > 0 ? own : Math.max(after, sharedWithNeighbour(common[i - 1], inner[i - 1]));
@@ -188,7 +188,7 @@ function sharedWithNeighbour(common = 0, within = 0): number {
   return within > 0 ? Math.min(common, within) : common;
 }
 
-/** What line `i` and the next share behind their known prefixes, up to a separator. */
+/** What line `i` and the next share after their known prefixes, up to a separator. */
 function commonChars(
   text: string,
   lines: readonly number[],

@@ -12,10 +12,10 @@ import {
   type StreamRedactorParts,
 } from './stream-redactor.ts';
 
-/** How output is looked through; the installation's, not a session's. */
+/** How output is searched; a setting of the installation, not of a session. */
 export interface RedactionOptions {
   readonly profile: RedactionProfile;
-  /** In place of the profile's: of the score (0 to 1), bits a character, log-likelihood a pair. */
+  /** Overrides of the profile: the score (0 to 1), bits for each character, bits for each pair. */
   readonly thresholds: {
     readonly score?: number;
     readonly shannon?: number;
@@ -26,21 +26,23 @@ export interface RedactionOptions {
 
 export interface StreamRedactorOptions {
   readonly options: RedactionOptions;
-  /** What the command's text says of its output. */
+  /** What the command's text says about its output. */
   readonly prior: SecretPrior;
   /** `null`: no value is known. */
   readonly index: KnownIndex | null;
   readonly tags: RedactionTags;
   readonly revealed?: StreamRedactorParts['revealed'];
-  /** Default: known values that are weak are hidden beside what says that they are meant. */
+  /**
+   * Do not hide weak known values. Default: they are hidden in a context that shows they are meant.
+   */
   readonly leavesWeak?: true;
-  /** Told of each replacement in the order of the stream. Must not throw. */
+  /** Called for each replacement in the order of the stream. Must not throw. */
   readonly onRedaction: (redaction: SecretReplacement) => void;
   /** See {@link StreamRedactor}. */
   readonly onMasked?: NonNullable<StreamRedactorParts['onMasked']>;
 }
 
-/** @throws TrlError `INVALID_PARAMS` for a pattern of the user's that cannot be used */
+/** @throws TrlError `INVALID_PARAMS` for an unusable pattern of the user */
 export function openRedactor(open: StreamRedactorOptions): StreamRedactor {
   const { options, prior, index, leavesWeak, ...parts } = open;
   const { masker, weak } = index === null ? { masker: null, weak: null } : makeMaskers(index);
@@ -52,7 +54,7 @@ export function openRedactor(open: StreamRedactorOptions): StreamRedactor {
   });
 }
 
-/** What hides the values of an index in one stream. */
+/** The maskers for the values of an index in one stream. */
 export function makeMaskers(index: KnownIndex): Pick<StreamRedactorParts, 'masker' | 'weak'> {
   const masker = index.values.length === 0 ? null : new KnownMasker(index);
   return { masker, weak: index.weak };
@@ -61,7 +63,7 @@ export function makeMaskers(index: KnownIndex): Pick<StreamRedactorParts, 'maske
 type Detection = Omit<DetectorOptions, 'prior'>;
 const detections = new WeakMap<RedactionOptions, Detection>();
 
-/** The options as the detector takes them, made once for all streams of an installation. */
+/** The options in the detector's form, created once for all streams of an installation. */
 function detection(options: RedactionOptions): Detection {
   const made = detections.get(options) ?? detectionOf(options);
   detections.set(options, made);
@@ -106,7 +108,7 @@ export function findSecretSpans(
     ...open,
     onRedaction: ({ from, to }) => {
       const last = found.at(-1);
-      // What was found in two pieces of one long line is one secret to whoever counts.
+      // Two adjacent findings in one long line are one secret.
       if (last !== undefined && from <= last.to) last.to = Math.max(last.to, to);
       else found.push({ from, to });
     },

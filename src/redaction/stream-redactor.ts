@@ -7,23 +7,23 @@ import { redactedBytes, type RedactedBytes } from './redacted-text.ts';
 import type { RedactionTags } from './redaction-tags.ts';
 import { mergeFindings, type MaskedChunk, type SecretFinding } from './secret-finding.ts';
 
-/** Hides known values; see `known/masker.ts`. */
+/** Hides known values; see `known/known-masker.ts`. */
 export interface KnownValueMasker {
   push(chunk: Uint8Array): MaskedChunk[];
   flush(): MaskedChunk[];
   end(): MaskedChunk[];
-  /** Symbols held back because they may begin a known value. */
+  /** Pending symbols that can begin a known value. */
   readonly pendingSymbols: number;
   /** Whether any byte is held back. */
   readonly hasPending: boolean;
 }
 
-/** Finds unknown secrets in whole lines, or in one piece of a line; see `detect/detector.ts`. */
+/** Finds unknown secrets in whole lines, or in one slice of a line; see `detect/detector.ts`. */
 export interface StreamFinder {
   scan(text: string, bytes: Uint8Array): SecretFinding[];
 }
 
-/** One replacement. Its length is that of the input; no character of it is kept. */
+/** One replacement, with the length of the input and none of its characters. */
 export interface SecretReplacement {
   /** Offsets `[from, to)` in bytes of the input stream. */
   readonly from: number;
@@ -34,7 +34,7 @@ export interface SecretReplacement {
   readonly finding: Omit<SecretFinding, 'start' | 'end'>;
 }
 
-/** Finds known values that are hidden beside their context only; see `known/weak.ts`. */
+/** Finds known values that are hidden only in context; see `known/weak-values.ts`. */
 export interface WeakValueFinder {
   find(text: string): SecretFinding[];
 }
@@ -47,30 +47,30 @@ export interface StreamRedactorParts {
   readonly weak: WeakValueFinder | null;
   readonly tags: RedactionTags;
   /**
-   * Names of values that are shown although they look like secrets, see {@link
-   * RedactionTags.nameOf}: a person said so. A known value is never shown. Default: none.
+   * Names of values that a person chose to show although they look like secrets, see {@link
+   * RedactionTags.nameOf}. A known value is never shown. Default: none.
    */
   readonly revealed?: ReadonlySet<string> | undefined;
   /** Called in the order of the stream. Must not throw. */
   readonly onRedaction: (redaction: SecretReplacement) => void;
   /**
-   * Gets the output with known values hidden and nothing else, in order. Its bytes are lent: what
-   * is kept of them must be copied. Must not throw.
+   * Receives the output with only the known values hidden, in order. The bytes are reused: copy
+   * what must be kept. Must not throw.
    */
   readonly onMasked?: (pieces: readonly MaskedChunk[]) => void;
 }
 
-/** A line is looked at in pieces of at most this many bytes. */
+/** A line is searched in slices of at most this many bytes. */
 export const lineSliceBytesMax = 8 * 1024;
-/** How far back from the end of a piece a place between two words is looked for. */
+/** The most bytes from the end of a slice in which a gap between two words is searched for. */
 const cutBytesMax = 1_024;
-/** Below this many symbols nothing can be rebuilt from what a forced flush gives out. */
+/** From fewer symbols in a forced flush, nothing can be reconstructed. */
 const flushSymbolsMax = 6;
 const lineFeed = 10;
 
-/** A known value's tag in the text that is looked through, and the input that it stands for. */
+/** The tag of a known value in the searched text, and the input that it replaces. */
 interface Hidden {
-  /** Offsets in the held bytes. */
+  /** Offsets in the pending bytes. */
   readonly start: number;
   readonly end: number;
   /** Offsets in the input. */
@@ -86,10 +86,10 @@ export class StreamRedactor {
   /** The unfinished line, with known values already replaced. */
   #held = Buffer.alloc(0);
   #hidden: Hidden[] = [];
-  /** Offsets in the input of the first held byte, and after the last one. */
+  /** Offsets in the input of the first pending byte, and after the last one. */
   #from = 0;
   #to = 0;
-  /** Flushes that were forced: after one, output may depend on when it came. */
+  /** The number of forced flushes. After one, the output can depend on its time. */
   forcedFlushes = 0;
 
   constructor(parts: StreamRedactorParts) {
@@ -98,7 +98,7 @@ export class StreamRedactor {
     this.#weak = parts.weak === null ? [] : [parts.weak];
   }
 
-  /** More values have become known: from here on they are hidden, too. */
+  /** Adds values that have become known: from here on they are hidden, too. */
   learn({ masker, weak }: Pick<StreamRedactorParts, 'masker' | 'weak'>): void {
     if (weak !== null) this.#weak.push(weak);
     if (masker === null) return;
@@ -111,17 +111,17 @@ export class StreamRedactor {
     return this.#give(false);
   }
 
-  /** Whether something is held back. */
+  /** Whether anything is held back. */
   get hasPending(): boolean {
     return this.#held.length > 0 || this.#masker?.hasPending === true;
   }
 
   /**
-   * Gives out what is held, because nothing more comes just now: a server's last line, say. Nothing
-   * is given out while so much of a known value may be held that it could be put together from
-   * pieces.
+   * Releases pending bytes when no more input is expected soon: the last line of a server, say.
+   * Nothing is released while the pending bytes can contain so much of a known value that its parts
+   * could be joined.
    *
-   * @param lines `whole`: an unfinished line stays; `all`: it is given out, too, such as a prompt
+   * @param lines `whole`: an unfinished line stays; `all`: it is released, too, such as a prompt
    */
   flush(lines: 'whole' | 'all'): RedactedBytes {
     const masker = this.#masker;
@@ -160,12 +160,12 @@ export class StreamRedactor {
       length += tag.length;
     }
     const [only] = parts;
-    // A copy where one chunk is all: what it lies in is used again by whoever read it.
+    // A copy, even of a single chunk: the reader reuses its buffer.
     this.#held =
       parts.length === 1 && only !== undefined ? Buffer.from(only) : Buffer.concat(parts, length);
   }
 
-  /** Looks through what is complete, or through everything, and gives it out. */
+  /** Searches complete lines, or everything, and releases the result. */
   #give(all: boolean): RedactedBytes {
     const held = this.#held;
     const out: Uint8Array[] = [];
@@ -197,7 +197,7 @@ export class StreamRedactor {
       const to = start + finding.end;
       if (from < at || to <= from || to > stop || !isReadableText(bytes, finding)) continue;
       const value = this.#held.subarray(from, to);
-      // A known value may lie in what looks like a longer secret.
+      // A known value can be within what looks like a longer secret.
       const isKnown = known.some((one) => one.start < finding.end && finding.start < one.end);
       const digest = isKnown ? null : this.#parts.tags.nameOf(value);
       if (digest !== null && this.#parts.revealed?.has(digest) === true) continue;
@@ -218,19 +218,19 @@ export class StreamRedactor {
     this.#parts.onRedaction({ ...place, finding: { kind, rule, score, key } });
   }
 
-  /** Known values whose tags lie in a part that passes. */
+  /** Reports known values whose tags are in a released range. */
   #tellKnown(start: number, stop: number): void {
     for (let index = this.#firstAfter(start); index < this.#hidden.length; index += 1) {
       const one = this.#hidden[index];
       if (one === undefined || one.start >= stop) break;
-      // The rest of a tag that a piece ended in was told with its beginning.
+      // The rest of a split tag was reported with its beginning.
       if (one.start < start) continue;
       const { from, to, piece } = one;
       this.#tell({ from, to, tag: piece.tag, digest: null }, piece.finding);
     }
   }
 
-  /** Index of the first hidden part that ends after the held byte `offset`. */
+  /** Index of the first hidden part that ends after the pending byte `offset`. */
   #firstAfter(offset: number): number {
     let low = 0;
     let high = this.#hidden.length;
@@ -242,7 +242,7 @@ export class StreamRedactor {
     return low;
   }
 
-  /** Where in the input the held byte `offset` came from; inside a tag: its start or its end. */
+  /** The input offset of the pending byte `offset`; within a tag: the tag's start or end. */
   #inputOf(offset: number, isEnd: boolean): number {
     const index = this.#firstAfter(offset);
     const around = this.#hidden[index];
@@ -262,14 +262,14 @@ export class StreamRedactor {
 }
 
 /**
- * Where the next part to look through ends: after whole lines, as many as are there, or inside a
- * line that is longer than a piece. It depends on nothing but the bytes since the line began, so
- * that chunks make no difference. `null`: more is needed.
+ * The end of the next range to search: after as many whole lines as are present, or within a line
+ * that is longer than a slice. It depends only on the bytes since the line began, so that chunks
+ * make no difference. `null`: more input is needed.
  */
 function nextStop(held: Buffer, from: number): number | null {
   let at = from;
   for (;;) {
-    // The last line feed within a piece: all lines up to it are short enough.
+    // The last line feed within a slice: all lines up to it are short enough.
     const feed = held.subarray(at, at + lineSliceBytesMax).lastIndexOf(lineFeed);
     if (feed !== -1) {
       at += feed + 1;
@@ -282,7 +282,7 @@ function nextStop(held: Buffer, from: number): number | null {
   }
 }
 
-/** Length of a piece: up to the last place between two words, if there is one near its end. */
+/** Length of a slice: up to the last gap between two words, if one is near its end. */
 function cut(piece: Buffer): number {
   for (let at = piece.length; at > piece.length - cutBytesMax; at -= 1) {
     if (isBetween(piece[at - 1] ?? 0)) return at;
@@ -290,11 +290,14 @@ function cut(piece: Buffer): number {
   return piece.length;
 }
 
-/** Space, comma, semicolon, brackets: no token of a secret holds one. */
+/** Space, comma, semicolon, brackets: no token of a secret contains one. */
 const between = new Set(Buffer.from(' \t,;(){}<>|'));
 const isBetween = (byte: number): boolean => between.has(byte);
 
-/** What the first one hides is out of the second one's sight; what it holds back stays with it. */
+/**
+ * Two maskers in a row, for values that became known during a stream. The second does not see what
+ * the first hides or holds back.
+ */
 export class ChainMasker implements KnownValueMasker {
   readonly #first: KnownValueMasker;
   readonly #second: KnownValueMasker;
@@ -331,12 +334,13 @@ export class ChainMasker implements KnownValueMasker {
   }
 }
 
-/** How far around a finding is looked. */
+/** Bytes around a finding that are examined. */
 const aroundBytes = 24;
 
 /**
- * Neither control characters nor broken UTF-8 in and around it. A NUL counts as text: it parts the
- * entries of an environment, and fills UTF-16.
+ * Whether the finding and its surroundings have neither control characters nor broken UTF-8: in
+ * binary data, noise looks like anything. A NUL counts as text: it separates the entries of an
+ * environment, and fills UTF-16.
  */
 export function isReadableText(
   bytes: Uint8Array,
@@ -350,7 +354,7 @@ export function isReadableText(
       if (!isLayout(byte)) return false;
     } else if (byte >= 0x80) {
       const length = sequence(bytes, at, to);
-      // A character that the look began within is whole before it.
+      // A character that began before the examined range is whole.
       if (length === 0 && at >= from + 3) return false;
       at += Math.max(0, length - 1);
     }
@@ -362,7 +366,7 @@ export function isReadableText(
 const isLayout = (byte: number): boolean =>
   byte === 0 || (byte >= 0x08 && byte <= 0x0d) || byte === 0x1b;
 
-/** Bytes of the UTF-8 character at `at`, as far as they are there; 0: there is none. */
+/** Bytes of the UTF-8 character at `at`, within the range; 0: there is none. */
 function sequence(bytes: Uint8Array, at: number, to: number): number {
   const lead = bytes[at] ?? 0;
   const length = lead >= 0xf5 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;

@@ -1,19 +1,19 @@
-/** What the score is told of one token: its letters, its shape, and the line around it. */
+/** The input of the score for one token: its letters, its shape, and the line around it. */
 import { pairBits } from './bigram.ts';
 import { ALNUM, BLANK, QUOTE, isCharacterOf } from './characters.ts';
 
-/** Where a token stands; offsets in the text. */
+/** The line around a token, as offsets in the text. */
 export interface TokenSurroundings {
   readonly lineStart: number;
   readonly lineEnd: number;
-  /** The line has a name that may belong to a secret: "key", "token", "created". */
+  /** The line has a name that can belong to a secret: "key", "token", "created". */
   readonly labelled: boolean;
-  /** How many of its characters are looked at. Default 512. */
+  /** How many of its characters are examined. Default 512. */
   readonly charactersMax?: number;
 }
 
 export const tokenFeatureCount = 42;
-/** Filled anew for each token. */
+/** Overwritten for each token. */
 const features = new Float64Array(tokenFeatureCount);
 const counts = new Uint16Array(128);
 const logs = Float64Array.from({ length: 513 }, (_, count) => Math.log2(Math.max(1, count)));
@@ -26,14 +26,12 @@ interface Tally {
   hexUpper: number;
   vowels: number;
   turns: number;
-  /** Longest run of letters of one case, and of digits. */
+  /** Longest run of letters in one case, and of digits. */
   letters: number;
   digits: number;
 }
 
-/**
- * Numbers between about -1 and 1. Valid until the next call.
- */
+/** Numbers between about -1 and 1. Valid until the next call. */
 export function computeTokenFeatures(
   text: string,
   start: number,
@@ -78,7 +76,7 @@ export function computeTokenFeatures(
 
 let distinct = 0;
 
-/** Bits a character; sets `distinct`. */
+/** Bits for each character; sets `distinct`. */
 function shannon(length: number): number {
   let bits = 0;
   distinct = 0;
@@ -91,7 +89,7 @@ function shannon(length: number): number {
   return Math.log2(length) - bits / length;
 }
 
-/** Bits a character of a text; 0 for one of a single kind. */
+/** Bits for each character of a text; 0 if all are equal. */
 export function shannonEntropy(text: string, start: number, end: number): number {
   tallyOf(text, start, end);
   return shannon(end - start);
@@ -145,7 +143,7 @@ function isVowel(code: number): boolean {
   return lower === 97 || lower === 101 || lower === 105 || lower === 111 || lower === 117;
 }
 
-/** Mean bits of pairs, and the lowest and highest mean of eight pairs in a row. */
+/** Mean bits of the pairs, and the lowest and highest mean of eight pairs in a row. */
 function bitsOf(
   text: string,
   start: number,
@@ -176,7 +174,7 @@ function signsOf(text: string, start: number, end: number, first: number): numbe
     f[at++] = Math.min(4, counts[sign.charCodeAt(0)] ?? 0) / 4;
   }
   f[at++] = text.charAt(end - 1) === '=' ? 1 : 0;
-  // A short word, a sign, and one long piece: the usual form of a key with a prefix.
+  // A short word, a sign, and one long part: the usual form of a key with a prefix.
   let tail = end;
   while (tail > start && isCharacterOf(text, tail - 1, ALNUM)) tail--;
   const head = tail - start;
@@ -214,7 +212,7 @@ function placeOf(
   return at;
 }
 
-/** Brackets, semicolons and the like, at most ten. */
+/** The number of brackets, semicolons and the like, at most ten. */
 function codeSigns(text: string, start: number, end: number): number {
   let signs = 0;
   for (let at = start; at < end; at++) if ('(){}[];<>=|&'.includes(text.charAt(at))) signs++;

@@ -1,7 +1,7 @@
 /** Parts of lines in the form that all finders take, and lines of UTF-16 as lines of bytes. */
 import type { SecretFinding } from '../secret-finding.ts';
 
-/** A line, or the part of one between carriage returns or NULs; without its end. */
+/** A line without its end, or the part between carriage returns or NULs. */
 export interface LineSegment {
   readonly text: string;
   readonly start: number;
@@ -9,24 +9,24 @@ export interface LineSegment {
   readonly spent: SearchEffort;
 }
 
-/** Bounds what hostile lines cost: values within values are read over and over. */
+/** Bounds the cost of hostile lines, where values within values are read again and again. */
 export interface SearchEffort {
-  /** Long values that were read in vain, headers and programs that were looked at. */
+  /** Long values that were read in vain, headers and programs that were examined. */
   looks: number;
-  /** Nothing is looked for before this offset. */
+  /** The search continues from this offset on. */
   until: number;
-  /** No `@` stands between the last `://` that was looked at and here. */
+  /** No `@` is between the last examined `://` and this offset. */
   userless: number;
 }
 
-/** Looks that one segment is worth. */
+/** Examinations of one segment, at most. */
 export const segmentLooksMax = 16;
 
 export function makeLineSegment(text: string, start: number, end: number): LineSegment {
   return { text, start, end, spent: { looks: 0, until: 0, userless: 0 } };
 }
 
-/** Takes what is found, in any order, overlapping or not. */
+/** Receives findings, in any order, overlapping or not. */
 export type ReportFinding = (finding: SecretFinding) => void;
 
 export function makeFinding(
@@ -55,7 +55,7 @@ export function isWideLine(text: string, start: number, end: number): boolean {
 export interface NarrowedLine {
   readonly text: string;
   readonly bytes: Uint8Array;
-  /** By offset in the narrow text: the offset in the wide one. */
+  /** For each offset in the narrow text, the offset in the wide one. */
   readonly offsets: Int32Array;
 }
 
@@ -76,7 +76,7 @@ export function narrowLine(bytes: Uint8Array, start: number, end: number): Narro
   return { text: Buffer.from(some).toString('latin1'), bytes: some, offsets: places };
 }
 
-/** The finding of the narrow text where it stands in the wide one, NULs between included. */
+/** A finding in the narrow text as one in the wide text, including the NULs in between. */
 export function widenFinding(
   finding: SecretFinding,
   { offsets: places }: NarrowedLine,

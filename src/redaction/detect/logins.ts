@@ -9,7 +9,7 @@ import { isPlaceholderValue, isVariableReference, mixesLettersAndDigits } from '
 import { readValue, type ValueSpan } from './values.ts';
 import { findCookiePairs } from './web-credentials.ts';
 
-/** Sticky at the keyword's start; group 1 is before the password, group 2 the password. */
+/** Sticky at the start of the keyword. Group 1 precedes the password, group 2 is the password. */
 interface Form {
   readonly pattern: RegExp;
   readonly rule: string;
@@ -106,14 +106,14 @@ function quoted(): string {
   return String.raw`"[^"\s]{4,128}"|'[^'\s]{4,128}'`;
 }
 
-/** A digit before the value tells how it is hidden. */
+/** A digit before the value is the kind of its encryption. */
 function device(before: string): Form {
   return form('device', String.raw`${before}(?:\d +)?`);
 }
 
 export const loginWords: readonly string[] = [...forms.keys()];
 
-/** @param at Where the keyword begins. */
+/** @param at the start of the keyword */
 export function findLoginForm(
   { text, end }: LineSegment,
   { word: keyword, at }: { readonly word: string; readonly at: number },
@@ -142,7 +142,7 @@ function reportWord(
   report(makeFinding([start, end], rule, 0.9, null));
 }
 
-/** What reads a password from the program before it in a pipe. */
+/** Programs and flags that read a password from a pipe. */
 export const passwordReaderWords: readonly string[] = [
   'chpasswd',
   'smbpasswd',
@@ -160,7 +160,11 @@ const piped = new RegExp(
   'u',
 );
 
-/** `echo 'user:password' | chpasswd`. @param at Where the word that reads begins. */
+/**
+ * `echo 'user:password' | chpasswd`
+ *
+ * @param at the start of the reader's name
+ */
 export function findPasswordPipedTo(
   { text, start }: LineSegment,
   at: number,
@@ -181,7 +185,11 @@ export function findPasswordPipedTo(
 
 const ftp = /(?:^|[>:*]\s*|C:\s*)PASS ([^\s/]{4,128})\s*$/u;
 
-/** `PASS x`, as FTP, POP and IRC have it; tests print it too. @param asked One was asked for. */
+/**
+ * `PASS x` of FTP, POP and IRC; test runners print it, too.
+ *
+ * @param asked whether the server asked for it
+ */
 export function findPassCommand(
   { text, start, end }: LineSegment,
   asked: boolean,
@@ -209,7 +217,7 @@ export function findPassCommand(
 const imap =
   /^\W{0,8}[A-Za-z]{0,6}\d{1,8} LOGIN (?:"[^"]{1,80}"|\S{1,80}) ("[^"]{1,128}"|\S{1,128})\s*$/u;
 
-/** `a1 LOGIN user "password"`, as IMAP has it. */
+/** `a1 LOGIN user "password"` of IMAP. */
 export function findImapLogin({ text, start, end }: LineSegment, report: ReportFinding): void {
   if (end - start > 320) return;
   const line = text.slice(start, end);
@@ -219,8 +227,10 @@ export function findImapLogin({ text, start, end }: LineSegment, report: ReportF
   reportWord(text, [from, from + value.length], 'flag', report);
 }
 
-/** `joined`: the value follows at once. `user`: it follows the first colon of the
- * value. `cookie`: pairs of a cookie follow. */
+/**
+ * `joined`: the value follows at once. `user`: it follows the first colon. `cookie`: pairs of a
+ * cookie follow.
+ */
 interface Flag {
   readonly flag: string;
   readonly form: 'next' | 'joined' | 'either' | 'user' | 'cookie';
@@ -297,7 +307,7 @@ export const programWords: readonly string[] = [...programs.keys()].filter(
   (name) => name !== 'net use',
 );
 
-/** @param at Just behind the program's name. */
+/** @param at the end of the program's name */
 export function findSecretFlags(
   segment: LineSegment,
   program: string,
@@ -348,7 +358,7 @@ function judgeFlag(
   report(makeFinding([start, value.end], 'flag', 0.9, flag));
 }
 
-/** `-a -JvF_CcczsR9Vyle`: no other flag. */
+/** `-a -JvF_CcczsR9Vyle`: the value is not another flag. */
 function isDrawn(text: string, { start, end }: ValueSpan): boolean {
   return (
     end - start >= 10 && mixesLettersAndDigits(text, start, end) && wordiness(text, start, end) < 0

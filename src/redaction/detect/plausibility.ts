@@ -1,6 +1,6 @@
 /**
- * Whether what stands beside a telling name is a value at all, and not a reference, a placeholder,
- * a type, a path, a number or a piece of a program.
+ * Whether the text next to a telling name is a value at all, and not a reference, a placeholder, a
+ * type, a path, a number or part of a program.
  */
 import {
   ALNUM,
@@ -27,12 +27,12 @@ import { isUuid } from '../recognise/encoded.ts';
 import { wordiness } from './bigram.ts';
 
 /**
- * Where a value stands. `shell`: a line of `env`, a `.env` file or a configuration; `data`: a
- * string in quotes; `code`: anything else behind an operator; `prose`: behind blanks only.
+ * Where a value is. `shell`: a line of `env`, a `.env` file or a configuration; `data`: a string in
+ * quotes; `code`: elsewhere after an operator; `prose`: only after blanks.
  */
 export type ValueContext = 'shell' | 'data' | 'code' | 'prose';
 
-/** Above it a text reads like words. */
+/** Mean bits from which a text looks like words. */
 const wordy = 0.6;
 
 const words = new Set(
@@ -75,14 +75,14 @@ const placeholder = new RegExp(
   ].join(''),
   'iu',
 );
-/** In brackets, the name of what belongs there. */
+/** A placeholder in brackets. */
 const bracketed = /^[<[{(].{0,80}[>\]})]$/u;
 const belonging =
   /token|key|secret|password|hidden|redacted|filtered|masked|sensitive|removed|value/iu;
 const elided = /\*{4}|x{6}|\.{3}$/iu;
 const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
 const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
-/** Of a regular expression, or the `\&` of a manual's source. */
+/** In a regular expression, or the `\&` of a manual's source. */
 const expression = /\\&|\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
 const version = /^[\^~<>=v]*\d+(?:\.\d+){1,12}(?:[-+~][\w.+~-]{0,24})?$/u;
 const fileName = new RegExp(
@@ -93,7 +93,7 @@ const fileName = new RegExp(
   'iu',
 );
 
-/** By character, a bit: most values hold few of the signs that patterns look for. */
+/** A bit for each group of signs: most values have few of the signs that patterns need. */
 const signBits = new Int32Array(256);
 for (const [bit, group] of ['([{<', '\\', '*xX', '.', '/', ':>', '=&|', '?', '^'].entries()) {
   for (const sign of group) signBits[sign.charCodeAt(0)] = 1 << bit;
@@ -108,22 +108,21 @@ const OPERATOR = 64;
 const QUESTION = 128;
 const CARET = 256;
 
-/** Which of the signs a value holds, as bits. */
+/** The groups of signs in a value, as bits. */
 function signsOf(value: string): number {
   let bits = 0;
   for (let at = 0; at < value.length; at++) bits |= signBits[value.charCodeAt(at)] ?? 0;
   return bits;
 }
 
-/** The longest of the words. */
 const wordMax = Math.max(...[...words].map((word) => word.length));
 
-/** Fewer characters are no value, whatever they are. */
+/** Shorter text is never a secret. */
 export function secretLengthMin(name: NameClass): number {
   return name === 'password' ? 4 : 8;
 }
 
-/** How sure: 0 for what is no value. */
+/** Confidence; 0: it is no value. */
 export function valuePlausibility(
   text: string,
   value: ValueSpan,
@@ -150,7 +149,7 @@ export function valuePlausibility(
 
 const filled = /^(?:%[-.\d]{0,4}[sdrxv]|%\(\w+\)s|[^A-Za-z\d%])+$/u;
 
-/** `%s:%s`, and in backticks `$throttle$${key}`: what a program fills in, with words between. */
+/** `%s:%s`, and in backticks `$throttle$${key}`: a template with words between its variables. */
 function isTemplate(value: string, quote: string, name: NameClass): boolean {
   if (value.includes('%') && filled.test(value)) return true;
   if (quote !== '`' || !value.includes('${')) return false;
@@ -210,7 +209,7 @@ function passwordLike(value: string, { quoted }: ValueSpan, place: ValueContext)
     // `password_v2`, `user.password1`, `--password-stdin`.
     return place === 'prose' && isNameOfSecret(value) ? 0 : 0.95;
   }
-  // Only letters, perhaps with one sign between: a word, a name of a variable or a password.
+  // Only letters, perhaps with one sign: a word, the name of a variable or a password.
   if (value.length < 6 || isNameOfSecret(value)) return 0;
   if (place === 'shell') return 0.9;
   if (place === 'data') return traits.signs > 0 || value.length >= 6 ? 0.85 : 0;
@@ -226,7 +225,7 @@ function keyLike(
 ): number {
   const traits = traitsOf(value);
   const length = value.length;
-  // Words of a script that is not Latin, in UTF-8.
+  // Words in a script other than Latin, in UTF-8.
   if (isForeign(value)) return 0;
   if (traits.letters === 0) {
     if (traits.signs > 2 && length >= 16) return 0.85;
@@ -254,7 +253,7 @@ function isForeign(value: string): boolean {
   return high * 2 > value.length;
 }
 
-/** `PAYMENTS-PLAN-138`, or the id of a key of OpenPGP. */
+/** `PAYMENTS-PLAN-138`, or the id of an OpenPGP key. */
 function isNumbered(value: string, place: ValueContext): boolean {
   if (/^[A-Z][A-Z\d]*(?:-[A-Z][A-Z\d]*){0,4}-\d{1,6}$/u.test(value)) return true;
   return place !== 'shell' && /^[\da-f]{16}$/iu.test(value);
@@ -272,10 +271,10 @@ interface Traits {
   readonly letters: number;
   readonly digits: number;
   readonly signs: number;
-  /** Of the signs, those that names do not hold. */
+  /** Of the signs, those that do not occur in names. */
   readonly odd: number;
   readonly blanks: number;
-  /** Upper case after lower case. */
+  /** Capitals after lower-case letters. */
   readonly turns: number;
 }
 

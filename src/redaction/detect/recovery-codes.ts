@@ -1,5 +1,5 @@
 /**
- * Lists of one-time codes that stand in for a second factor:
+ * Lists of one-time codes that replace a second factor:
  *
  *     Recovery codes:          Backup codes: 8f2k-91mz, 77ab-c3d9
  *     adb98-f4133
@@ -19,13 +19,13 @@ export const recoveryCodeWords: readonly string[] = [
   .flatMap((owner) => ['', ' ', '_', '-'].map((joint) => `${owner}${joint}code`))
   .concat(['one-time codes', 'codes de secours']);
 
-/** Lines that a list may have, and lines of text before its first code. */
+/** Lines of a list, and lines of text before its first code, at most. */
 const listMax = 32;
 const textMax = 4;
 
 export interface RecoveryCodeList {
   readonly begun: boolean;
-  /** That may still come. */
+  /** Lines that can still follow. */
   readonly lines: number;
 }
 
@@ -33,7 +33,10 @@ const code = /[A-Za-z0-9]{3,16}(?:-[A-Za-z0-9]{3,16}){0,5}/uy;
 /** Bullets, numbers, boxes and quotes around codes. */
 const filler = /(?:[\s,;|"'*\u2022\][]|\u00e2[\x80-\xbf]{2}|- |\d{1,2}[.):] ?|\[[ x]\])*/uy;
 
-/** @param at Behind one of {@link recoveryCodeWords}. @returns What the next lines may hold. */
+/**
+ * @param at the end of one of {@link recoveryCodeWords}
+ * @returns what the next lines can have
+ */
 export function findRecoveryCodes(
   { text, end }: LineSegment,
   at: number,
@@ -49,14 +52,14 @@ export function findRecoveryCodes(
   return many || told ? { begun: false, lines: textMax } : null;
 }
 
-/** Behind the `]` of a list that begins here, or the end. */
+/** After the `]` of a list that begins here, or `end`. */
 function listEnd(text: string, at: number, end: number): number {
   if (text.charAt(skipCharactersOf(text, at, end, BLANK)) !== '[') return end;
   const close = text.indexOf(']', at);
   return close < 0 || close > end ? end : close + 1;
 }
 
-/** @returns What the lines after may hold. */
+/** @returns what the next lines can have */
 export function findRecoveryCodeLine(
   { text, start, end }: LineSegment,
   list: RecoveryCodeList,
@@ -73,7 +76,11 @@ export function findRecoveryCodeLine(
   return list.begun ? null : rest;
 }
 
-/** Reports codes if nothing else stands there. @returns Whether nothing else does. */
+/**
+ * Reports the codes in a range if it has nothing else.
+ *
+ * @returns whether it has nothing else
+ */
 function findIn(
   text: string,
   [start, end]: readonly [number, number],

@@ -6,20 +6,20 @@ import type { RedactionProfile, SecretPrior } from '../secret-finding.ts';
 import { computeTokenFeatures, tokenFeatureCount, type TokenSurroundings } from './features.ts';
 import { hiddenUnits, scoreWeights } from './score-weights.ts';
 
-/** One signed byte a weight; each unit and the output have a scale of their own. */
+/** Weights are signed bytes; each unit and the output have a scale of their own. */
 const { bytes, scales } = scoreWeights;
 const cells = new Int8Array(Buffer.from(bytes, 'base64'));
 const hidden = new Float64Array(hiddenUnits);
 const rowWidth = tokenFeatureCount + 1;
 
 /**
- * The network knows lengths that keys often have, so its answer jumps from length to length. A
- * token is judged by its first characters, as many as each of these lengths; the highest answer
- * counts. So more random characters never make a token look less random.
+ * The network learned the usual lengths of keys, so its answer jumps from length to length. It
+ * scores the first characters of a token, as many as each of these lengths, and the highest answer
+ * counts. So more random characters never lower the score.
  */
 const judgedLengths = [16, 18, 20, 28, 32, 40];
 
-/** From 0 to 1; 0 for what is shorter than 16 characters. */
+/** From 0 to 1; 0 for fewer than 16 characters. */
 export function scoreToken(
   text: string,
   start: number,
@@ -53,22 +53,22 @@ function answerTo(features: Float64Array): number {
 }
 
 export interface ScoreThresholds {
-  /** Of a token that stands alone in its line, by what the command prints. */
+  /** For a token alone on its line, by what the command prints. */
   readonly alone: Readonly<Record<SecretPrior, number>>;
-  /** Of one with a word like "key" or "token" before it. */
+  /** For a token after a word such as "key" or "token". */
   readonly labelled: Readonly<Record<SecretPrior, number>>;
-  /** Of one among other text: there most are identifiers of sessions, requests and objects. */
+  /** For a token among other text, where most are identifiers of sessions, requests and objects. */
   readonly inline: Readonly<Record<SecretPrior, number>>;
-  /** Of what stands beside a telling name, and of known formats. */
+  /** For values next to a telling name, and for known formats. */
   readonly context: number;
   readonly format: number;
 }
 
-/** What a score cannot outvote. `null`: no veto. */
+/** Vetoes that overrule the score. `null`: no veto. */
 export interface ScoreVetoes {
-  /** A token of less Shannon entropy, in bits a character, stays. Default 2.6. */
+  /** A token of lower Shannon entropy, in bits for each character, stays visible. Default 2.6. */
   readonly shannonBitsMin: number | null;
-  /** A token of more bits a pair in the model of words stays. Default 0.6. */
+  /** A token with more bits for each pair in the model of words stays visible. Default 0.6. */
   readonly bigramBitsMax: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** One line, searched at the places where a keyword stands, with what lines before it announced. */
+/** Searches one line at its keywords, with the state from the lines before it. */
 import type { SecretFinding } from '../secret-finding.ts';
 import { KeywordAutomaton, type KeywordHits } from '../rules/keyword-automaton.ts';
 import {
@@ -48,7 +48,7 @@ const nameWords = `pass pwd secret token key auth cred psk mnemonic jwt bearer p
   heslo salasana lozinka jelszo haslo sifre adgangskode kodeord parool sandi mdp: mdp= erlang`
   .split(/\s+/u)
   .map((word) => word.replace('_', ' '));
-/** Each with what it starts; the rest of the words are parts of names. */
+/** Keywords with a search of their own; all others are parts of names. */
 const signs = [
   '://',
   '-----begin',
@@ -76,7 +76,6 @@ const logins = new Set(loginWords);
 const verbs = ['logged in', 'log in', 'authenticat', 'signed in', 'authoriz'];
 
 const keywords = [...new Set<string>([...nameWords, ...signs, ...verbs, ...programWords])];
-/** All of them. */
 export const lineKeywords = new KeywordAutomaton(keywords);
 const namePart = keywords.map((word) => nameWords.includes(word));
 const program = keywords.map((word) => programWords.includes(word));
@@ -84,29 +83,29 @@ const program = keywords.map((word) => programWords.includes(word));
 /** A certificate takes about 30 lines; a bundle has an end after each. */
 const publishedMax = 400;
 
-/** What is carried from line to line. */
+/** State from line to line. */
 export interface LineState {
-  /** What may still come of a private key. */
+  /** What can follow of a private key. */
   armour: KeyArmour | null;
-  /** Of a list of recovery codes. */
+  /** What can follow of a list of recovery codes. */
   codes: RecoveryCodeList | null;
-  /** Lines that may still come of a certificate or a public key; its base64 is not weighed. */
+  /** Lines that can follow of a certificate or a public key, whose base64 is not scored. */
   published: number;
   expected: ValueExpectation | null;
-  /** Of the table whose head came before. */
+  /** The secret column of the current table. */
   column: SecretColumn | null;
 }
 
-/** A segment with the words that stand in it. */
+/** A segment with its keywords. */
 export interface SegmentHits {
   readonly segment: LineSegment;
   readonly hits: KeywordHits;
-  /** Which hits: `[from, to)`. */
+  /** The range `[from, to)` of the hits. */
   readonly from: number;
   readonly to: number;
 }
 
-/** @returns The end of the last name that something may belong to, or -1. */
+/** @returns the end of the last name that can have a value, or -1 */
 export function searchSegment(
   searched: SegmentHits,
   carried: LineState,
@@ -157,7 +156,7 @@ function searchWords(searched: SegmentHits, carried: LineState, report: ReportFi
   return label;
 }
 
-/** `pw:` ends behind the name. */
+/** The last character of `pw:` is not part of the name. */
 function trailing(word: string): number {
   return /[:= "]$/u.test(word) ? 1 : 0;
 }

@@ -9,7 +9,11 @@ import type { NameClass } from './name-class.ts';
 import { isVariableReference, valuePlausibility } from './plausibility.ts';
 import { readValue } from './values.ts';
 
-/** `IDENTIFIED BY 'x'`, `IDENTIFIED WITH plugin BY 'x'`. @param at Behind `identified`. */
+/**
+ * `IDENTIFIED BY 'x'`, `IDENTIFIED WITH plugin BY 'x'`
+ *
+ * @param at the end of `identified`
+ */
 export function findSqlPassword(
   { text, start, end }: LineSegment,
   at: number,
@@ -18,7 +22,7 @@ export function findSqlPassword(
   by.lastIndex = at;
   if (!by.test(text) || by.lastIndex >= end) return;
   const value = readValue(text, by.lastIndex, end, 'field');
-  // In backticks it is the name of something.
+  // In backticks it is an identifier.
   if (value === null || text.charAt(by.lastIndex) === '`') return;
   // "It is identified by checking …"
   const before = text.slice(Math.max(start, at - 200), at);
@@ -35,7 +39,11 @@ const by = /[ \t]+(?:with[ \t]+\S{1,64}[ \t]+)?(?:by[ \t]+(?:password[ \t]+)?|as
 const account =
   /\b(?:create|alter)[ \t]+(?:user|role)\b|\bgrant\b.{1,150}\bto\b|\bset[ \t]+password\b/iu;
 
-/** `echo x | docker login --password-stdin`. @param flag Where the flag stands. */
+/**
+ * `echo x | docker login --password-stdin`
+ *
+ * @param flag the start of the flag
+ */
 export function findPasswordPipedToFlag(
   { text, start }: LineSegment,
   flag: number,
@@ -50,7 +58,11 @@ export function findPasswordPipedToFlag(
 }
 const piped = /(?:echo|printf)[ \t]+(?:-n[ \t]+|%s[ \t]+)?["']?([^\s"'|]{4,200})["']?[ \t]*\|/u;
 
-/** `Logged in with x`, `authenticated using x`. @param at Behind the verb. */
+/**
+ * `Logged in with x`, `authenticated using x`
+ *
+ * @param at the end of the verb
+ */
 export function findLoginSentence(
   { text, end }: LineSegment,
   at: number,
@@ -67,7 +79,11 @@ export function findLoginSentence(
 }
 const using = /(?:[ \t]+in)?[ \t]+(?:with|using|via|by)[ \t]+/iuy;
 
-/** `host:5432:database:user:password`. @param at Behind `:5432:`. */
+/**
+ * `host:5432:database:user:password`
+ *
+ * @param at the end of `:5432:`
+ */
 export function findPgpassLine(
   { text, end }: LineSegment,
   at: number,
@@ -84,7 +100,11 @@ export function findPgpassLine(
 }
 const pgpass = /[\w*.-]{1,64}:[\w*.-]{1,64}:/uy;
 
-/** Twelve to twenty-four small words in a row: a recovery phrase. @param at Behind its name. */
+/**
+ * Twelve to twenty-four short words in a row: a recovery phrase.
+ *
+ * @param at the end of its name
+ */
 export function findRecoveryPhrase(
   { text, end }: LineSegment,
   at: number,
@@ -117,7 +137,11 @@ const groups = new RegExp(
   'y',
 );
 
-/** `secret key is: 4fp3 ufqi i3l2 uaq6`: base32 in groups. @param at Behind the name. */
+/**
+ * `secret key is: 4fp3 ufqi i3l2 uaq6`: base32 in groups.
+ *
+ * @param at the end of the name
+ */
 export function findBase32Groups(
   { text, end }: LineSegment,
   at: number,
@@ -145,7 +169,7 @@ const passwordWords = `contraseña CONTRASEÑA palavra-passe hasło HASŁO jelsz
 const secretWords = `токен Токен секрет Секрет ключ_api 密钥 密鑰 令牌 トークン 秘密鍵 シークレット apiキー
   토큰 시크릿 clé_api clé_secrète llave_secreta chave_secreta`;
 
-/** Each as the bytes that it has in UTF-8, with what it says of its value. */
+/** Each word as its UTF-8 bytes, with the class of its value. */
 export const foreignSecretWords: ReadonlyMap<string, NameClass> = new Map([
   ...wordsOf(passwordWords).map((word) => [word, 'password'] as const),
   ...wordsOf(secretWords).map((word) => [word, 'secret'] as const),
@@ -156,13 +180,13 @@ function wordsOf(list: string): string[] {
   return words.map((word) => lowerAscii(Buffer.from(word, 'utf8').toString('latin1')));
 }
 
-/** Only ASCII: the other bytes are halves of characters. */
+/** Only ASCII: other bytes are parts of characters. */
 function lowerAscii(bytes: string): string {
   return bytes.replaceAll(/[A-Z]/gu, (letter) => letter.toLowerCase());
 }
 
 const fullColon = '\u00ef\u00bc\u009a';
-/** The rest of the word or of its sentence, then `:`, `=`, or "is" in Chinese and Japanese. */
+/** The rest of the word or the sentence, then `:`, `=`, or "is" in Chinese and Japanese. */
 const labelLink = new RegExp(
   [
     String.raw`(?:[\x80-\xff]|[a-z]{1,6}(?=[ :=]))?[\x80-\xff]{0,24}`,
@@ -174,7 +198,7 @@ const labelLink = new RegExp(
   'y',
 );
 
-/** @param at Behind the word, one of {@labelLink foreignSecretWords}. */
+/** @param at the end of the word, one of {@link foreignSecretWords} */
 export function findForeignLabel(
   { text, end }: LineSegment,
   { word, at }: { readonly word: string; readonly at: number },
@@ -184,7 +208,7 @@ export function findForeignLabel(
   if (!labelLink.test(text) || labelLink.lastIndex >= end) return;
   const value = readValue(text, labelLink.lastIndex, end, 'field');
   if (value === null) return;
-  // What goes on in the other script is the sentence.
+  // Text that continues in the other script belongs to the sentence.
   let stop = value.start;
   while (stop < value.end && text.charCodeAt(stop) < 128) stop++;
   if (stop === value.start || saysSo(text.slice(value.start, stop))) return;
@@ -197,13 +221,13 @@ export function findForeignLabel(
   if (score > 0) report(makeFinding([value.start, stop], 'key-value', score, key));
 }
 
-/** `(oculta)`, `wymagane`: a word of the language rather than a password. */
+/** `(oculta)`, `wymagane`: a word of the language, and no password. */
 function saysSo(value: string): boolean {
   if (/^\(.*\)$/u.test(value)) return true;
   return /^[A-Z]?[a-z]+[.!]?$/u.test(value) && wordiness(value, 0, value.length) > -1;
 }
 
-/** Where the value begins behind a colon of full width and the blanks around it, or -1. */
+/** The start of the value after a full-width colon and blanks, or -1. */
 export function afterFullWidthColon(text: string, at: number): number {
   return text.startsWith(fullColon, at) ? skipCharactersOf(text, at + 3, text.length, BLANK) : -1;
 }

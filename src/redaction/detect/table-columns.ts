@@ -1,5 +1,5 @@
 /**
- * Tables whose head names a secret:
+ * Tables with a secret column:
  *
  *     NAME      TOKEN                     CREATED         | id | api_key | owner |
  *     ci-bot    q7Wm2xLp9RtZ4vNc5KdY      2026-11-22      |----|---------|-------|
@@ -9,14 +9,14 @@ import { classifyName, type NameClass } from './name-class.ts';
 import { valuePlausibility } from './plausibility.ts';
 
 export interface SecretColumn {
-  /** Which cell, from 0, of how many. */
+  /** Index of the cell, from 0, and the number of cells. */
   readonly cell: number;
   readonly cells: number;
   readonly name: string;
   readonly class: NameClass;
-  /** What is between cells. */
+  /** The separator of cells. */
   readonly separator: 'gap' | ',';
-  /** Rows that may still come. */
+  /** Rows that can still follow. */
   readonly rows: number;
 }
 
@@ -26,7 +26,7 @@ const headCell = /^[A-Za-z][\w .()/-]{0,40}$/u;
 const headCsv = /^[A-Za-z][\w .()-]{0,40}$/u;
 const gap = /\t|[ \t]{2,}|[ \t]*\|[ \t]*/gu;
 
-/** The column of a head, or null: the line is no head or names no secret. */
+/** The secret column of a head, or `null`: the line is no head or names no secret. */
 export function findSecretColumn({ text, start, end }: LineSegment): SecretColumn | null {
   if (end - start > lineMax) return null;
   let separator: SecretColumn['separator'] = 'gap';
@@ -50,7 +50,7 @@ export function findSecretColumn({ text, start, end }: LineSegment): SecretColum
   return column;
 }
 
-/** @returns The column for the rows after this one; null: the table is at its end. */
+/** @returns the column for the next rows; `null`: the table has ended */
 export function findInTableRow(
   column: SecretColumn,
   segment: LineSegment,
@@ -70,7 +70,7 @@ export function findInTableRow(
   return rest;
 }
 
-/** Where the cells are; those outside of the outer bars are none. */
+/** The ranges of the cells, without those outside of the outer bars. */
 function cellsOf(text: string, start: number, end: number): [number, number][] {
   const cells: [number, number][] = [];
   const line = text.slice(start, end);
@@ -85,7 +85,7 @@ function cellsOf(text: string, start: number, end: number): [number, number][] {
 
 const commaCell = /"((?:[^"]|"")*)"(?=,|\s*$)|([^",]*)(?=,|$)/uy;
 
-/** Of a line of comma-separated values, without their quotes. */
+/** The cells of a line of comma-separated values, without their quotes. */
 function commaCells(text: string, start: number, end: number): [number, number][] {
   const cells: [number, number][] = [];
   const line = text.slice(start, end);

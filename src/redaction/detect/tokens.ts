@@ -18,18 +18,18 @@ import {
 } from './characters.ts';
 import { isSequence } from './expression.ts';
 
-/** Offsets `[start, end)` of runs, one pair each; reused from block to block. */
+/** Offsets `[start, end)` of runs, in pairs; reused from block to block. */
 export interface TokenRuns {
   count: number;
   pairs: Int32Array;
 }
 
-/** Shorter ones are left to names and rules. */
+/** Shorter runs are left to names and rules. */
 export const tokenCharsMin = 16;
 
 const runs: TokenRuns = { count: 0, pairs: new Int32Array(512) };
 
-/** Besides letters and digits: `_ - + / = ~`, and `. : %` inside. Others end a run. */
+/** Letters and digits, `_ - + / = ~`, and `. : %` inside. Other characters end a run. */
 const inRun = new Uint8Array(256);
 for (let code = 0; code < 256; code++) {
   inRun[code] = ((characterClasses[code] ?? 0) & TOKEN) === 0 ? 0 : 1;
@@ -37,8 +37,9 @@ for (let code = 0; code < 256; code++) {
 for (const sign of '.:%') inRun[sign.charCodeAt(0)] = 1;
 
 /**
- * Runs of at least `tokenMin` characters that hold a digit or no lower case. Looks only at every
- * sixteenth byte where there are none: most text costs next to nothing. Valid until the next call.
+ * Runs of at least {@link tokenCharsMin} characters with a digit or without lower case. Without
+ * candidates it reads only every sixteenth byte, so most text costs next to nothing. Valid until
+ * the next call.
  */
 export function findTokenRuns(bytes: Uint8Array): TokenRuns {
   runs.count = 0;
@@ -61,7 +62,7 @@ export function findTokenRuns(bytes: Uint8Array): TokenRuns {
   return runs;
 }
 
-/** Letters with digits, or letters of both cases; not a word, a path of words or a number. */
+/** Letters with digits, or letters of both cases; no word, no path of words and no number. */
 function isCandidate(bytes: Uint8Array, start: number, end: number): boolean {
   let digits = 0;
   let upper = 0;
@@ -89,8 +90,8 @@ function add(start: number, end: number): void {
 }
 
 /**
- * The part of a run that could be a key, or null: the value of `name=value`, without marks of a
- * diff, punctuation and what names it. Paths, URLs and host names are none.
+ * The part of a run that could be a key, or `null`: the value of `name=value`, without marks of a
+ * diff, punctuation and its name. It is no path, URL or host name.
  */
 export function extractToken(
   text: string,
@@ -111,8 +112,8 @@ export function extractToken(
 }
 
 /**
- * Behind the last `=` that is no padding, and behind the last `:`. `orbt:KEY` and `hx::KEY` have
- * short prefixes that stay; `host:8080:KEY` and `namespace::Name` do not.
+ * After the last `=` that is no padding, and after the last `:`. The short prefixes of `orbt:KEY`
+ * and `hx::KEY` stay; those of `host:8080:KEY` and `namespace::Name` do not.
  */
 function behindName(text: string, start: number, end: number): number {
   let from = start;
@@ -125,7 +126,7 @@ function behindName(text: string, start: number, end: number): number {
   return colon >= from && (colon - from > 8 || end - colon < tokenCharsMin) ? colon + 1 : from;
 }
 
-/** Words between slashes or dots. */
+/** Whether it is words between slashes or dots. */
 function isPath(text: string, start: number, end: number): boolean {
   let from = start;
   let parts = 0;
@@ -142,7 +143,7 @@ function isPath(text: string, start: number, end: number): boolean {
 
 const digestLengths = new Set([24, 32, 40, 56, 64, 96, 128]);
 
-/** The family of what must stay readable, or null. */
+/** The family of a token that must stay readable, or `null`. */
 export function screenToken(
   text: string,
   start: number,
@@ -153,7 +154,7 @@ export function screenToken(
   const length = end - start;
   if (isHex(text, start, end)) {
     if (digestLengths.has(length)) return 'digest';
-    // A dump or a test's vector: whole bytes, in the quotes of a program.
+    // A dump or a test vector: whole bytes, in the quotes of a program.
     const quoted = isCharacterOf(text, start - 1, QUOTE) && isCharacterOf(text, end, QUOTE);
     if (quoted && length % 2 === 0) return 'dump';
   }
@@ -167,11 +168,11 @@ export function screenToken(
   return goesOnBefore.test(before) || goesOnAfter.test(after) ? 'dump' : null;
 }
 
-/** `+ "iVBORw0KGgo…"`, `"…" +`, `"…" \`: a long text in parts of a line each. */
+/** `+ "iVBORw0KGgo…"`, `"…" +`, `"…" \`: a long text over several lines. */
 const goesOnBefore = /^[ \t]*\+[ \t]*["'`]$/u;
 const goesOnAfter = /^=*(?:\\n)?["'`][ \t]*[+\\]$/u;
 
-/** `evt_1Mq…`, `chatcmpl-9x…`, `call_…`: identifiers of objects in well-known interfaces. */
+/** `evt_1Mq…`, `chatcmpl-9x…`, `call_…`: ids of objects in well-known APIs. */
 function isObjectId(text: string, start: number, end: number): boolean {
   objectId.lastIndex = start;
   return objectId.test(text) && objectId.lastIndex < end;
@@ -188,7 +189,7 @@ const objectId = new RegExp(
   'y',
 );
 
-/** `POSIX2_COLL_WEIGHTS_MAX`, `web-7d4b9c6f5d-x2k9p`: no part is long enough to be a key. */
+/** `POSIX2_COLL_WEIGHTS_MAX`, `web-7d4b9c6f5d-x2k9p`: no part is as long as a key. */
 const runMin = 12;
 
 function longestRun(text: string, start: number, end: number): number {
@@ -201,7 +202,7 @@ function longestRun(text: string, start: number, end: number): number {
   return longest;
 }
 
-/** Of one case. */
+/** In one case. */
 function isHex(text: string, start: number, end: number): boolean {
   let lower = 0;
   let upper = 0;
@@ -214,7 +215,7 @@ function isHex(text: string, start: number, end: number): boolean {
   return lower === 0 || upper === 0;
 }
 
-/** A line of nothing but base64, as long as encoders make them: of a certificate, a picture. */
+/** Whether a line is only base64, as long as encoders make it: of a certificate, a picture. */
 export function isBase64Line(
   text: string,
   line: { readonly start: number; readonly end: number },
@@ -234,7 +235,7 @@ export function isBase64Line(
   return upper > 7 && lower > 7;
 }
 
-/** What is left of base64 for its last line. */
+/** Whether it is the last, shorter line of base64. */
 export function isBase64Tail(
   text: string,
   { start, end }: { readonly start: number; readonly end: number },
@@ -243,5 +244,5 @@ export function isBase64Tail(
   return end - from < 78 && /^[A-Za-z0-9+/]{1,76}={0,2}[ \t]*$/u.test(text.slice(from, end));
 }
 
-/** OpenSSL and GnuPG break at 64, MIME at 76; 60, 70 and 72 occur. */
+/** OpenSSL and GnuPG wrap at 64, MIME at 76; 60, 70 and 72 occur. */
 const bodyLengths = new Set([60, 64, 70, 72, 76]);

@@ -10,7 +10,7 @@ import { isPlaceholderValue, isVariableReference, mixesLettersAndDigits } from '
 
 const authorityMax = 512;
 
-/** @param at Where `://` stands. */
+/** @param at the start of `://` */
 export function findUrlPassword(segment: LineSegment, at: number, report: ReportFinding): void {
   const { text, start, end, spent } = segment;
   if (at < spent.userless || at <= start || !isCharacterOf(text, at - 1, ALNUM)) return;
@@ -44,8 +44,8 @@ export function findUrlPassword(segment: LineSegment, at: number, report: Report
 }
 
 /**
- * The `@` before the host: the first one that a host and the end of it follow. A password may hold
- * `@`, `/` and `#`; a later `@` of a path or of another URL is none of its business.
+ * The `@` before the host: the first one with a valid host after it. A password can contain `@`,
+ * `/` and `#`; a later `@` belongs to a path or another URL.
  */
 function hostAt(text: string, from: number, limit: number): number | null {
   let slashes = 0;
@@ -55,7 +55,7 @@ function hostAt(text: string, from: number, limit: number): number | null {
     if (code === 96 || code === 92) return null;
     if (code === 47 || code === 63) {
       slashes++;
-      // `https://host/path/@scope`: a host has come before.
+      // `https://host/path/@scope`: the host is before the path.
       if (slashes === 1 && /^(?:[^:]*|[^:@]+:\d{1,5})$/u.test(text.slice(from, p))) return null;
     }
     if (code === 64 && p > from && isHost(text, p + 1, limit)) return p;
@@ -63,7 +63,7 @@ function hostAt(text: string, from: number, limit: number): number | null {
   return null;
 }
 
-/** How far no `@` and no end of a word stands. */
+/** The end of the range without `@` and the end of a word. */
 function authorityEnd(text: string, from: number, limit: number): number {
   let p = from;
   while (p < limit && text.charCodeAt(p) > 32 && text.charCodeAt(p) !== 64) p++;
@@ -98,7 +98,7 @@ function isSecretPart(text: string, start: number, end: number, min: number): bo
   return true;
 }
 
-/** Analytics, language, attributes of a cookie: no key to anything. */
+/** Analytics, language, attributes of a cookie: they give access to nothing. */
 const benignName = new RegExp(
   [
     String.raw`^(?:_ga\w*|_gid|_gat\w*|_gcl\w*|_fbp|__utm\w*|__cfduid|locale|lang|language|`,
@@ -110,7 +110,7 @@ const benignName = new RegExp(
 const sessionName =
   /sess|(?:^|[._-])sid$|auth|jwt|remember|login|identity|sso|bearer|ticket|xsrf|csrf/iu;
 
-/** @param at Just behind the word `cookie`. */
+/** @param at the end of the word `cookie` */
 export function findCookies({ text, end }: LineSegment, at: number, report: ReportFinding): void {
   let p = at;
   while (p < end && p < at + 3 && '"\'\\s'.includes(text.charAt(p))) p++;
@@ -125,7 +125,7 @@ export function findCookies({ text, end }: LineSegment, at: number, report: Repo
   );
 }
 
-/** `a=b; c=d`, in quotes or not. */
+/** `a=b; c=d`, with or without quotes. */
 export function findCookiePairs(
   { text, end }: Pick<LineSegment, 'text' | 'end'>,
   at: number,

@@ -1,11 +1,11 @@
-/** Known values in small texts that are there as a whole: a command, a message, a file's name. */
+/** Finds known values in small complete texts: a command, a message, the name of a file. */
 import type { SecretFinding } from '../secret-finding.ts';
 import type { KnownIndex } from './known-index.ts';
 import { KnownMasker } from './known-masker.ts';
 
 export interface MaskedText {
   readonly text: string;
-  /** Names of the values that were found, each once; of no weak one. */
+  /** Names of the values that were found, each once, without weak ones. */
   readonly hits: string[];
 }
 
@@ -30,7 +30,7 @@ function maskStrong(index: KnownIndex, text: string): MaskedText {
       if (piece.finding.key !== null) hits.add(piece.finding.key);
     }
   }
-  // As it came where nothing was found: a lone surrogate would not survive UTF-8.
+  // Unchanged: a lone surrogate would not survive UTF-8.
   if (!hidden) return { text, hits: [] };
   return { text: Buffer.concat(parts).toString('utf8'), hits: [...hits] };
 }
@@ -55,7 +55,7 @@ function maskWeak({ weak }: KnownIndex, text: string): string {
   return [...parts, bytes.toString('utf8', at)].join('');
 }
 
-/** Where known values stand in `bytes`; weak ones are no reason to refuse anything. */
+/** The known values in `bytes`, without weak ones, which are no reason to refuse anything. */
 export function findKnownValues(index: KnownIndex, bytes: Uint8Array): SecretFinding[] {
   if (index.values.length === 0) return [];
   const masker = new KnownMasker(index);

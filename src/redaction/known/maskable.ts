@@ -12,7 +12,7 @@ export type Maskable =
   /** One sentence, without the value and its length. */
   | { readonly ok: false; readonly reason: string };
 
-/** The longest value, in UTF-8. */
+/** The longest value, in bytes of UTF-8. */
 export const maskableBytesMax = 64 * 1024;
 
 const commonWords = new Set(
@@ -40,8 +40,8 @@ const commonWords = new Set(
 );
 
 /**
- * A value that is a word or two, or has fewer than six letters or digits, cannot be told apart from
- * ordinary text. It is weak: hidden only beside what says that it is meant, and refused nowhere.
+ * A value of one or two words, or with fewer than six letters or digits, looks like ordinary text.
+ * It is weak: it is hidden only in a context that shows it is meant, and causes no refusal.
  */
 export function checkMaskable(value: string): Maskable {
   if (Buffer.byteLength(value, 'utf8') > maskableBytesMax) {
@@ -63,13 +63,13 @@ export function checkMaskable(value: string): Maskable {
   return { ok: true, isWeak };
 }
 
-/** What a semicolon behind the value makes an entity of, which stands for something else. */
+/** With a semicolon after it, the value would be an entity. */
 const openEntity = /&#?[0-9a-z]*$/i;
-/** Longer values have more than enough symbols that are no escapes. */
+/** Longer values have more than enough symbols outside of escapes. */
 const triedLengthMax = 4_096;
 const lettersIn = (text: string): number => text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 
-/** Whether the value is hidden where it is printed as it is. */
+/** Whether the value is hidden where it is printed unchanged. */
 function hidesItself(value: string): boolean {
   const index = new KnownIndex([{ name: 'value', value, tag: '' }]);
   const left = Math.max(symbolsMin, Math.floor(lettersIn(value) / 4));
@@ -85,7 +85,7 @@ function hidesItself(value: string): boolean {
   });
 }
 
-/** A word that people choose, digits that count up, or one character repeated. */
+/** A word that people choose, counting digits, or one repeated character. */
 function isCommon(value: string): boolean {
   const plain = value.trim().toLowerCase();
   if (commonWords.has(plain) || commonWords.has(plain.replace(/[\d!@#$%.?*_-]{1,4}$/, ''))) {
@@ -94,13 +94,13 @@ function isCommon(value: string): boolean {
   return /^(.)\1*$/s.test(plain) || '01234567890123456789'.includes(plain) || plain === '987654321';
 }
 
-/** Bits a pair above which letters read as a word; few letters have few pairs to tell by. */
+/** Bits for each pair from which letters look like a word; few letters have only few pairs. */
 const wordBitsMin = (letters: number): number => (letters < 5 ? 0.5 : 1);
 const wordsLettersMax = 16;
 const oneOrTwoWords =
   /^[A-Z]?[a-z]{2,11}(?:[-_. ]?[A-Z]?[a-z]{2,11})?$|^[A-Z]{3,12}(?:[-_. ][A-Z]{3,12})?$/;
 
-/** One or two words, as people, projects and directories are called. */
+/** One or two words, as names of people, projects and directories are. */
 function isWords(value: string): boolean {
   if (lettersIn(value) > wordsLettersMax || !oneOrTwoWords.test(value)) return false;
   const words = value.toLowerCase().split(/[-_. ]/);
@@ -108,7 +108,7 @@ function isWords(value: string): boolean {
 }
 
 /**
- * @param grownFrom an index of the first ones of these values, of which what it holds is copied
+ * @param grownFrom an index of the first of these values, whose tables are copied
  * @throws TrlError `QUOTA_EXCEEDED` above 256 values
  */
 export function buildKnownIndex(

@@ -1,25 +1,26 @@
-/** Unpacks gzip, zlib and zstd, as far as it is there and within a stream's budget. */
+/** Unpacks gzip, zlib and zstd, also incomplete, within the budget of a stream. */
 import { gzipTrailerBytes, readGzipHeader, unpackStream } from '../../encodings/compression.ts';
 
-/** The most that one run is unpacked to. */
+/** The most bytes that one run gives. */
 const unpackedBytesMax = 1024 * 1024;
-/** Whatever was unpacked before, so much of each run is. */
+/** The bytes that each run may give even without a budget. */
 const unpackedBytesMin = 1_024;
-/** What a stream may unpack to, however short it is, and for each of its bytes. */
+/** The budget of a stream: a fixed part, and a part for each of its bytes. */
 const freeBytes = 1024 * 1024;
 const bytesPerByte = 8;
 
 /**
- * One stream's unpacking: to at most 8 bytes for each one read, and 1 MiB. A bomb would else take
- * the time of everyone whose output waits behind it.
+ * Unpacks for one stream at most 8 bytes for each byte read, and 1 MiB. A bomb would otherwise
+ * delay everyone whose output waits behind it.
  */
 export class StreamDecompressor {
   #unpacked = 0;
 
   /**
-   * What the bytes unpack to, their beginning if that is over 1 MiB; `null`: they are nothing that
-   * was packed; `'too much'`: they are, but the budget does not allow for it. `read`: bytes of the
-   * stream so far.
+   * The unpacked bytes, at most the first 1 MiB; `null`: the input is not compressed; `'too much'`:
+   * it is, but the budget is too small.
+   *
+   * @param read bytes of the stream so far
    */
   decompress(packed: Buffer, read: number): Uint8Array | 'too much' | null {
     const start = startOf(packed);
@@ -38,7 +39,7 @@ export class StreamDecompressor {
         this.#unpacked += result.bytes.length;
         return result.bytes;
       }
-      // If there is too much of it, less of the input gives its beginning.
+      // If the output is too long, less input gives its beginning.
       if (result.failed === 'damaged') return null;
       this.#unpacked += most;
       if (most < unpackedBytesMax) return 'too much';
@@ -47,14 +48,14 @@ export class StreamDecompressor {
   }
 }
 
-/** Where deflated data starts; `null`: the bytes are nothing that was packed. */
+/** The start of the deflated data; `null`: the input is not compressed. */
 function startOf(packed: Buffer): number | 'zstd' | null {
   if (packed[0] === 0x1f && packed[1] === 0x8b) return readGzipHeader(packed).length;
   if (packed[0] === 0x28 && packed[1] === 0xb5) return 'zstd';
   return ((packed[0] ?? 0) * 256 + (packed[1] ?? 0)) % 31 === 0 ? 2 : null;
 }
 
-/** How many of the bytes are the gzip member that starts them; all, if its end is not here. */
+/** The length of the gzip member at the start of the bytes; all of them if it does not end here. */
 export function gzipMemberLength(bytes: Uint8Array): number {
   const packed = Buffer.from(bytes);
   const from = startOf(packed);

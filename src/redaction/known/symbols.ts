@@ -4,11 +4,6 @@
  */
 import { hashedSymbols } from './value-forms.ts';
 
-/**
- * Symbols: what is left of bytes when only letters and digits count, without their case. `0`: the
- * byte is no symbol. Bytes from 0x80 are symbols only where a value with letters outside ASCII is
- * looked for.
- */
 export const breakSymbol = 255;
 const wideFirst = 37;
 
@@ -28,8 +23,8 @@ function symbolTable(wide: boolean): Uint8Array {
 }
 
 /**
- * How many bytes from `at` on are punctuation or invisible characters beyond ASCII: U+0080 to
- * U+00BF, U+2000 to U+2BFF, and the byte order mark; 0: the byte there is part of a letter.
+ * The length of the punctuation or invisible character at `at` beyond ASCII: U+0080 to U+00BF,
+ * U+2000 to U+2BFF, or the byte order mark; 0: the byte is part of a letter.
  */
 export function widePunctuation(bytes: Uint8Array, at: number): number {
   const byte = bytes[at] ?? 0;
@@ -38,7 +33,7 @@ export function widePunctuation(bytes: Uint8Array, at: number): number {
   return byte === 0xef && (bytes[at + 1] === 0xbb || bytes[at + 1] === 0xb8) ? 3 : 0;
 }
 
-/** The symbols of a text as it stands: nothing in it is read as an escape. */
+/** The symbols of a text, without decoding escapes. */
 export function toSymbols(text: Uint8Array, wide: boolean): Uint8Array {
   const table = wide ? wideSymbols : narrowSymbols;
   const symbols = new Uint8Array(text.length);
@@ -65,7 +60,7 @@ export const hashMultiplier = multiplier;
 
 const weightsOf = new Map<number, Int32Array>();
 
-/** What each symbol weighs in the hash when it leaves a window of `length`. */
+/** The part of each symbol in the hash, to subtract when it leaves a window of `length`. */
 export function leavingWeights(length: number): Int32Array {
   const cached = weightsOf.get(length);
   if (cached !== undefined) return cached;
@@ -76,7 +71,7 @@ export function leavingWeights(length: number): Int32Array {
   return weights;
 }
 
-/** The hash of the `length` symbols before each offset; fewer at the start. */
+/** The hash of the `length` symbols before each offset; of fewer at the start. */
 export function symbolHashes(symbols: Uint8Array, length: number): Int32Array {
   const weights = leavingWeights(length);
   const hashes = new Int32Array(symbols.length + 1);
@@ -92,14 +87,14 @@ export function symbolHashes(symbols: Uint8Array, length: number): Int32Array {
 /** Spreads a hash over 32 bits: the low bits of the rolling hash depend on few symbols. */
 export const spreadHash = (hash: number): number => Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
 
-/** The bits that a spread hash sets in a word of the filter; its high bits name the word. */
+/** The bits for a spread hash in a word of the filter; its high bits select the word. */
 export const hashFilterBits = (mixed: number): number =>
   (1 << (mixed & 31)) | (1 << ((mixed >>> 5) & 31)) | (1 << ((mixed >>> 10) & 31));
 
 const letterFirst = 11;
 const letterLast = 36;
 
-/** Pairs of letters that make up most of English, of names in code and of addresses. */
+/** The most frequent pairs of letters in English, in names of code and in addresses. */
 const commonPairs = new Set(
   (
     'th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ' +
@@ -120,7 +115,7 @@ function pairOf(first: number, second: number): number {
   return first * 64 + second;
 }
 
-/** What many secrets hold and many texts, too, as symbols. */
+/** Phrases that occur in many secrets and in many other texts, as symbols. */
 const stockPhrases = [
   ...['RSA ', 'EC ', 'DSA ', 'OPENSSH ', 'ENCRYPTED ', ''].flatMap((kind) =>
     ['BEGIN', 'END'].map((edge) => `${edge} ${kind}PRIVATE KEY`),
@@ -159,14 +154,14 @@ const phraseHashes = new Set(
   ]),
 );
 
-/** Whether the symbols of this hash stand in a phrase that many texts hold. */
+/** Whether symbols with this hash are part of a stock phrase. */
 export const isStockPhrase = (hash: number): boolean => phraseHashes.has(hash);
 
-/** The share of pairs that must be common ones: a quarter of random pairs are. */
+/** The least share of common pairs; a quarter of random pairs are common. */
 const commonShare = 0.7;
 const digitsShare = 0.4;
 
-/** Whether `text[from, to)` reads as words, with a number in it at most. */
+/** Whether `text[from, to)` looks like words, with at most one number. */
 export function isWordlike(text: Uint8Array, from: number, to: number): boolean {
   let pairs = 0;
   let common = 0;
@@ -191,7 +186,7 @@ export function isWordlike(text: Uint8Array, from: number, to: number): boolean 
 
 const fewSymbols = 4;
 
-/** Whether hardly any different symbols make up `text[from, to)`: padding and tables do, too. */
+/** Whether `text[from, to)` has hardly any different symbols, as padding and tables do. */
 export function isMonotonous(text: Uint8Array, from: number, to: number): boolean {
   const seen: number[] = [];
   for (let at = from; at < to; at += 1) {

@@ -1,7 +1,7 @@
 /**
- * Values that are ordinary text, too: `postgres`, `1234`. To hide them wherever they are written
- * would hide paths, names and code. They are hidden only where what stands beside them says that
- * they are meant: the name of the secret, or another name of a secret, before them; a login.
+ * Values that are also ordinary text: `postgres`, `1234`. Hiding them everywhere would hide paths,
+ * names and code. They are hidden only in a context that shows they are meant: after the secret's
+ * name or another name of a secret, and in logins.
  */
 import { classifyName } from '../detect/name-class.ts';
 import type { SecretFinding, KnownValue } from '../secret-finding.ts';
@@ -9,8 +9,8 @@ import { basicLoginPattern, findLoginPasswords } from './logins.ts';
 
 const quoteAfter = String.raw`(?:\\?["'\x60\])]){0,2}`;
 /**
- * A name or the user of a login, and what may stand between it and a value. Each part is bounded:
- * hostile output costs no more than 64 looks a character.
+ * A name or the user of a login, and the text between it and a value. Each part is bounded: hostile
+ * output costs at most 64 attempts for each character.
  */
 const place = new RegExp(
   `(?:(-?)([A-Za-z_][\\w.-]{0,63})${quoteAfter}[ \\t]{0,8}(:=|=>|[:=,>|]|[ \\t])|//(:))` +
@@ -22,14 +22,14 @@ const place = new RegExp(
 const said = /\b([A-Za-z_]\w{0,63})[ \t]{1,8}(?:is|was|set to)[ \t]{1,8}["'\x60]?/g;
 
 interface Weak {
-  /** One character is one byte. */
+  /** One character for each byte. */
   readonly text: string;
   readonly name: string;
 }
 
 export class WeakValues {
   readonly values: readonly KnownValue[];
-  /** The longest first. */
+  /** Longest first. */
   readonly #weak: readonly Weak[];
   readonly #names: ReadonlySet<string>;
 
@@ -43,8 +43,8 @@ export class WeakValues {
   }
 
   /**
-   * @param text lines, of which one character is one byte
-   * @returns in order, not overlapping
+   * @param text lines; one character is one byte
+   * @returns findings in order, not overlapping
    */
   find(text: string): SecretFinding[] {
     const mayHold = this.#weak.some((weak) => text.includes(weak.text));
@@ -53,7 +53,7 @@ export class WeakValues {
     return all.filter(({ start }, at) => at === 0 || start >= (all[at - 1]?.end ?? 0));
   }
 
-  /** Behind a name, and in addresses. */
+  /** After a name, and in addresses. */
   #beside(text: string): SecretFinding[] {
     const found: SecretFinding[] = [];
     for (const match of text.matchAll(place)) {
@@ -67,7 +67,7 @@ export class WeakValues {
     return found;
   }
 
-  /** Where a login is written without a name. */
+  /** In logins without a name. */
   #logins(text: string): SecretFinding[] {
     const found: SecretFinding[] = [];
     for (const { 0: line, index } of text.matchAll(/[^\n]+/g)) {
@@ -101,7 +101,7 @@ export class WeakValues {
     );
   }
 
-  /** The value that begins there and does not go on. */
+  /** The value that begins there, as a whole word. */
   #at(text: string, start: number): SecretFinding | null {
     const weak = this.#weak.find((one) => text.startsWith(one.text, start));
     if (weak === undefined) return null;
@@ -117,7 +117,7 @@ export class WeakValues {
   }): boolean {
     const { name, between, isFlag, isQuoted } = beside;
     if (this.#names.has(name.toLowerCase())) return true;
-    // Of other names, prose has many before a word: `the password test`.
+    // In prose, other names precede a word often: `the password test`.
     if (/^[ \t,]$/.test(between) && !isFlag && !isQuoted) return false;
     const kind = classifyName(name);
     return kind === 'password' || kind === 'secret' || kind === 'likely';
@@ -128,7 +128,7 @@ const hidden = (start: number, end: number, { name }: Weak): SecretFinding => {
   return { start, end, kind: 'known', rule: 'known-weak', score: 1, key: name };
 };
 
-/** As it is, and as files of secrets have it. */
+/** As it is, and as files of secrets encode it. */
 function forms(value: string): readonly string[] {
   const bytes = Buffer.from(value);
   const line = Buffer.from(`${value}\n`);

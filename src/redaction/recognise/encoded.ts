@@ -9,7 +9,7 @@ const media = new RegExp(
   '^(?:iVBORw0KGgo|\\/9j\\/|R0lGOD|UklGR|d09G[Rg2M]|AAEAAAA|T1RUTw|JVBERi|UEsDB|H4sI|PHN2Z' +
     '|PD94bW|f0VMR|AGFzbQ|SUQz|AAABAA)',
 );
-/** A sequence with a version in it, and the key types of X.509 and of ssh. */
+/** A sequence with a version in it, and the key types of X.509 and ssh. */
 const certificate = /^MII[A-Za-z0-9+/]{3}CC[AB]/;
 const publicKey = new RegExp(
   '^(?:AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|G(?:nNr|nNz)|Inn?Nr)|MIIB(?:Ij|oj)ANBgkqhkiG9w0BAQE' +
@@ -25,7 +25,7 @@ const listed = new RegExp(
 const sshBefore = /\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S{1,20}|sk-\S{1,40}) $/;
 const sourceMap = /^(?:[A-Za-z0-9+/]{0,9}[,;]){3}/;
 
-/** A token of the base64 alphabets. */
+/** Recognises a token in the base64 alphabets. */
 export function recogniseEncoded(
   text: string,
   start: number,
@@ -51,18 +51,18 @@ export function recogniseEncoded(
   if (!alone || length > 76) return null;
   const wrapped = length === 64 || length === 70 || length === 76;
   const whole = text.slice(start, end);
-  // Base64 this long has letters of both cases; base32 and base36 have not.
+  // Base64 of this length has letters in both cases; base32 and base36 do not.
   const mixed = /[a-z]/.test(whole) && /[A-Z]/.test(whole);
   if (wrapped && mixed && /^[A-Za-z0-9+/]+$/.test(whole)) return 'base64-line';
   if (length % 4 !== 0 || !/^[A-Za-z0-9]*[+/=]/.test(whole)) return null;
-  // 32 bytes: the usual size of a key, and of one last line in 48.
+  // 32 bytes: the usual size of a key, but only of one last line in 48.
   if (length === 44 && /[^=]=$/.test(whole)) return null;
-  // Without padding a last line could be a key; the secret keys of AWS have 40 characters.
+  // Without padding, a last line could be a key; the secret keys of AWS have 40 characters.
   const tail = whole.endsWith('=') || (length !== 40 && /^[A-Za-z0-9+/]{16,60}$/.test(whole));
   return tail ? 'base64-tail' : null;
 }
 
-/** By what stands before it on the line. */
+/** By the text before it on the line. */
 function recogniseEncodedAfter(
   text: string,
   start: number,
@@ -93,7 +93,7 @@ function isSourceMap(text: string, start: number, end: number, before: string): 
 
 /** The lengths of MD5, SHA-1, SHA-224, SHA-256, SHA-384 and SHA-512. */
 const digestLengths = new Set([32, 40, 56, 64, 96, 128]);
-/** Of spans and traces, ObjectIds, short revisions and container ids. */
+/** For spans and traces, ObjectIds, short revisions and container ids. */
 const idLengths = new Set([7, 8, 9, 10, 11, 12, 16, 20, 24]);
 
 const hexPrefix = /(?:sha-?(?:1|224|256|384|512)|md5|blake[23]\w?|git)[-:=(@]\(?$/i;
@@ -102,10 +102,10 @@ const revisions = new RegExp(
     '\\/(?:commits?|tree|blob|compare|archive|raw|zipball|tarball|revs?|revision)\\/)$',
 );
 const after = /^(?:\.\.\.?[0-9a-f]|[\^~]\d|@\{)/;
-/** Characters of which one ends what `hexPrefix` and `revisions` match. */
+/** The possible last characters of `hexPrefix` and `revisions`. */
 const joints = '-:=(@.^~#+g/';
 
-/** A token of hexadecimal digits in one case. */
+/** Recognises a token of hexadecimal digits in one case. */
 export function recogniseHex(
   text: string,
   start: number,
@@ -133,7 +133,7 @@ export function recogniseHex(
   return idLengths.has(length) || length < 16 ? 'hex-id' : null;
 }
 
-/** By what stands before it on the line. */
+/** By the text before it on the line. */
 function recogniseHexAfter(
   text: string,
   start: number,
@@ -152,7 +152,7 @@ function recogniseHexAfter(
   return label.assigned ? 'digest-labelled' : 'git-object';
 }
 
-/** `0x00007f3ae5bed000`: an address; longer ones are of accounts or hashes. */
+/** `0x00007f3ae5bed000`: an address; longer ones are accounts or hashes. */
 export function recogniseAddress(token: string): BenignFamily | null {
   if (!/^0x[0-9a-f]{1,64}$/i.test(token)) return null;
   if (token.length <= 18) return 'address';

@@ -42,8 +42,8 @@ const numeric =
   anyHex | kind.KIND_DASH | kind.KIND_DOT | kind.KIND_COLON | kind.KIND_SLASH | kind.KIND_PLUS;
 
 /**
- * The family of what stands at `[start, end)`, or `null` when nothing explains it. `line` is where
- * its line begins and ends, without the newline; nothing beyond it is looked at. See `strengthOf`.
+ * The family of the token at `[start, end)`, or `null` if nothing explains it. `line` is the range
+ * of its line without the newline; nothing outside of it is examined. See {@link strengthOf}.
  */
 export function recogniseToken(
   text: string,
@@ -115,13 +115,13 @@ function endsInHash(token: string): boolean {
   return parts?.[1] !== undefined && isJoinedWords(parts[1]);
 }
 
-/** In either case; the first digits are a time of this century. */
+/** In either case; the first digits are a time in this century. */
 function isUlid(token: string, traits: kind.TokenTraits): boolean {
   if (kind.hasOnlyKinds(traits, upperDigits)) return /^[0-7][^ILOU]+$/.test(token);
   return kind.hasOnlyKinds(traits, lowerDigits) && /^0[01][^ilou]+$/.test(token);
 }
 
-/** What the token itself tells. */
+/** By the token itself. */
 function recogniseForm(
   text: string,
   start: number,
@@ -169,7 +169,7 @@ function recogniseEncodedOf(
   return recogniseEncoded(text, start, end, line);
 }
 
-/** What stands around it tells, or what it is a part of. */
+/** By the text around it. */
 function recogniseNamed(
   text: string,
   [start, end]: readonly [number, number],
@@ -233,7 +233,7 @@ export function placeholderOf(
   return documented.test(inside) ? 'placeholder' : null;
 }
 
-/** First letters of what `asking` matches. */
+/** The first letters of `asking`. */
 const asksFirst = new Set('ymtsaieparcdfunh'.split('').map((letter) => letter.charCodeAt(0)));
 
 /** `${VAR}`, `$(command)`, `$VAR`, `%{name}`. */
@@ -250,7 +250,7 @@ function isReference(
   return /^\$(?:\{|\(|[A-Za-z_]\w{0,60}$)/.test(text.slice(start, Math.min(end, start + 80)));
 }
 
-/** `xxxx-xxxx`, `********`, or one character again and again. */
+/** `xxxx-xxxx`, `********`, or one repeated character. */
 function isMask(token: string): boolean {
   const first = token.charCodeAt(0);
   if (first === token.charCodeAt(1) && first === token.charCodeAt(2)) return mask.test(token);

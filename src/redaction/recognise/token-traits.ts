@@ -1,4 +1,4 @@
-/** What a token is made of, in one pass: so that most are told apart without a pattern. */
+/** The kinds of characters in a token, in one pass, so that most tokens need no pattern. */
 
 export const KIND_HEX_LOWER = 1;
 export const KIND_HEX_UPPER = 2;
@@ -52,7 +52,7 @@ export function measureTokenTraits(text: string, start: number, end: number): To
   return { kinds: seen, letters, digits };
 }
 
-/** Whether nothing but `allowed` occurs. */
+/** Whether only `allowed` kinds occur. */
 export function hasOnlyKinds({ kinds: seen }: TokenTraits, allowed: number): boolean {
   return (seen & ~allowed) === 0;
 }

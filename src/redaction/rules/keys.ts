@@ -1,4 +1,4 @@
-/** Key files, password hashes, wallets and forms that belong to no provider. */
+/** Key files, password hashes, wallets and forms of no particular provider. */
 import { defineNearRule, defineRule, hasBcryptCost, type SecretRule } from './secret-rule.ts';
 
 export const keyRules: readonly SecretRule[] = [
