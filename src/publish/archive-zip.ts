@@ -57,7 +57,7 @@ interface Zip {
   readonly view: DataView;
 }
 
-interface Reading {
+interface MemberSink {
   readonly room: DecompressionBudget;
   readonly covered: [number, number][];
 }
@@ -83,8 +83,8 @@ function directory(zip: Zip, covered: [number, number][]): Entry[] {
   }
   if (start < 0) return [];
   // Bytes before the archive, or bytes that are missing there, shift all its offsets.
-  const said = view.getUint32(end + 16, true);
-  const shift = said === 0xffff_ffff ? 0 : start - said;
+  const statedStart = view.getUint32(end + 16, true);
+  const shift = statedStart === 0xffff_ffff ? 0 : start - statedStart;
   const entries: Entry[] = [];
   for (let at = start; at + centralBytes <= bytes.length;) {
     if (latin1(bytes.subarray(at, at + 4)) !== marks.central) break;
@@ -149,7 +149,7 @@ const empty = new Uint8Array();
 function* read(
   zip: Zip,
   entry: Entry,
-  { room, covered }: Reading,
+  { room, covered }: MemberSink,
 ): Generator<ArchiveMember | null> {
   const { bytes, view } = zip;
   const { name } = entry;
@@ -184,8 +184,8 @@ function* read(
   if (entry.method === 0) {
     const content = rest.subarray(0, entry.packed);
     cover(content.length);
-    const closed = content.length < entry.packed ? 'damaged: it ends before its content' : null;
-    yield { name, bytes: content, unreadableReason: closed, packing };
+    const damage = content.length < entry.packed ? 'damaged: it ends before its content' : null;
+    yield { name, bytes: content, unreadableReason: damage, packing };
     return;
   }
   const kind = entry.method === 8 ? 'deflate' : entry.method === 93 ? 'zstd' : null;

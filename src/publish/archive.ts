@@ -3,8 +3,8 @@
  * sources that a source map (ECMA-426) carries. Zip has a file of its own.
  *
  * Tar: blocks of 512 bytes, for each member a header and its content, padded to a block. The reader
- * knows ustar, pax records (types `x` and `g`) and GNU's long names (`L`, `K`). It reports the bytes
- * that are present: a member that has fewer than its header says is damaged.
+ * knows ustar, pax records (types `x` and `g`) and GNU's long names (`L`, `K`). It reports the
+ * bytes that are present: a member that has fewer than its header says is damaged.
  *
  * `ar`, also the outer format of Debian packages: `!<arch>\n`, then for each member a header of 60
  * bytes (name 16, times and owners, size 10 at 48, end mark) and its content, padded to two bytes.
@@ -52,7 +52,7 @@ const blockBytes = 512;
 export function readTar(bytes: Uint8Array): Archive {
   let end = 0;
   function* members(): Generator<ArchiveMember> {
-    let said = new Map<string, string>();
+    let pax = new Map<string, string>();
     const global = new Map<string, string>();
     for (let at = 0; at + blockBytes <= bytes.length;) {
       const header = bytes.subarray(at, at + blockBytes);
@@ -64,24 +64,24 @@ export function readTar(bytes: Uint8Array): Archive {
       // Bytes that are no header are reported as uncovered.
       if (!isTarChecksumValid(header)) return;
       const type = String.fromCharCode(header[156] ?? 0);
-      const size = sizeOf(header, said.get('size') ?? global.get('size'));
+      const size = sizeOf(header, pax.get('size') ?? global.get('size'));
       const from = at + blockBytes;
       const content = bytes.subarray(from, from + size);
       at = from + Math.ceil(size / blockBytes) * blockBytes;
       end = Math.min(at, bytes.length);
       if (type === 'x' || type === 'g') {
         const records = paxRecords(content);
-        for (const [key, value] of records) (type === 'g' ? global : said).set(key, value);
+        for (const [key, value] of records) (type === 'g' ? global : pax).set(key, value);
         // Comments and names in a header leave with the content.
         yield { name: '(pax)', bytes: content, unreadableReason: null, packing: null };
         continue;
       }
       if (type === 'L' || type === 'K') {
-        said.set(type === 'L' ? 'path' : 'linkpath', cut(content));
+        pax.set(type === 'L' ? 'path' : 'linkpath', cut(content));
         continue;
       }
-      yield memberOf(header, { type, content, size, said, global });
-      said = new Map();
+      yield memberOf(header, { type, content, size, pax, global });
+      pax = new Map();
     }
   }
   return {
@@ -90,22 +90,25 @@ export function readTar(bytes: Uint8Array): Archive {
   };
 }
 
-interface Read {
+interface TarMember {
   readonly type: string;
   readonly content: Uint8Array;
   readonly size: number;
-  readonly said: ReadonlyMap<string, string>;
+  readonly pax: ReadonlyMap<string, string>;
   readonly global: ReadonlyMap<string, string>;
 }
 
-function memberOf(header: Uint8Array, { type, content, size, said, global }: Read): ArchiveMember {
+function memberOf(
+  header: Uint8Array,
+  { type, content, size, pax, global }: TarMember,
+): ArchiveMember {
   const prefix =
     latin1(header.subarray(257, 263)) === 'ustar\0' ? cut(header.subarray(345, 500)) : '';
   const short = cut(header.subarray(0, 100));
   const name =
-    said.get('path') ?? global.get('path') ?? (prefix === '' ? short : `${prefix}/${short}`);
+    pax.get('path') ?? global.get('path') ?? (prefix === '' ? short : `${prefix}/${short}`);
   const isLink = type === '1' || type === '2';
-  const link = said.get('linkpath') ?? global.get('linkpath') ?? cut(header.subarray(157, 257));
+  const link = pax.get('linkpath') ?? global.get('linkpath') ?? cut(header.subarray(157, 257));
   return {
     name,
     // A link can also have a content, which then counts.
@@ -160,12 +163,12 @@ export function readAr(bytes: Uint8Array): Archive {
       const from = end + arHeaderBytes;
       const content = bytes.subarray(from, from + size);
       end = Math.min(bytes.length, from + size + (size % 2));
-      const closed = content.length < size ? 'damaged: it ends before its content does' : null;
+      const damage = content.length < size ? 'damaged: it ends before its content does' : null;
       const name = header
         .slice(0, 16)
         .trimEnd()
         .replace(/(.)\/$/, '$1');
-      yield { name, bytes: content, unreadableReason: closed, packing: null };
+      yield { name, bytes: content, unreadableReason: damage, packing: null };
     }
   }
   return {

@@ -60,7 +60,7 @@ export function* decompressInSteps(
   room: DecompressionBudget,
 ): Generator<null, DecompressionResult> {
   const most = Math.min(room.bytes, streamBytesMax, Math.max(smallBytes, ratioMax * bytes.length));
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   const headerTexts: string[] = [];
   let used = 0;
   let size = 0;
@@ -77,15 +77,15 @@ export function* decompressInSteps(
       room.bytes -= Math.max(0, most);
       return { failed: tooLarge };
     }
-    pieces.push(one.bytes);
-    if (pieces.length % streamsAtOnce === 0) yield null;
+    chunks.push(one.bytes);
+    if (chunks.length % streamsAtOnce === 0) yield null;
     headerTexts.push(...header.texts);
     size += one.bytes.length;
     used += Math.max(1, header.length + one.used + (kind === 'gzip' ? gzipTrailerBytes : 0));
     if (used >= bytes.length) break;
   }
-  const [only] = pieces;
-  const whole = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+  const [only] = chunks;
+  const whole = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
   return { bytes: whole, used: Math.min(used, bytes.length), headerTexts };
 }
 

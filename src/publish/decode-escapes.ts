@@ -130,7 +130,7 @@ export function* findEscapedTexts(text: string): Generator<EscapedText | null> {
 
 function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> {
   const { pattern, gap, least, decode, via } = escapes;
-  const pieces = new Pieces(via === 'url');
+  const parts = new ViewText(via === 'url');
   let [start, last, count, end] = [0, 0, 0, -1];
   // Encoded text has no blanks. The end of each word is searched for once.
   const wordEnd = (from: number): number => {
@@ -140,7 +140,7 @@ function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> 
   const view = (): EscapedText => {
     const to = Math.max(wordEnd(last), Math.min(text.length, last + gap));
     return {
-      bytes: Buffer.from(pieces.text(text.slice(last, to)), 'latin1'),
+      bytes: Buffer.from(parts.text(text.slice(last, to)), 'latin1'),
       via,
       span: [start, to],
     };
@@ -149,18 +149,18 @@ function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> 
     const at = found.index;
     if (count > 0 && at - last > gap && wordEnd(last) < at) {
       if (count >= least) yield view();
-      pieces.clear();
+      parts.clear();
       count = 0;
     }
     if (count === 0) {
       start = Math.min(wordStart(text, at, last), Math.max(0, at - gap));
       last = start;
     }
-    pieces.add(text.slice(last, at), decode(found[0]));
+    parts.add(text.slice(last, at), decode(found[0]));
     last = at + found[0].length;
     count += 1;
     if (count % escapesAtOnce === 0) {
-      pieces.join();
+      parts.join();
       yield null;
     }
   }
@@ -171,7 +171,7 @@ function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> 
 const openPlus = '\u0100';
 
 /** Collects plain and decoded text in turns. */
-class Pieces {
+class ViewText {
   readonly #isUrl: boolean;
   #text = '';
   #last: string[] = [];
@@ -249,18 +249,18 @@ function* literals(text: string): Generator<null, EscapedText> {
 }
 
 function* unescaped(string: string): Generator<null, string> {
-  const pieces = new Pieces(false);
+  const parts = new ViewText(false);
   let [last, count] = [0, 0];
   for (const { index, 0: escape } of string.matchAll(escaped.pattern)) {
-    pieces.add(string.slice(last, index), unescape(escape));
+    parts.add(string.slice(last, index), unescape(escape));
     last = index + escape.length;
     count += 1;
     if (count % escapesAtOnce === 0) {
-      pieces.join();
+      parts.join();
       yield null;
     }
   }
-  return pieces.text(string.slice(last));
+  return parts.text(string.slice(last));
 }
 
 /** The end of a string: its closing quote, or the end of its line. */

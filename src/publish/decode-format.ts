@@ -91,10 +91,10 @@ export function isTar(bytes: Uint8Array): boolean {
 
 /** Whether the checksum in a header is right; its own field counts as blanks. */
 export function isTarChecksumValid(header: Uint8Array): boolean {
-  const said = Number.parseInt(latin1(header.subarray(148, 156)).replaceAll('\0', ' '), 8);
+  const stated = Number.parseInt(latin1(header.subarray(148, 156)).replaceAll('\0', ' '), 8);
   let sum = 8 * 0x20;
   for (const [at, byte] of header.entries()) if (at < 148 || at >= 156) sum += byte;
-  return said === sum;
+  return stated === sum;
 }
 
 /**
@@ -210,12 +210,12 @@ function utf16(bytes: Uint8Array, little: boolean): TranscodedText {
 
 function utf32(bytes: Uint8Array, little: boolean): TranscodedText {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const pieces: string[] = [];
+  const characters: string[] = [];
   for (let at = 0; at + 4 <= bytes.length; at += 4) {
     const point = view.getUint32(at, little);
-    pieces.push(point <= 0x10ffff ? String.fromCodePoint(point) : '\ufffd');
+    characters.push(point <= 0x10ffff ? String.fromCodePoint(point) : '\ufffd');
   }
-  return { bytes: Buffer.from(pieces.join(''), 'utf8'), via: little ? 'utf-32le' : 'utf-32be' };
+  return { bytes: Buffer.from(characters.join(''), 'utf8'), via: little ? 'utf-32le' : 'utf-32be' };
 }
 
 const narrow = /[\t\x20-\x7e\x80-\xff]{8,}/g;

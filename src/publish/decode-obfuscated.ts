@@ -61,10 +61,10 @@ export function* findObfuscatedTexts(text: string): Generator<ObfuscatedText> {
   for (const [kind, { via, back }] of kinds.entries()) {
     const stretches = stretchesOf(text, gains[kind] ?? new Int8Array());
     const lines = stretches.flatMap(([from, to]) => text.slice(from, to).split('\n').map(back));
-    const said = lines.join('\n');
-    if (said.length < lettersMin) continue;
+    const restored = lines.join('\n');
+    if (restored.length < lettersMin) continue;
     const span = [stretches[0]?.[0] ?? 0, stretches.at(-1)?.[1] ?? 0] as const;
-    yield { bytes: Buffer.from(said, 'latin1'), via, span };
+    yield { bytes: Buffer.from(restored, 'latin1'), via, span };
     // `tac | rev` also reverses the order of the lines.
     if (via !== 'reversed' || lines.length < 2) continue;
     yield { bytes: Buffer.from(lines.toReversed().join('\n'), 'latin1'), via, span };

@@ -39,23 +39,23 @@ export interface PartLocation {
    * `whole`: a file. `bytes`: certainly meant as bytes. `guess`: letters that may decode to
    * nothing.
    */
-  readonly as: 'whole' | 'piece' | 'guess';
+  readonly as: 'whole' | 'bytes' | 'guess';
 }
 
 const nameLengthMax = 1_000;
 
 export const makeDecodedPart = (
   bytes: Uint8Array,
-  place: PartLocation,
+  location: PartLocation,
   text: boolean,
 ): DecodedPart => ({
   kind: 'part',
-  name: place.name,
-  via: place.via,
+  name: location.name,
+  via: location.via,
   bytes,
   text,
-  whole: place.as === 'whole',
-  span: place.span,
+  whole: location.as === 'whole',
+  span: location.span,
 });
 
 export const makeUnscannable = (
@@ -71,22 +71,26 @@ export const makeUnscannable = (
 
 /** One decoding deeper. Positions in the item refer to the encoded text. */
 export const decodedLocation = (
-  place: PartLocation,
+  location: PartLocation,
   via: string,
-  as: PartLocation['as'] = 'piece',
+  as: PartLocation['as'] = 'bytes',
 ): PartLocation => ({
-  ...place,
-  via: [...place.via, via],
-  encodings: place.encodings + 1,
+  ...location,
+  via: [...location.via, via],
+  encodings: location.encodings + 1,
   as,
 });
 
-export const memberLocation = (place: PartLocation, name: string, via: string): PartLocation => ({
-  name: `${place.name}!/${name}`.slice(0, nameLengthMax).toWellFormed(),
-  via: [...place.via, via],
+export const memberLocation = (
+  location: PartLocation,
+  name: string,
+  via: string,
+): PartLocation => ({
+  name: `${location.name}!/${name}`.slice(0, nameLengthMax).toWellFormed(),
+  via: [...location.via, via],
   span: null,
   encodings: 0,
-  archives: place.archives + 1,
+  archives: location.archives + 1,
   as: 'whole',
 });
 
@@ -109,22 +113,22 @@ export interface DecodeBudget {
 /** Uses up part of the budget. When nothing is left, it reports so once. */
 export function* takeFromBudget(
   bytes: Uint8Array,
-  place: PartLocation,
-  left: DecodeBudget,
+  location: PartLocation,
+  budget: DecodeBudget,
 ): Generator<Unscannable, boolean> {
-  left.bytes -= bytes.length;
-  if (place.as === 'whole') left.parts -= 1;
-  if (left.bytes >= 0 && left.parts >= 0) return true;
-  return !(yield* reportBudgetExhausted(place, left));
+  budget.bytes -= bytes.length;
+  if (location.as === 'whole') budget.parts -= 1;
+  if (budget.bytes >= 0 && budget.parts >= 0) return true;
+  return !(yield* reportBudgetExhausted(location, budget));
 }
 
 /** Reports once that the budget is used up. */
 export function* reportBudgetExhausted(
-  place: PartLocation,
-  left: DecodeBudget,
+  location: PartLocation,
+  budget: DecodeBudget,
 ): Generator<Unscannable, true> {
-  if (!left.isReported) yield makeUnscannable(place, 'more in it than may be opened');
-  left.isReported = true;
+  if (!budget.isReported) yield makeUnscannable(location, 'more in it than may be opened');
+  budget.isReported = true;
   return true;
 }
 
@@ -136,10 +140,10 @@ export const decodedBytesDigest = (bytes: Uint8Array): string => hash('sha256', 
  */
 export function isAlreadyDecoded(
   bytes: Uint8Array,
-  place: PartLocation,
+  location: PartLocation,
   { seen }: DecodeBudget,
 ): boolean {
-  const { encodings, archives, as } = place;
+  const { encodings, archives, as } = location;
   const digest = decodedBytesDigest(bytes);
   const key = as === 'whole' ? `${digest} whole ${archives}` : digest;
   const others = as === 'whole' ? Array.from({ length: archives }, (_, at) => at) : [];

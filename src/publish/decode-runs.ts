@@ -15,7 +15,7 @@ export interface EncodedRun {
   readonly isCertain: boolean;
 }
 
-interface Joined {
+interface JoinedRun {
   readonly letters: string;
   readonly span: readonly [number, number];
   readonly lines: number;
@@ -36,13 +36,13 @@ const phaseLettersMin = 64;
 export function* findEncodedRuns(text: string): Generator<EncodedRun> {
   for (const joined of joinedRuns(text)) {
     const { letters, span, lines } = joined;
-    const sure = lines === 1 || isWrapped(joined);
+    const isCertain = lines === 1 || isWrapped(joined);
     const mixed = isMixed(letters);
     if (hexOnly.test(letters)) {
       if (letters.length < 24) continue;
-      yield { bytes: hex(letters), via: 'hex', span, mixed, isCertain: sure };
+      yield { bytes: hex(letters), via: 'hex', span, mixed, isCertain };
       if (letters.length % 2 === 1) {
-        yield { bytes: hex(letters.slice(1)), via: 'hex', span, mixed, isCertain: sure };
+        yield { bytes: hex(letters.slice(1)), via: 'hex', span, mixed, isCertain };
       }
       // Base64 with hexadecimal digits only is rare and short.
       if (letters.length > 200) continue;
@@ -50,19 +50,19 @@ export function* findEncodedRuns(text: string): Generator<EncodedRun> {
       // A name or `0x` precedes it.
       for (const [inner] of letters.matchAll(innerHex)) {
         const mixed = isMixed(inner);
-        yield { bytes: hex(inner), via: 'hex', span, mixed, isCertain: sure };
+        yield { bytes: hex(inner), via: 'hex', span, mixed, isCertain };
         if (inner.length % 2 === 1) {
-          yield { bytes: hex(inner.slice(1)), via: 'hex', span, mixed, isCertain: sure };
+          yield { bytes: hex(inner.slice(1)), via: 'hex', span, mixed, isCertain };
         }
       }
     }
     if (letters.length < phaseLettersMin) {
       if (mixed || mayMean(letters)) {
-        yield { bytes: base64(letters), via: 'base64', span, mixed, isCertain: sure };
+        yield { bytes: base64(letters), via: 'base64', span, mixed, isCertain };
       }
       continue;
     }
-    yield { bytes: base64(letters), via: 'base64', span, mixed, isCertain: sure };
+    yield { bytes: base64(letters), via: 'base64', span, mixed, isCertain };
     for (const at of otherStarts(letters)) {
       yield { bytes: base64(letters.slice(at)), via: 'base64', span, mixed, isCertain: false };
     }
@@ -102,7 +102,7 @@ const digestLetters: ReadonlySet<number> = new Set([32, 40, 56, 64, 96, 128]);
  * Whether the lines are certainly one encoding: the lines of a list of digests are equally long,
  * too.
  */
-function isWrapped({ letters, lines }: Joined): boolean {
+function isWrapped({ letters, lines }: JoinedRun): boolean {
   const width = Math.floor(letters.length / lines);
   return lines >= 16 && width >= 56 && !(hexOnly.test(letters) && digestLetters.has(width));
 }
@@ -119,26 +119,26 @@ function isMixed(letters: string): boolean {
 }
 
 /** Runs of letters. Equally long runs at the ends of consecutive lines are joined. */
-function* joinedRuns(text: string): Generator<Joined> {
-  let pieces: string[] = [];
+function* joinedRuns(text: string): Generator<JoinedRun> {
+  let parts: string[] = [];
   let [from, to] = [0, 0];
-  function* done(next: string, at: number): Generator<Joined> {
-    if (pieces.length === 0) return;
-    yield joined(pieces, [from, to]);
-    const [first = ''] = pieces;
+  function* done(next: string, at: number): Generator<JoinedRun> {
+    if (parts.length === 0) return;
+    yield joined(parts, [from, to]);
+    const [first = ''] = parts;
     // Lines of such a length can also be separate encodings. All of them get the span of the whole.
-    if (pieces.length > 1 && first.length % 4 > 1) {
-      for (const piece of pieces) yield joined([piece], [from, to]);
+    if (parts.length > 1 && first.length % 4 > 1) {
+      for (const part of parts) yield joined([part], [from, to]);
     }
-    const before = pieces.at(-1) ?? '';
+    const before = parts.at(-1) ?? '';
     if (before.length < wrappedMin || before.endsWith('=')) return;
     const isTail = next !== '' && next.length < before.length && endsLine(text.slice(to, at));
     const tail = isTail ? { letters: next, to: at + next.length } : lastLine(text, to);
-    if (tail !== null) yield joined([...pieces, tail.letters], [from, tail.to]);
+    if (tail !== null) yield joined([...parts, tail.letters], [from, tail.to]);
   }
   for (const [at, end] of letterRuns(text)) {
     const run = text.slice(at, end);
-    const before = pieces.at(-1);
+    const before = parts.at(-1);
     const goesOn =
       before !== undefined &&
       before.length === run.length &&
@@ -146,10 +146,10 @@ function* joinedRuns(text: string): Generator<Joined> {
       endsLine(text.slice(to, at));
     if (!goesOn) {
       yield* done(run, at);
-      pieces = [];
+      parts = [];
       from = at;
     }
-    pieces.push(run);
+    parts.push(run);
     to = at + run.length;
   }
   yield* done('', text.length);
@@ -175,10 +175,10 @@ function* letterRuns(text: string): Generator<readonly [number, number]> {
   }
 }
 
-const joined = (pieces: readonly string[], span: readonly [number, number]): Joined => ({
-  letters: joinLines(pieces),
+const joined = (parts: readonly string[], span: readonly [number, number]): JoinedRun => ({
+  letters: joinLines(parts),
   span,
-  lines: pieces.length,
+  lines: parts.length,
 });
 
 /** Whether this is the text between two lines of a wrapped run: only little of it on each line. */
@@ -207,12 +207,12 @@ function lastLine(
 }
 
 /** In a diff, the sign before each line is also a letter of base64. */
-function joinLines(pieces: readonly string[]): string {
-  const isDiff = pieces.length > 1 && pieces.every((piece) => /^[+-]/.test(piece));
-  const [first = ''] = pieces;
+function joinLines(parts: readonly string[]): string {
+  const isDiff = parts.length > 1 && parts.every((part) => /^[+-]/.test(part));
+  const [first = ''] = parts;
   return isDiff && first.length % 4 === 1
-    ? pieces.map((one) => one.slice(1)).join('')
-    : pieces.join('');
+    ? parts.map((one) => one.slice(1)).join('')
+    : parts.join('');
 }
 
 /** The first letters of packed formats in base64. */
@@ -298,10 +298,10 @@ export function* findSpacedRuns(text: string): Generator<EncodedRun | null> {
 function* dumped(
   rows: readonly string[],
   span: EncodedRun['span'],
-  sure: boolean,
+  isCertain: boolean,
 ): Generator<EncodedRun> {
   const bytes = hex(rows.join(''));
-  yield { bytes, via: 'hex', span, mixed: true, isCertain: sure };
+  yield { bytes, via: 'hex', span, mixed: true, isCertain };
   const [first = '', ...more] = rows;
   const isEven = bytes.length % 2 === 0 && rows.every((row) => row.length % 4 === 0);
   if (!isEven || more.length === 0 || first.length < 16) return;

@@ -35,7 +35,7 @@ export interface SavedIndex {
     readonly size: number;
     readonly paths: Iterable<string>;
   }[];
-  readonly seen: readonly {
+  readonly visible: readonly {
     readonly path: string;
     readonly digest: string;
     readonly lines: Uint32Array;
@@ -48,7 +48,7 @@ export class DeniedIndex {
   /** Whether it differs from the last saved or restored state. */
   isChanged = false;
   readonly #denied = new Map<string, IndexedContent>();
-  readonly #seen = new VisibleFiles();
+  readonly #visible = new VisibleFiles();
   readonly #normal = new NormalText();
   readonly #grams = new GramHashes();
   readonly #kept = new GramHashes();
@@ -97,17 +97,17 @@ export class DeniedIndex {
     const digest = digestOf(bytes);
     if (this.hasVisible(path, digest)) return;
     this.isChanged = true;
-    this.#seen.put(path, digest, () => hashLines(normaliseText(textOf(bytes), this.#normal)));
+    this.#visible.put(path, digest, () => hashLines(normaliseText(textOf(bytes), this.#normal)));
   }
 
   removeVisible(path: string): void {
-    this.isChanged ||= this.#seen.digest(path) !== undefined;
-    this.#seen.delete(path);
+    this.isChanged ||= this.#visible.digest(path) !== undefined;
+    this.#visible.delete(path);
   }
 
   /** Whether the visible file has this content. */
   hasVisible(path: string, digest: string): boolean {
-    return this.#seen.digest(path) === digest;
+    return this.#visible.digest(path) === digest;
   }
 
   deniedPaths(): Iterable<string> {
@@ -115,7 +115,7 @@ export class DeniedIndex {
   }
 
   visiblePaths(): Iterable<string> {
-    return this.#seen.paths();
+    return this.#visible.paths();
   }
 
   /**
@@ -133,24 +133,24 @@ export class DeniedIndex {
     return {
       deniedFiles: this.#denied.size,
       deniedBytes,
-      visibleFiles: this.#seen.count,
+      visibleFiles: this.#visible.count,
       fingerprints: this.#table.count,
       indexBytes: this.#table.bytes + this.#contents.bytes,
-      visibleBytes: this.#seen.bytes,
+      visibleBytes: this.#visible.bytes,
     };
   }
 
   /** Everything that {@link DeniedIndex.fromSaved} needs. */
   toSaved(): SavedIndex {
     const contents = [...this.#contents.all()];
-    const seen = [...this.#seen.paths()].map((path) => {
-      const lines = this.#seen.linesOf(path) ?? new Uint32Array(0);
-      return { path, digest: this.#seen.digest(path) ?? '', lines };
+    const visible = [...this.#visible.paths()].map((path) => {
+      const lines = this.#visible.linesOf(path) ?? new Uint32Array(0);
+      return { path, digest: this.#visible.digest(path) ?? '', lines };
     });
-    return { contents, seen, pairs: this.#table.pairs() };
+    return { contents, visible, pairs: this.#table.pairs() };
   }
 
-  static fromSaved({ contents, seen, pairs }: SavedIndex): DeniedIndex {
+  static fromSaved({ contents, visible, pairs }: SavedIndex): DeniedIndex {
     const index = new DeniedIndex();
     for (const { digest, chars, base, size, paths } of contents) {
       index.#contents.skipTo(base);
@@ -164,7 +164,7 @@ export class DeniedIndex {
     }
     index.#table.reserve(pairs.length / 2);
     for (let i = 0; i < pairs.length; i += 2) index.#table.add(pairs[i] ?? 0, pairs[i + 1] ?? 0);
-    for (const { path, digest, lines } of seen) index.#seen.put(path, digest, () => lines);
+    for (const { path, digest, lines } of visible) index.#visible.put(path, digest, () => lines);
     return index;
   }
 
@@ -208,7 +208,7 @@ export class DeniedIndex {
 
   #newMatcher(): PassageMatcher {
     const sources = { table: this.#table, contents: this.#contents, short: this.#short };
-    return new PassageMatcher({ ...sources, seen: this.#seen.lines });
+    return new PassageMatcher({ ...sources, visible: this.#visible.lines });
   }
 }
 
@@ -223,7 +223,7 @@ function textOf(bytes: Uint8Array): Uint8Array {
   return utf16ToUtf8(bytes, mark === 0xfffe ? 'little' : 'big');
 }
 
-const pieceBytes = 64 * 1024;
+const windowBytes = 64 * 1024;
 const overlapBytes = 4 * 1024;
 
 /**
@@ -234,29 +234,29 @@ const overlapBytes = 4 * 1024;
 export async function matchDeniedText(
   index: DeniedIndex,
   text: Uint8Array,
-  turn: () => Promise<void>,
+  yieldToEventLoop: () => Promise<void>,
 ): Promise<readonly PassageMatch[]> {
-  if (text.length <= pieceBytes) return index.match(text);
+  if (text.length <= windowBytes) return index.match(text);
   const matches: PassageMatch[] = [];
-  let told = 0;
+  let reportedTo = 0;
   for (let from = 0; from < text.length;) {
-    const to = pieceEnd(text, from);
+    const to = windowEnd(text, from);
     for (const match of index.match(text.subarray(from, to))) {
       const span = [match.span[0] + from, match.span[1] + from] as const;
       // A match in the overlap was reported with the window before.
-      if (span[1] > told) matches.push({ ...match, span });
+      if (span[1] > reportedTo) matches.push({ ...match, span });
     }
     if (to === text.length) break;
-    told = to;
+    reportedTo = to;
     from = to - overlapBytes;
-    await turn();
+    await yieldToEventLoop();
   }
   return matches.toSorted((a, b) => b.novel - a.novel);
 }
 
-function pieceEnd(text: Uint8Array, from: number): number {
-  if (text.length - from <= pieceBytes) return text.length;
-  const end = from + pieceBytes;
+function windowEnd(text: Uint8Array, from: number): number {
+  if (text.length - from <= windowBytes) return text.length;
+  const end = from + windowBytes;
   const line = text.lastIndexOf(0x0a, end - 1) + 1;
   // A line longer than a window is split anywhere.
   return line > end - overlapBytes ? line : end;

@@ -1,4 +1,6 @@
-/** Names that disclose denied files: their paths, the names of their packages, words of the policy. */
+/**
+ * Names that disclose denied files: their paths, the names of their packages, words of the policy.
+ */
 import { latin1 } from '../encodings/text.ts';
 import { PatternSet, squeezedForms, squeezeText, type SqueezedText } from './exact-patterns.ts';
 
@@ -62,7 +64,7 @@ export class DeniedNames {
     };
     const text = folded(latin1(bytes));
     this.#paths.forEachMatch(text, ({ name, decision }, from, to) => {
-      if (!standsAlone(text, from, to)) return false;
+      if (!isSeparate(text, from, to)) return false;
       add({ name, decision, span: [from, to] });
       return true;
     });
@@ -96,19 +98,19 @@ function patternsOf(given: DeniedNamesInput): Map<string, PackageName> {
   }
   for (const name of all) {
     const path = folded(bytesText(name));
-    const told: PackageName = { name, decision: 'review' };
+    const disclosure: PackageName = { name, decision: 'review' };
     if (path.includes('/') && isDistinctive(name)) {
-      for (const form of derivedForms(path)) parts.set(form, told);
+      for (const form of derivedForms(path)) parts.set(form, disclosure);
       whole.set(path, { name, decision: 'block' });
     }
     const [above = '', last = ''] = endOf(name, 2).split('/');
     if (isDistinctive(above) && isDistinctive(last)) {
-      parts.set(folded(bytesText(`${above}/${last}`)), told);
+      parts.set(folded(bytesText(`${above}/${last}`)), disclosure);
     }
     const end = endOf(name, 1);
     // A name in several directories is a convention.
-    if (isTellingName(end) && (ends.get(end) ?? 0) <= sameMax) {
-      for (const form of derivedForms(folded(bytesText(end)))) parts.set(form, told);
+    if (isDistinctiveName(end) && (ends.get(end) ?? 0) <= sameMax) {
+      for (const form of derivedForms(folded(bytesText(end)))) parts.set(form, disclosure);
     }
   }
   // The end of a path that the audience can see discloses nothing.
@@ -135,15 +137,15 @@ const isDistinctive = (path: string): boolean =>
     (word) => word.length >= lettersMin && !isGenericWord(word),
   );
 
-const tellingMin = 12;
+const distinctiveMin = 12;
 const ownLettersMin = 6;
 
 /** Whether the name of a file alone discloses it: it has several words, not all of them common. */
-function isTellingName(name: string): boolean {
+function isDistinctiveName(name: string): boolean {
   const stem = name.replace(/\.[^.]*$/, '');
   const words = splitNameWords(stem);
   const own = words.filter((word) => word.length >= ownLettersMin && !isGenericWord(word));
-  return stem.length >= tellingMin && words.length > 1 && own.length > 0 && stem !== name;
+  return stem.length >= distinctiveMin && words.length > 1 && own.length > 0 && stem !== name;
 }
 
 const sourceExtension = /\.(?:[cm]?[jt]sx?|d\.ts|vue|svelte|py|rb|go|rs|java|kt|scala|cs|php)$/;
@@ -164,7 +166,7 @@ const bytesText = (text: string): string => Buffer.from(text, 'utf8').toString('
 const folded = (text: string): string => text.toLowerCase().replaceAll('\\', '/');
 
 /** Whether a path is not in the middle of a longer name. */
-function standsAlone(text: string, from: number, to: number): boolean {
+function isSeparate(text: string, from: number, to: number): boolean {
   return !/[\w.@+~-]/.test(text.charAt(from - 1)) && !/\w/.test(text.charAt(to));
 }
 
@@ -232,7 +234,7 @@ function tomlName(text: string, secret: RegExp): readonly PackageName[] {
 /** Without a scope, a name can be any word. */
 function named(name: string, isPrivate: boolean, isPublic: boolean): readonly PackageName[] {
   const isScoped = /^@[^/]+\/./.test(name) && isDistinctive(name);
-  if (!isScoped && !(isPrivate && isTellingName(`${name}.x`))) return [];
+  if (!isScoped && !(isPrivate && isDistinctiveName(`${name}.x`))) return [];
   if (!isPrivate && isPublic) return [];
   return [{ name, decision: isScoped && isPrivate ? 'block' : 'review' }];
 }

@@ -83,7 +83,7 @@ export function winnowGrams(chars: Uint8Array, grams: GramHashes, kept: GramHash
       continue;
     }
     const start = grams.starts[smallest] ?? 0;
-    if (!telling(chars, start)) continue;
+    if (!isVaried(chars, start)) continue;
     kept.hashes[kept.count] = hashes[smallest] ?? 0;
     kept.starts[kept.count] = start;
     kept.count += 1;
@@ -91,7 +91,7 @@ export function winnowGrams(chars: Uint8Array, grams: GramHashes, kept: GramHash
 }
 
 /** Whether a gram has five different characters; fewer are rules, padding, zeros. */
-function telling(chars: Uint8Array, start: number): boolean {
+function isVaried(chars: Uint8Array, start: number): boolean {
   // No array: this runs for each fingerprint.
   let [one, two, three, four] = [-1, -1, -1, -1];
   let seen = 0;

@@ -14,7 +14,7 @@ interface Passage {
   readonly match: PassageMatch;
   readonly part: DecodedPart;
   /** The text of the match without white space. */
-  readonly bare: string;
+  readonly unspaced: string;
 }
 
 export class PassageCollector {
@@ -23,7 +23,7 @@ export class PassageCollector {
   /** A passage of a file counts once, even if it is found several times or in several ways. */
   add(match: PassageMatch, part: DecodedPart): void {
     const before = this.#bySource.get(match.path) ?? [];
-    const passage = { match, part, bare: match.text.replaceAll(/\s/g, '') };
+    const passage = { match, part, unspaced: match.text.replaceAll(/\s/g, '') };
     const same = before.filter((one) => isSame(one, passage));
     if (same.some((one) => one.match.novel >= match.novel)) return;
     const others = before.filter((one) => !same.includes(one));
@@ -55,7 +55,7 @@ const overlap = (a: readonly [number, number], b: readonly [number, number]): bo
 
 /** Within one part, two separate matches can be two passages of one long line. */
 function isSame(a: Passage, b: Passage): boolean {
-  if (saysNoMore(a, b) || saysNoMore(b, a)) return true;
+  if (isPartOf(a, b) || isPartOf(b, a)) return true;
   if (!overlap(a.match.lines, b.match.lines)) return false;
   return a.part !== b.part || overlap(a.match.span, b.match.span) || a.match.text === b.match.text;
 }
@@ -63,8 +63,8 @@ function isSame(a: Passage, b: Passage): boolean {
 /**
  * Whether a completely reported passage is part of another: a repetition in the file counts once.
  */
-function saysNoMore(one: Passage, other: Passage): boolean {
-  return one.match.text.length < textCharsMax && other.bare.includes(one.bare);
+function isPartOf(one: Passage, other: Passage): boolean {
+  return one.match.text.length < textCharsMax && other.unspaced.includes(one.unspaced);
 }
 
 const decisionOf = (score: number): GateDecision =>

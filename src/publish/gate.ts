@@ -21,15 +21,15 @@ import {
 /** From this score on, what looks like a key is treated as one. */
 const likelyScoreBlock = 0.9;
 /** Exact rules search a text in windows of this size, in some milliseconds each. */
-const pieceBytes = 256 * 1_024;
+const windowBytes = 256 * 1_024;
 /** Longer than any search text. */
 const overlapBytes = 8 * 1_024;
 const textMax = 200;
 /**
  * Checks for one part: a search of the original text takes long. Later hits are reported unchecked.
  */
-const judgedMax = 256;
-const turnedVias: ReadonlySet<string> = new Set(['rot13', 'reversed']);
+const checksMax = 256;
+const filterVias: ReadonlySet<string> = new Set(['rot13', 'reversed']);
 
 /**
  * Decides by the strictest finding. Reports the 200 strictest findings, each once.
@@ -89,9 +89,9 @@ class Findings {
     const passes = decision === 'review' && this.#approved.has(trace);
     this.#byTrace.set(trace, { ...rest, item: name, decision: passes ? 'pass' : decision, trace });
     if (this.#byTrace.size <= 4 * limits.publicationFindings.max) return;
-    const kept = this.strictest();
+    const strictest = this.strictest();
     this.#byTrace.clear();
-    for (const one of kept) this.#byTrace.set(one.trace, one);
+    for (const one of strictest) this.#byTrace.set(one.trace, one);
   }
 
   strictest(): readonly GateFinding[] {
@@ -110,16 +110,21 @@ async function* findingsOf(
   const { interference, path, name } = item;
   if (interference.kind === 'possible') {
     const decision = input.onInterference ?? 'pass';
-    yield exact(name, { rule: 'interference', decision, source: interference.reason });
+    yield exactFinding(name, { rule: 'interference', decision, source: interference.reason });
   }
   if (path !== null && input.isDenied(path)) {
-    yield exact(name, { rule: 'denied.path', decision: 'block', source: path, via: ['name'] });
+    yield exactFinding(name, {
+      rule: 'denied.path',
+      decision: 'block',
+      source: path,
+      via: ['name'],
+    });
   } else {
     yield* namesIn(name, name, input);
   }
   const passages = new PassageCollector();
-  const told = new Set<string>();
-  let straight: Uint8Array | null = null;
+  const reported = new Set<string>();
+  let original: Uint8Array | null = null;
   for (const part of decodeItemInSteps(item)) {
     input.signal?.throwIfAborted();
     // The search for the next part can take long, too.
@@ -127,28 +132,28 @@ async function* findingsOf(
     if (part === null) continue;
     if (part.kind === 'unscannable') {
       const { reason: source, via, span } = part;
-      yield exact(part.name, { rule: 'unscannable', decision: 'review', source, via, span });
+      yield exactFinding(part.name, { rule: 'unscannable', decision: 'review', source, via, span });
       continue;
     }
-    if (part.name !== name && !told.has(part.name)) yield* memberNames(part.name, name, input);
-    told.add(part.name);
+    if (part.name !== name && !reported.has(part.name)) yield* memberNames(part.name, name, input);
+    reported.add(part.name);
     const source = part.whole && part.bytes.length > 0 ? fileOf(part, input) : null;
     if (source !== null) {
       const { via, span } = part;
-      yield exact(part.name, { rule: 'denied.file', decision: 'block', source, via, span });
+      yield exactFinding(part.name, { rule: 'denied.file', decision: 'block', source, via, span });
     }
     if (!part.text) continue;
     for (const match of await input.match(part.bytes)) passages.add(match, part);
-    yield* secretsIn(part, input, part.whole ? null : straight);
-    if (part.whole) straight = part.bytes;
+    yield* secretsIn(part, input, part.whole ? null : original);
+    if (part.whole) original = part.bytes;
     yield* exactIn(part, canaries, input);
   }
-  told.delete(name);
-  yield* textOfNames(item, [...told], { canaries, passages, input });
+  reported.delete(name);
+  yield* textOfNames(item, [...reported], { canaries, passages, input });
   yield* passages.findings();
 }
 
-interface Searching {
+interface NameSearch {
   readonly canaries: CanarySet;
   readonly passages: PassageCollector;
   readonly input: GateInput;
@@ -158,7 +163,7 @@ interface Searching {
 async function* textOfNames(
   { name }: GateItem,
   members: readonly string[],
-  { canaries, passages, input }: Searching,
+  { canaries, passages, input }: NameSearch,
 ): AsyncGenerator<UntracedFinding> {
   const inner = members.map((member) => member.slice(name.length + 2)).join('\n');
   for (const [text, via] of [
@@ -192,12 +197,15 @@ async function* textOfNames(
 const fileOf = ({ bytes }: DecodedPart, { deniedFile }: GateInput): string | null =>
   deniedFile(hash('sha256', bytes));
 
-interface Exact
+interface ExactFinding
   extends Pick<UntracedFinding, 'rule' | 'decision'>, Partial<Omit<GateEvidence, 'source'>> {
   readonly source: string;
 }
 
-const exact = (name: string, { rule, decision, ...evidence }: Exact): UntracedFinding => ({
+const exactFinding = (
+  name: string,
+  { rule, decision, ...evidence }: ExactFinding,
+): UntracedFinding => ({
   rule,
   decision,
   name,
@@ -206,9 +214,16 @@ const exact = (name: string, { rule, decision, ...evidence }: Exact): UntracedFi
 });
 
 /** The denied names in a name. */
-function* namesIn(told: string, name: string, { names }: GateInput): Generator<UntracedFinding> {
-  for (const hit of names.find(Buffer.from(told, 'utf8'))) {
-    yield nameFinding(name, hit, { via: ['name'], text: told.slice(0, textMax).toWellFormed() });
+function* namesIn(
+  reported: string,
+  name: string,
+  { names }: GateInput,
+): Generator<UntracedFinding> {
+  for (const hit of names.find(Buffer.from(reported, 'utf8'))) {
+    yield nameFinding(name, hit, {
+      via: ['name'],
+      text: reported.slice(0, textMax).toWellFormed(),
+    });
   }
 }
 
@@ -216,20 +231,20 @@ const nameFinding = (
   name: string,
   { name: source, decision }: NameHit,
   evidence: Partial<GateEvidence>,
-): UntracedFinding => exact(name, { rule: 'denied.name', decision, source, ...evidence });
+): UntracedFinding => exactFinding(name, { rule: 'denied.name', decision, source, ...evidence });
 
 /** Prefixes of the paths in archives of packages, and in source maps of bundlers. */
-const before = /^(?:[a-z][a-z+.-]*:\/\/[^/]*\/)?(?:\.{0,2}\/)*/;
+const pathPrefix = /^(?:[a-z][a-z+.-]*:\/\/[^/]*\/)?(?:\.{0,2}\/)*/;
 
 function* memberNames(full: string, item: string, input: GateInput): Generator<UntracedFinding> {
   const member = full.slice(item.length + 2);
   yield* namesIn(member, full, input);
-  const path = member.slice(member.lastIndexOf('!/') + 1).replace(before, '');
+  const path = member.slice(member.lastIndexOf('!/') + 1).replace(pathPrefix, '');
   const below = path.slice(path.indexOf('/') + 1);
   const source = [path, below].find((one) => one !== '' && input.isDenied(one));
   if (source !== undefined) {
     // An unrelated archive can have the same path.
-    yield exact(full, { rule: 'denied.path', decision: 'review', source, via: ['name'] });
+    yield exactFinding(full, { rule: 'denied.path', decision: 'review', source, via: ['name'] });
   }
 }
 
@@ -237,23 +252,23 @@ function* memberNames(full: string, item: string, input: GateInput): Generator<U
 async function* secretsIn(
   part: DecodedPart,
   { findSecrets }: GateInput,
-  straight: Uint8Array | null,
+  original: Uint8Array | null,
 ): AsyncGenerator<UntracedFinding> {
-  const told = new Set<string>();
-  const text = straight && Buffer.from(straight.buffer, straight.byteOffset, straight.length);
-  let looks = 0;
+  const reported = new Set<string>();
+  const text = original && Buffer.from(original.buffer, original.byteOffset, original.length);
+  let checks = 0;
   for (const hit of await findSecrets(part.bytes)) {
     const { name: source, kind, span, score } = hit;
-    if (hit.bare === true && text !== null && looks < judgedMax) {
-      looks += 1;
-      if (isJudged(part, span, text)) continue;
+    if (hit.bare === true && text !== null && checks < checksMax) {
+      checks += 1;
+      if (isInOriginal(part, span, text)) continue;
     }
-    if (told.has(`${kind} ${source}`)) continue;
-    told.add(`${kind} ${source}`);
+    if (reported.has(`${kind} ${source}`)) continue;
+    reported.add(`${kind} ${source}`);
     const decision = kind === 'known' || score >= likelyScoreBlock ? 'block' : 'review';
     const rule = kind === 'known' ? 'secret.known' : 'secret.likely';
     const evidence = { source, via: part.via, span: spanInItem(part, span) };
-    yield exact(part.name, { rule, decision, ...evidence });
+    yield exactFinding(part.name, { rule, decision, ...evidence });
   }
 }
 
@@ -261,42 +276,42 @@ async function* secretsIn(
  * Whether the original text contains what a view shows. Its surroundings there decide already
  * whether it is a secret. Filtered words, in contrast, look as mixed as keys.
  */
-function isJudged(
+function isInOriginal(
   { bytes, via }: DecodedPart,
   span: readonly [number, number],
-  straight: Buffer,
+  original: Buffer,
 ): boolean {
   const last = via.at(-1) ?? '';
-  return turnedVias.has(last) || straight.includes(Buffer.from(bytes.subarray(...span)));
+  return filterVias.has(last) || original.includes(Buffer.from(bytes.subarray(...span)));
 }
 
 /** Names and canaries. */
 async function* exactIn(
   part: DecodedPart,
   canaries: CanarySet,
-  { names, yieldToEventLoop: turn }: GateInput,
+  { names, yieldToEventLoop: pause }: GateInput,
 ): AsyncGenerator<UntracedFinding> {
-  const told = new Set<string>();
-  const isNew = (what: string): boolean => !told.has(what) && told.add(what).size > 0;
-  for (let from = 0; from < part.bytes.length; from += pieceBytes) {
-    if (from > 0) await turn();
-    const bytes = part.bytes.subarray(from, from + pieceBytes + overlapBytes);
+  const reported = new Set<string>();
+  const isNew = (what: string): boolean => !reported.has(what) && reported.add(what).size > 0;
+  for (let from = 0; from < part.bytes.length; from += windowBytes) {
+    if (from > 0) await pause();
+    const bytes = part.bytes.subarray(from, from + windowBytes + overlapBytes);
     const squeezed = canaries.isEmpty ? null : squeezeText(bytes);
-    const place = (span: readonly [number, number]): Partial<GateEvidence> => ({
+    const evidenceAt = (span: readonly [number, number]): Partial<GateEvidence> => ({
       via: part.via,
       span: spanInItem(part, [from + span[0], from + span[1]]),
     });
     for (const { index, span } of squeezed === null ? [] : canaries.find(squeezed)) {
       const source = `canary ${index + 1}`;
-      const finding = { rule: 'canary', decision: 'block', source, ...place(span) } as const;
-      if (isNew(source)) yield exact(part.name, finding);
+      const finding = { rule: 'canary', decision: 'block', source, ...evidenceAt(span) } as const;
+      if (isNew(source)) yield exactFinding(part.name, finding);
     }
     for (const hit of names.find(bytes, squeezed)) {
       if (!isNew(`name ${hit.name}`)) continue;
       const text = Buffer.from(bytes.subarray(...hit.span))
         .toString('utf8')
         .slice(0, textMax);
-      yield nameFinding(part.name, hit, { ...place(hit.span), text: text.toWellFormed() });
+      yield nameFinding(part.name, hit, { ...evidenceAt(hit.span), text: text.toWellFormed() });
     }
   }
 }
@@ -309,7 +324,7 @@ const memberMark = '!/';
  */
 export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
   const top = (item: string): string => item.split(memberMark, 1)[0] ?? item;
-  const telling = new Set(
+  const disclosing = new Set(
     verdict.findings
       .filter(({ item, evidence }) => evidence.via[0] === 'name' && !item.includes(memberMark))
       .map(({ item }) => item),
@@ -320,7 +335,7 @@ export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
       rule,
       decision,
       trace,
-      item: telling.has(top(item)) ? null : top(item),
+      item: disclosing.has(top(item)) ? null : top(item),
     })),
   };
 }

@@ -50,9 +50,9 @@ export async function saveIndex(index: DeniedIndex, directory: string): Promise<
     magic.copy(lead);
     lead.writeUInt32LE(version, 8);
     lead.writeUInt32LE(json.length, 12);
-    for (const piece of gathered([lead, json, ...sections])) {
-      hash.update(piece);
-      await file.appendFile(piece);
+    for (const buffer of gathered([lead, json, ...sections])) {
+      hash.update(buffer);
+      await file.appendFile(buffer);
     }
     await file.appendFile(hash.digest());
     await rename(part, join(directory, fileName));
@@ -82,16 +82,16 @@ async function readOwn(path: string): Promise<Buffer | null> {
   if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return null;
   const bytes = await file.readFile();
   const body = bytes.subarray(0, -digestBytes);
-  const right = createHash('sha256').update(body).digest();
-  return right.equals(bytes.subarray(-digestBytes)) ? body : null;
+  const expected = createHash('sha256').update(body).digest();
+  return expected.equals(bytes.subarray(-digestBytes)) ? body : null;
 }
 
-function laidOut({ contents, seen, pairs }: SavedIndex): {
+function laidOut({ contents, visible, pairs }: SavedIndex): {
   header: Header;
   sections: Uint8Array[];
 } {
   const lists = new Map<Uint32Array, number>();
-  for (const { lines } of seen) if (!lists.has(lines)) lists.set(lines, lists.size);
+  for (const { lines } of visible) if (!lists.has(lines)) lists.set(lines, lists.size);
   const header: Header = {
     contents: contents.map(({ digest, chars, base, size, paths }) => [
       digest,
@@ -101,7 +101,7 @@ function laidOut({ contents, seen, pairs }: SavedIndex): {
       [...paths],
     ]),
     lines: [...lists.keys()].map((lines) => lines.length),
-    seen: seen.map(({ path, digest, lines }) => [path, digest, lists.get(lines) ?? 0]),
+    seen: visible.map(({ path, digest, lines }) => [path, digest, lists.get(lines) ?? 0]),
     pairs: pairs.length,
   };
   const numbers = [...lists.keys(), pairs].map((list) => bytesOf(list));
@@ -127,14 +127,14 @@ function readBack(bytes: Buffer): SavedIndex {
     paths,
   }));
   const lists = header.lines.map((length) => numbersOf(take(length * 4)));
-  const seen = header.seen.map(([path, digest, list]) => ({
+  const visible = header.seen.map(([path, digest, list]) => ({
     path,
     digest,
     lines: lists[list] ?? new Uint32Array(0),
   }));
   const pairs = numbersOf(take(header.pairs * 4));
   if (at !== bytes.length) throw new RangeError('the index is too long');
-  return { contents, seen, pairs };
+  return { contents, visible, pairs };
 }
 
 function bytesOf(numbers: Uint32Array): Uint8Array {
@@ -147,12 +147,12 @@ function numbersOf(bytes: Uint8Array): Uint32Array {
 }
 
 /** Joins small buffers, so that each is one write. */
-function* gathered(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+function* gathered(buffers: readonly Uint8Array[]): Generator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let length = 0;
-  for (const piece of pieces) {
-    waiting.push(piece);
-    length += piece.length;
+  for (const buffer of buffers) {
+    waiting.push(buffer);
+    length += buffer.length;
     if (length < chunkBytes) continue;
     yield Buffer.concat(waiting);
     waiting = [];

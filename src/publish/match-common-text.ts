@@ -137,13 +137,13 @@ function markWords(
 /** `case 7: case 8: case 9:`: each step of a count after the first. */
 function markCounting(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   let before: readonly [number, string] | null = null;
-  for (const { 0: step, 1: digits, 2: said = '', index } of latin1(chars, from, to).matchAll(
+  for (const { 0: step, 1: digits, 2: separator = '', index } of latin1(chars, from, to).matchAll(
     /(\d{1,6})([^\d]{1,40})(?=\d)/g,
   )) {
     const number = Number(digits);
-    const goesOn = before?.[0] === number - 1 && before[1] === said;
+    const goesOn = before?.[0] === number - 1 && before[1] === separator;
     if (goesOn) marks.fill(1, index, index + step.length);
-    before = [number, said];
+    before = [number, separator];
   }
 }
 
@@ -183,9 +183,9 @@ function markLines(chars: Uint8Array, from: number, to: number, marks: Uint8Arra
   for (let at = from; at < to;) {
     const end = Math.min(to, unitEnd(chars, at));
     const text = latin1(chars, at, Math.min(end, at + noticeCharsMax + 1));
-    const told = directive.exec(text)?.[0].length ?? 0;
+    const directiveLength = directive.exec(text)?.[0].length ?? 0;
     if (text.length <= noticeCharsMax && notice.test(text)) marks.fill(1, at - from, end - from);
-    else if (told > 0) marks.fill(1, at - from, at + told - from);
+    else if (directiveLength > 0) marks.fill(1, at - from, at + directiveLength - from);
     at = chars[end] === lineEnd ? end + 1 : Math.max(end, at + 1);
   }
 }
@@ -278,8 +278,8 @@ function markList(
     // A separator between two unknown words counts as part of them.
     if (known && knownTo > 0) marks.fill(1, knownTo - base, from - base);
     knownTo = known ? to : 0;
-    const said = next ? from : from + (ordered ? orderedChars : chosenChars);
-    if (known && said < to) marks.fill(1, said - base, to - base);
+    const countedTo = next ? from : from + (ordered ? orderedChars : chosenChars);
+    if (known && countedTo < to) marks.fill(1, countedTo - base, to - base);
   }
 }
 

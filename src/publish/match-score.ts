@@ -24,7 +24,7 @@ const lineCharsMax = 4096;
 /** The news in `[from, to)` of a denied content, in characters; 0 if it is less than `least`. */
 export function countNovelChars(
   content: IndexedContent,
-  seen: LineCounts,
+  visible: LineCounts,
   [from, to]: readonly [number, number],
   least: number,
 ): number {
@@ -40,7 +40,7 @@ export function countNovelChars(
     lines += last > first ? 1 : 0;
     if (end - start >= lineCharsMin && last > first) {
       hashUnit(chars, start, end, pair);
-      if (!seen.has(pair[0] ?? 0, pair[1] ?? 0) && isTelling(chars, first, last)) {
+      if (!visible.has(pair[0] ?? 0, pair[1] ?? 0) && isVaried(chars, first, last)) {
         news.push([first, last]);
         novel += last - first;
         const whole = (last - first) / (end - start) >= wholeShare;
@@ -63,7 +63,7 @@ export function countNovelChars(
   return novel;
 }
 
-function isTelling(chars: Uint8Array, first: number, last: number): boolean {
+function isVaried(chars: Uint8Array, first: number, last: number): boolean {
   const different: number[] = [];
   for (let at = first; at < last; at += 1) {
     const char = chars[at] ?? 0;

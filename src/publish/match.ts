@@ -32,7 +32,7 @@ export interface PassageMatch {
 export interface MatchSources {
   readonly table: FingerprintTable;
   readonly contents: IndexedContents;
-  readonly seen: LineCounts;
+  readonly visible: LineCounts;
   readonly short: ShortContents;
 }
 
@@ -68,7 +68,7 @@ export class PassageMatcher {
     const plain = toPlainText(text);
     const found: Candidate[] = [];
     for (const view of makeTextViews(plain.bytes)) this.#inView(plain, view, found);
-    return this.#told(text, found);
+    return this.#report(text, found);
   }
 
   /** Adds the matches of one view to `found`. */
@@ -94,11 +94,11 @@ export class PassageMatcher {
   }
 
   #novel(chain: MatchChain): number {
-    const { seen, short } = this.#sources;
+    const { visible, short } = this.#sources;
     const least = chain.runs.length > 1 ? 1 : novelMin;
     let novel = 0;
     for (const { content, from, to } of chain.runs) {
-      novel += countNovelChars(content, seen, [from, to], least);
+      novel += countNovelChars(content, visible, [from, to], least);
     }
     return short.weigh(chain, novel);
   }
@@ -126,7 +126,7 @@ export class PassageMatcher {
         const run = findRunThrough(text, start, content, place - content.base);
         budget -= run.length;
         // Another text with the same hash.
-        if (run.textTo <= start || !whole(run)) continue;
+        if (run.textTo <= start || !isLongEnough(run)) continue;
         runs.push(run);
         open.push(run);
       }
@@ -134,7 +134,7 @@ export class PassageMatcher {
     return runs;
   }
 
-  #told(text: Uint8Array, found: Candidate[]): PassageMatch[] {
+  #report(text: Uint8Array, found: Candidate[]): PassageMatch[] {
     found.sort((a, b) => b.novel - a.novel || a.span[0] - b.span[0]);
     const kept: Candidate[] = [];
     for (const one of found) {
@@ -146,13 +146,13 @@ export class PassageMatcher {
       const first = lineNumberAt(content.chars, from);
       const last = lineNumberAt(content.chars, to - 1);
       const shown = text.subarray(span[0], Math.min(span[1], span[0] + textCharsMax));
-      const said = Buffer.from(shown).toString('utf8').slice(0, textCharsMax);
-      return { path, lines: [first, last], span, length, novel, via, text: said };
+      const shownText = Buffer.from(shown).toString('utf8').slice(0, textCharsMax);
+      return { path, lines: [first, last], span, length, novel, via, text: shownText };
     });
   }
 }
 
-function whole(run: MatchRun): boolean {
+function isLongEnough(run: MatchRun): boolean {
   return run.length >= 24;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Views of a text: the text itself, and the text before tools added something: prefixes of lines,
  * string literals (`"text\n" +`, a list of lines in JSON, logs of containers), doubled quotes (CSV,
- * SQL, shells), tags of HTML and XML. Each view is a list of ranges of the text, to be read one after
- * the other, so that a match can be shown at its place.
+ * SQL, shells), tags of HTML and XML. Each view is a list of ranges of the text, to be read one
+ * after the other, so that a match can be shown at its place.
  */
 import { latin1 } from '../encodings/text.ts';
 import {
@@ -145,8 +145,8 @@ function longestLiteral(text: string, from: number, to: number): readonly [numbe
     at = end;
   }
   if (best === null) return null;
-  const said = text.slice(from, to).trim().length;
-  return (best[1] - best[0] + 2) * 3 >= said ? best : null;
+  const contentLength = text.slice(from, to).trim().length;
+  return (best[1] - best[0] + 2) * 3 >= contentLength ? best : null;
 }
 
 const logKey = /\s*\{"(?:log|message|msg|line|text|content|output|data|body)":"/y;

@@ -176,17 +176,17 @@ export function toPlainText(text: Uint8Array): PlainText {
   const bytes = new Uint8Array(room);
   const at = new Uint32Array(room);
   let length = 0;
-  const carried: (readonly [number, number])[] = [];
-  const add = (place: number, byte = text[place] ?? 0): void => {
+  const carriedTexts: (readonly [number, number])[] = [];
+  const add = (position: number, byte = text[position] ?? 0): void => {
     bytes[length] = byte;
-    at[length] = place;
+    at[length] = position;
     length += 1;
   };
   for (let from = 0; from < text.length;) {
     const byte = text[from] ?? 0;
     if (byte === ESC) {
       const end = sequenceEnd(text, from);
-      if (end - from >= carriedBytesMin) carried.push([from + 2, end]);
+      if (end - from >= carriedBytesMin) carriedTexts.push([from + 2, end]);
       from = end;
     } else if (byte === BS) {
       if (isOverstruck(text, from)) length = Math.max(0, length - 1);
@@ -196,9 +196,9 @@ export function toPlainText(text: Uint8Array): PlainText {
       from += 1;
     }
   }
-  for (const [from, to] of carried) {
+  for (const [from, to] of carriedTexts) {
     add(from, LF);
-    for (let place = from; place < to; place += 1) add(place);
+    for (let position = from; position < to; position += 1) add(position);
   }
   return { bytes: bytes.subarray(0, length), at: at.subarray(0, length) };
 }
@@ -237,8 +237,8 @@ function sequenceEnd(text: Uint8Array, from: number): number {
 }
 
 /**
- * The end of a control sequence (CSI of ECMA-48) that begins at `from`: parameters, then one byte of
- * `@` to `~`. It is cut off after `bytesMax`.
+ * The end of a control sequence (CSI of ECMA-48) that begins at `from`: parameters, then one byte
+ * of `@` to `~`. It is cut off after `bytesMax`.
  */
 export function findCsiEnd(text: Uint8Array, from: number, bytesMax: number): number {
   const limit = Math.min(text.length, from + bytesMax);

@@ -1,7 +1,7 @@
 /**
- * Redacts one stream of output: first known values, then what looks like a secret. However the input
- * is split into chunks, the output is the same, unless a flush was forced. No byte is lost or moved;
- * each hidden part is replaced by its tag.
+ * Redacts one stream of output: first known values, then what looks like a secret. However the
+ * input is split into chunks, the output is the same, unless a flush was forced. No byte is lost or
+ * moved; each hidden part is replaced by its tag.
  */
 import { redactedBytes, type RedactedBytes } from './redacted-text.ts';
 import type { RedactionTags } from './redaction-tags.ts';
@@ -57,7 +57,7 @@ export interface StreamRedactorParts {
    * Receives the output with only the known values hidden, in order. The bytes are reused: copy
    * what must be kept. Must not throw.
    */
-  readonly onMasked?: (pieces: readonly MaskedChunk[]) => void;
+  readonly onMasked?: (chunks: readonly MaskedChunk[]) => void;
 }
 
 /** A line is searched in slices of at most this many bytes. */
@@ -69,14 +69,14 @@ const flushSymbolsMax = 6;
 const lineFeed = 10;
 
 /** The tag of a known value in the searched text, and the input that it replaces. */
-interface Hidden {
+interface HiddenPart {
   /** Offsets in the pending bytes. */
   readonly start: number;
   readonly end: number;
   /** Offsets in the input. */
   readonly from: number;
   readonly to: number;
-  readonly piece: Extract<MaskedChunk, { kind: 'hidden' }>;
+  readonly chunk: Extract<MaskedChunk, { kind: 'hidden' }>;
 }
 
 export class StreamRedactor {
@@ -84,8 +84,8 @@ export class StreamRedactor {
   #masker: KnownValueMasker | null;
   readonly #weak: WeakValueFinder[];
   /** The unfinished line, with known values already replaced. */
-  #held = Buffer.alloc(0);
-  #hidden: Hidden[] = [];
+  #pending = Buffer.alloc(0);
+  #hidden: HiddenPart[] = [];
   /** Offsets in the input of the first pending byte, and after the last one. */
   #from = 0;
   #to = 0;
@@ -107,13 +107,13 @@ export class StreamRedactor {
 
   push(chunk: Uint8Array): RedactedBytes {
     const masker = this.#masker;
-    this.#take(masker === null ? [{ kind: 'text', bytes: chunk }] : masker.push(chunk));
-    return this.#give(false);
+    this.#append(masker === null ? [{ kind: 'text', bytes: chunk }] : masker.push(chunk));
+    return this.#release(false);
   }
 
   /** Whether anything is held back. */
   get hasPending(): boolean {
-    return this.#held.length > 0 || this.#masker?.hasPending === true;
+    return this.#pending.length > 0 || this.#masker?.hasPending === true;
   }
 
   /**
@@ -125,68 +125,68 @@ export class StreamRedactor {
    */
   flush(lines: 'whole' | 'all'): RedactedBytes {
     const masker = this.#masker;
-    const isHeld = masker?.hasPending === true || (lines === 'all' && this.#held.length > 0);
+    const isHeld = masker?.hasPending === true || (lines === 'all' && this.#pending.length > 0);
     if (!isHeld || (masker !== null && masker.pendingSymbols >= flushSymbolsMax)) {
       return redactedBytes(Buffer.alloc(0));
     }
     this.forcedFlushes += 1;
-    if (masker !== null) this.#take(masker.flush());
-    return this.#give(lines === 'all');
+    if (masker !== null) this.#append(masker.flush());
+    return this.#release(lines === 'all');
   }
 
   end(): RedactedBytes {
     const masker = this.#masker;
-    if (masker !== null) this.#take(masker.end());
-    return this.#give(true);
+    if (masker !== null) this.#append(masker.end());
+    return this.#release(true);
   }
 
-  #take(pieces: readonly MaskedChunk[]): void {
-    if (pieces.length === 0) return;
-    this.#parts.onMasked?.(pieces);
-    const parts: Uint8Array[] = this.#held.length === 0 ? [] : [this.#held];
-    let length = this.#held.length;
-    for (const piece of pieces) {
-      if (piece.kind === 'text') {
-        parts.push(piece.bytes);
-        length += piece.bytes.length;
-        this.#to += piece.bytes.length;
+  #append(chunks: readonly MaskedChunk[]): void {
+    if (chunks.length === 0) return;
+    this.#parts.onMasked?.(chunks);
+    const parts: Uint8Array[] = this.#pending.length === 0 ? [] : [this.#pending];
+    let length = this.#pending.length;
+    for (const chunk of chunks) {
+      if (chunk.kind === 'text') {
+        parts.push(chunk.bytes);
+        length += chunk.bytes.length;
+        this.#to += chunk.bytes.length;
         continue;
       }
-      const tag = Buffer.from(piece.tag, 'latin1');
+      const tag = Buffer.from(chunk.tag, 'latin1');
       const from = this.#to;
-      this.#to += piece.bytes;
-      this.#hidden.push({ start: length, end: length + tag.length, from, to: this.#to, piece });
+      this.#to += chunk.bytes;
+      this.#hidden.push({ start: length, end: length + tag.length, from, to: this.#to, chunk });
       parts.push(tag);
       length += tag.length;
     }
     const [only] = parts;
     // A copy, even of a single chunk: the reader reuses its buffer.
-    this.#held =
+    this.#pending =
       parts.length === 1 && only !== undefined ? Buffer.from(only) : Buffer.concat(parts, length);
   }
 
   /** Searches complete lines, or everything, and releases the result. */
-  #give(all: boolean): RedactedBytes {
-    const held = this.#held;
+  #release(all: boolean): RedactedBytes {
+    const pending = this.#pending;
     const out: Uint8Array[] = [];
     let done = 0;
-    while (done < held.length) {
-      const stop = nextStop(held, done);
+    while (done < pending.length) {
+      const stop = nextStop(pending, done);
       if (stop === null) break;
-      this.#look(done, stop, out);
+      this.#search(done, stop, out);
       done = stop;
     }
-    if (all && done < held.length) {
-      this.#look(done, held.length, out);
-      done = held.length;
+    if (all && done < pending.length) {
+      this.#search(done, pending.length, out);
+      done = pending.length;
     }
     this.#drop(done);
     const [only] = out;
     return redactedBytes(out.length === 1 && only !== undefined ? only : Buffer.concat(out));
   }
 
-  #look(start: number, stop: number, out: Uint8Array[]): void {
-    const bytes = this.#held.subarray(start, stop);
+  #search(start: number, stop: number, out: Uint8Array[]): void {
+    const bytes = this.#pending.subarray(start, stop);
     const text = bytes.toString('latin1');
     const known = this.#weak.flatMap((weak) => weak.find(text));
     const likely = this.#parts.finder.scan(text, bytes);
@@ -196,37 +196,40 @@ export class StreamRedactor {
       const from = start + finding.start;
       const to = start + finding.end;
       if (from < at || to <= from || to > stop || !isReadableText(bytes, finding)) continue;
-      const value = this.#held.subarray(from, to);
+      const value = this.#pending.subarray(from, to);
       // A known value can be within what looks like a longer secret.
       const isKnown = known.some((one) => one.start < finding.end && finding.start < one.end);
       const digest = isKnown ? null : this.#parts.tags.nameOf(value);
       if (digest !== null && this.#parts.revealed?.has(digest) === true) continue;
-      this.#tellKnown(at, from);
-      out.push(this.#held.subarray(at, from));
+      this.#reportKnown(at, from);
+      out.push(this.#pending.subarray(at, from));
       const tag = this.#parts.tags.of(value);
       out.push(Buffer.from(tag, 'latin1'));
-      const place = { from: this.#inputOf(from, false), to: this.#inputOf(to, true) };
-      this.#tell({ ...place, tag, digest }, finding);
+      const location = { from: this.#inputOf(from, false), to: this.#inputOf(to, true) };
+      this.#report({ ...location, tag, digest }, finding);
       at = to;
     }
-    this.#tellKnown(at, stop);
-    if (at < stop) out.push(this.#held.subarray(at, stop));
+    this.#reportKnown(at, stop);
+    if (at < stop) out.push(this.#pending.subarray(at, stop));
   }
 
-  #tell(place: Omit<SecretReplacement, 'finding'>, finding: SecretReplacement['finding']): void {
+  #report(
+    location: Omit<SecretReplacement, 'finding'>,
+    finding: SecretReplacement['finding'],
+  ): void {
     const { kind, rule, score, key } = finding;
-    this.#parts.onRedaction({ ...place, finding: { kind, rule, score, key } });
+    this.#parts.onRedaction({ ...location, finding: { kind, rule, score, key } });
   }
 
   /** Reports known values whose tags are in a released range. */
-  #tellKnown(start: number, stop: number): void {
+  #reportKnown(start: number, stop: number): void {
     for (let index = this.#firstAfter(start); index < this.#hidden.length; index += 1) {
       const one = this.#hidden[index];
       if (one === undefined || one.start >= stop) break;
       // The rest of a split tag was reported with its beginning.
       if (one.start < start) continue;
-      const { from, to, piece } = one;
-      this.#tell({ from, to, tag: piece.tag, digest: null }, piece.finding);
+      const { from, to, chunk } = one;
+      this.#report({ from, to, tag: chunk.tag, digest: null }, chunk.finding);
     }
   }
 
@@ -254,7 +257,7 @@ export class StreamRedactor {
   #drop(done: number): void {
     if (done === 0) return;
     this.#from = this.#inputOf(done, true);
-    this.#held = this.#held.subarray(done);
+    this.#pending = this.#pending.subarray(done);
     this.#hidden = this.#hidden
       .slice(this.#firstAfter(done))
       .map((one) => ({ ...one, start: one.start - done, end: one.end - done }));
@@ -266,28 +269,28 @@ export class StreamRedactor {
  * that is longer than a slice. It depends only on the bytes since the line began, so that chunks
  * make no difference. `null`: more input is needed.
  */
-function nextStop(held: Buffer, from: number): number | null {
+function nextStop(pending: Buffer, from: number): number | null {
   let at = from;
   for (;;) {
     // The last line feed within a slice: all lines up to it are short enough.
-    const feed = held.subarray(at, at + lineSliceBytesMax).lastIndexOf(lineFeed);
+    const feed = pending.subarray(at, at + lineSliceBytesMax).lastIndexOf(lineFeed);
     if (feed !== -1) {
       at += feed + 1;
       continue;
     }
     if (at > from) return at;
-    return held.length - at < lineSliceBytesMax
+    return pending.length - at < lineSliceBytesMax
       ? null
-      : at + cut(held.subarray(at, at + lineSliceBytesMax));
+      : at + cut(pending.subarray(at, at + lineSliceBytesMax));
   }
 }
 
 /** Length of a slice: up to the last gap between two words, if one is near its end. */
-function cut(piece: Buffer): number {
-  for (let at = piece.length; at > piece.length - cutBytesMax; at -= 1) {
-    if (isBetween(piece[at - 1] ?? 0)) return at;
+function cut(chunk: Buffer): number {
+  for (let at = chunk.length; at > chunk.length - cutBytesMax; at -= 1) {
+    if (isBetween(chunk[at - 1] ?? 0)) return at;
   }
-  return piece.length;
+  return chunk.length;
 }
 
 /** Space, comma, semicolon, brackets: no token of a secret contains one. */
@@ -316,20 +319,20 @@ export class ChainMasker implements KnownValueMasker {
   }
 
   push(chunk: Uint8Array): MaskedChunk[] {
-    return this.#through(this.#first.push(chunk));
+    return this.#passOn(this.#first.push(chunk));
   }
 
   flush(): MaskedChunk[] {
-    return [...this.#through(this.#first.flush()), ...this.#second.flush()];
+    return [...this.#passOn(this.#first.flush()), ...this.#second.flush()];
   }
 
   end(): MaskedChunk[] {
-    return [...this.#through(this.#first.end()), ...this.#second.end()];
+    return [...this.#passOn(this.#first.end()), ...this.#second.end()];
   }
 
-  #through(pieces: readonly MaskedChunk[]): MaskedChunk[] {
-    return pieces.flatMap((piece) =>
-      piece.kind === 'text' ? this.#second.push(piece.bytes) : [...this.#second.flush(), piece],
+  #passOn(chunks: readonly MaskedChunk[]): MaskedChunk[] {
+    return chunks.flatMap((chunk) =>
+      chunk.kind === 'text' ? this.#second.push(chunk.bytes) : [...this.#second.flush(), chunk],
     );
   }
 }

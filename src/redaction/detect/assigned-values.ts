@@ -195,15 +195,15 @@ function assignedValue(
   const last = endsLine(text, value.end, end);
   const linked = tight && inConnection(segment, name);
   const config = linked || (line && last && (tight || !isProgram(text, value, end)));
-  const place = config || (around && tight) || name.flag ? 'shell' : 'code';
+  const location = config || (around && tight) || name.flag ? 'shell' : 'code';
   const strict =
-    place === 'shell' && !linked && !shouts && !name.flag && isProgram(text, value, end);
-  const told =
+    location === 'shell' && !linked && !shouts && !name.flag && isProgram(text, value, end);
+  const isSentence =
     !line && last && text.charAt(sign) === ':' && at > sign + 1 && followsWords(segment, name);
   return judgeFoundValue(
     segment,
     name,
-    { value, context: told ? 'prose' : strict ? 'code' : place, rule: 'key-value' },
+    { value, context: isSentence ? 'prose' : strict ? 'code' : location, rule: 'key-value' },
     report,
   );
 }

@@ -75,8 +75,8 @@ export function findBareToken(
   const weak = family === 'dump' && (labelled || prior === 'secrets');
   if (family !== null && !weak && (prior !== 'secrets' || family !== 'digest')) return;
   const alone = isAlone(text, token, lineStart, lineEnd);
-  const place = labelled ? 'labelled' : alone ? 'alone' : 'inline';
-  const least = thresholds[place][prior];
+  const position = labelled ? 'labelled' : alone ? 'alone' : 'inline';
+  const least = thresholds[position][prior];
   if (least > 1) return;
   const score = scoreToken(text, start, end, { lineStart, lineEnd, labelled });
   const padded = alone && prior === 'secrets' && isPadded(text, start, end);

@@ -1,8 +1,8 @@
 /**
  * Whether the text after a name is part of a program and no value: a type, a call, another name.
  *
- * Names in programs (`xmlSecKeyDataGetKlass`, `PKCS7PrivateKeyTypes`, `MAX_RETRY_COUNT`) are made of
- * words; in a random token the case changes at every other character.
+ * Names in programs (`xmlSecKeyDataGetKlass`, `PKCS7PrivateKeyTypes`, `MAX_RETRY_COUNT`) are made
+ * of words; in a random token the case changes at every other character.
  */
 import { isJoinedWords } from '../recognise/technical-names.ts';
 import { wordiness } from './bigram.ts';

@@ -70,7 +70,7 @@ export function computeTokenFeatures(
   f[at++] = shannon(length) / 6;
   f[at++] = distinct / Math.min(length, 62);
   at = signsOf(text, start, stop, at);
-  at = placeOf(text, start, end, { around, at });
+  at = surroundingsOf(text, start, end, { around, at });
   return features;
 }
 
@@ -183,7 +183,7 @@ function signsOf(text: string, start: number, end: number, first: number): numbe
   return at;
 }
 
-function placeOf(
+function surroundingsOf(
   text: string,
   start: number,
   end: number,

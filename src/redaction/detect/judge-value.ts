@@ -53,12 +53,12 @@ export function judgeNamedValue(
 export function judgeFoundValue(
   { text, spent }: LineSegment,
   name: NameInText,
-  { value, context: place, rule }: Omit<ValueTarget, 'at'> & { readonly value: ValueSpan },
+  { value, context, rule }: Omit<ValueTarget, 'at'> & { readonly value: ValueSpan },
   report: ReportFinding,
 ): NameOutcome {
-  const held = name.class === 'password' || !refersTo(text, name, value);
-  const score = held
-    ? valuePlausibility(text, value, name.class, value.quoted ? 'data' : place)
+  const canBeSecret = name.class === 'password' || !refersTo(text, name, value);
+  const score = canBeSecret
+    ? valuePlausibility(text, value, name.class, value.quoted ? 'data' : context)
     : 0;
   if (score === 0) {
     if (value.end - value.start > 200 && ++spent.looks > segmentLooksMax) spent.until = value.end;

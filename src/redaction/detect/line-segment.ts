@@ -62,26 +62,23 @@ export interface NarrowedLine {
 /** A line without its NULs. */
 export function narrowLine(bytes: Uint8Array, start: number, end: number): NarrowedLine {
   const kept = new Uint8Array(end - start);
-  const places = new Int32Array(end - start + 1);
+  const offsets = new Int32Array(end - start + 1);
   let count = 0;
   for (let at = start; at < end; at++) {
     const byte = bytes[at] ?? 0;
     if (byte === 0) continue;
     kept[count] = byte;
-    places[count] = at;
+    offsets[count] = at;
     count++;
   }
-  places[count] = end;
+  offsets[count] = end;
   const some = kept.subarray(0, count);
-  return { text: Buffer.from(some).toString('latin1'), bytes: some, offsets: places };
+  return { text: Buffer.from(some).toString('latin1'), bytes: some, offsets };
 }
 
 /** A finding in the narrow text as one in the wide text, including the NULs in between. */
-export function widenFinding(
-  finding: SecretFinding,
-  { offsets: places }: NarrowedLine,
-): SecretFinding {
-  const start = places[finding.start] ?? 0;
-  const end = (places[finding.end - 1] ?? start) + 1;
+export function widenFinding(finding: SecretFinding, { offsets }: NarrowedLine): SecretFinding {
+  const start = offsets[finding.start] ?? 0;
+  const end = (offsets[finding.end - 1] ?? start) + 1;
   return { ...finding, start, end };
 }

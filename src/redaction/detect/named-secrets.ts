@@ -279,7 +279,8 @@ function prose(
   }
   for (const link of [event, copula, owner]) {
     link.lastIndex = after;
-    if (link.test(text) && link.lastIndex < end) return told(segment, name, link.lastIndex, report);
+    if (link.test(text) && link.lastIndex < end)
+      return sentence(segment, name, link.lastIndex, report);
   }
   return followingValue(segment, name, after, report);
 }
@@ -378,7 +379,7 @@ function isProper(name: string): boolean {
 }
 
 /** `password is v`, `password for bob: v`. */
-function told(
+function sentence(
   segment: LineSegment,
   name: NameInText,
   at: number,

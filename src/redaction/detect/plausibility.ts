@@ -127,7 +127,7 @@ export function valuePlausibility(
   text: string,
   value: ValueSpan,
   name: NameClass,
-  place: ValueContext,
+  context: ValueContext,
 ): number {
   const length = value.end - value.start;
   if (length < secretLengthMin(name)) return 0;
@@ -137,14 +137,14 @@ export function valuePlausibility(
   if (shown.length <= wordMax && words.has(shown.toLowerCase())) return 0;
   if (digest.test(shown) || date.test(shown)) return 0;
   if (value.quoted && isTemplate(shown, text.charAt(value.start - 1), name)) return 0;
-  if (!value.quoted && place !== 'shell' && isCode(shown, signs, name)) return 0;
+  if (!value.quoted && context !== 'shell' && isCode(shown, signs, name)) return 0;
   if (!value.quoted && isHexNumber(shown)) return 0;
-  const shellWord = place === 'shell' && name === 'password' && !shown.startsWith('/');
+  const shellWord = context === 'shell' && name === 'password' && !shown.startsWith('/');
   if (!shellWord && isPath(shown, signs)) return 0;
   if (version.test(shown)) return 0;
   return name === 'password'
-    ? passwordLike(shown, value, place)
-    : keyLike(shown, value, name, place);
+    ? passwordLike(shown, value, context)
+    : keyLike(shown, value, name, context);
 }
 
 const filled = /^(?:%[-.\d]{0,4}[sdrxv]|%\(\w+\)s|[^A-Za-z\d%])+$/u;
@@ -201,19 +201,19 @@ function isPath(value: string, signs: number): boolean {
   return !/[+=]/u.test(value) && wordiness(value, 0, value.length) > wordy;
 }
 
-function passwordLike(value: string, { quoted }: ValueSpan, place: ValueContext): number {
+function passwordLike(value: string, { quoted }: ValueSpan, context: ValueContext): number {
   const traits = traitsOf(value);
   if (traits.letters === 0 && traits.signs === 0) return value.length >= 6 ? 0.8 : 0;
   if (traits.blanks > 0) return quoted && traits.blanks < 3 && traits.digits > 0 ? 0.8 : 0;
   if (traits.digits > 0 || traits.signs > 1) {
     // `password_v2`, `user.password1`, `--password-stdin`.
-    return place === 'prose' && isNameOfSecret(value) ? 0 : 0.95;
+    return context === 'prose' && isNameOfSecret(value) ? 0 : 0.95;
   }
   // Only letters, perhaps with one sign: a word, the name of a variable or a password.
   if (value.length < 6 || isNameOfSecret(value)) return 0;
-  if (place === 'shell') return 0.9;
-  if (place === 'data') return traits.signs > 0 || value.length >= 6 ? 0.85 : 0;
-  if (place === 'prose') return traits.turns > 1 ? 0.75 : 0;
+  if (context === 'shell') return 0.9;
+  if (context === 'data') return traits.signs > 0 || value.length >= 6 ? 0.85 : 0;
+  if (context === 'prose') return traits.turns > 1 ? 0.75 : 0;
   return 0;
 }
 
@@ -221,7 +221,7 @@ function keyLike(
   value: string,
   { quoted }: ValueSpan,
   name: NameClass,
-  place: ValueContext,
+  context: ValueContext,
 ): number {
   const traits = traitsOf(value);
   const length = value.length;
@@ -232,19 +232,19 @@ function keyLike(
     return name === 'secret' && length >= 16 && traits.signs < 2 ? 0.8 : 0;
   }
   if (traits.blanks > 0 || isSequence(value, 0, length)) return 0;
-  if (name === 'likely' && isNumbered(value, place)) return 0;
-  if (name === 'likely' && (length < 12 || (isUuid(value) && place !== 'shell'))) return 0;
-  if (place === 'prose' && (length < 12 || traits.digits === 0)) return 0;
+  if (name === 'likely' && isNumbered(value, context)) return 0;
+  if (name === 'likely' && (length < 12 || (isUuid(value) && context !== 'shell'))) return 0;
+  if (context === 'prose' && (length < 12 || traits.digits === 0)) return 0;
   const bits = wordiness(value, 0, length);
   if (traits.digits === 0 && traits.odd < 3) {
     if (traits.turns > 0 && isProgramName(value)) return 0;
-    if (identifier.test(value) && length < 16 && !quoted && place !== 'shell') return 0;
-    return bits < (length >= 16 ? 0.2 : -0.4) ? 0.85 : chosenWord(value, name, place);
+    if (identifier.test(value) && length < 16 && !quoted && context !== 'shell') return 0;
+    return bits < (length >= 16 ? 0.2 : -0.4) ? 0.85 : chosenWord(value, name, context);
   }
-  if (place !== 'shell' && !quoted && isProgramName(value)) return 0;
+  if (context !== 'shell' && !quoted && isProgramName(value)) return 0;
   if (bits < wordy || traits.digits * 3 >= length) return name === 'secret' ? 0.95 : 0.9;
-  if (place === 'prose' || place === 'code') return 0;
-  return longestWord(value) * 2 < length ? 0.85 : chosenWord(value, name, place);
+  if (context === 'prose' || context === 'code') return 0;
+  return longestWord(value) * 2 < length ? 0.85 : chosenWord(value, name, context);
 }
 
 function isForeign(value: string): boolean {
@@ -254,15 +254,15 @@ function isForeign(value: string): boolean {
 }
 
 /** `PAYMENTS-PLAN-138`, or the id of an OpenPGP key. */
-function isNumbered(value: string, place: ValueContext): boolean {
+function isNumbered(value: string, context: ValueContext): boolean {
   if (/^[A-Z][A-Z\d]*(?:-[A-Z][A-Z\d]*){0,4}-\d{1,6}$/u.test(value)) return true;
-  return place !== 'shell' && /^[\da-f]{16}$/iu.test(value);
+  return context !== 'shell' && /^[\da-f]{16}$/iu.test(value);
 }
 
 /** `SESSION_SECRET=keyboard-cat`: people choose these too. */
-function chosenWord(value: string, name: NameClass, place: ValueContext): number {
+function chosenWord(value: string, name: NameClass, context: ValueContext): number {
   if (/^[A-Za-z]*$/u.test(value)) return 0;
-  return name === 'secret' && place === 'shell' && value.length >= 10 && !isNameOfSecret(value)
+  return name === 'secret' && context === 'shell' && value.length >= 10 && !isNameOfSecret(value)
     ? 0.75
     : 0;
 }

@@ -47,9 +47,9 @@ export function findRecoveryCodes(
   if (many) p++;
   while (p < end && '"\'\\'.includes(text.charAt(p))) p++;
   const sign = skipCharactersOf(text, p, end, BLANK);
-  const told = text.charAt(sign) === ':' || text.charAt(sign) === '=';
-  if (told && !findIn(text, [sign + 1, listEnd(text, sign + 1, end)], report)) return null;
-  return many || told ? { begun: false, lines: textMax } : null;
+  const isAssigned = text.charAt(sign) === ':' || text.charAt(sign) === '=';
+  if (isAssigned && !findIn(text, [sign + 1, listEnd(text, sign + 1, end)], report)) return null;
+  return many || isAssigned ? { begun: false, lines: textMax } : null;
 }
 
 /** After the `]` of a list that begins here, or `end`. */

@@ -211,18 +211,18 @@ export function findForeignLabel(
   // Text that continues in the other script belongs to the sentence.
   let stop = value.start;
   while (stop < value.end && text.charCodeAt(stop) < 128) stop++;
-  if (stop === value.start || saysSo(text.slice(value.start, stop))) return;
+  if (stop === value.start || isPlainWord(text.slice(value.start, stop))) return;
   const last =
     skipCharactersOf(text, value.end, end, BLANK) >= end || isCharacterOf(text, value.end, QUOTE);
-  const place = value.quoted ? 'data' : last ? 'shell' : 'code';
+  const context = value.quoted ? 'data' : last ? 'shell' : 'code';
   const kind = foreignSecretWords.get(word) ?? 'none';
-  const score = valuePlausibility(text, { ...value, end: stop }, kind, place);
+  const score = valuePlausibility(text, { ...value, end: stop }, kind, context);
   const key = Buffer.from(word, 'latin1').toString('utf8');
   if (score > 0) report(makeFinding([value.start, stop], 'key-value', score, key));
 }
 
 /** `(oculta)`, `wymagane`: a word of the language, and no password. */
-function saysSo(value: string): boolean {
+function isPlainWord(value: string): boolean {
   if (/^\(.*\)$/u.test(value)) return true;
   return /^[A-Z]?[a-z]+[.!]?$/u.test(value) && wordiness(value, 0, value.length) > -1;
 }

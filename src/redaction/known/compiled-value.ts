@@ -58,12 +58,12 @@ export const hasWideLetters = (value: string): boolean => /[\p{L}\p{N}]/u.test(b
 const beyondAscii = (value: string): string => value.replaceAll(/\p{ASCII}/gu, '');
 
 /** Compiles the forms of one value. */
-export function compileValue(value: string, care: FormCoverage): CompiledValue {
+export function compileValue(value: string, coverage: FormCoverage): CompiledValue {
   const drafts: Draft[] = [];
   const seen = new Set<string>();
   const wide = hasWideLetters(value);
   for (const bytes of [Buffer.from(value, 'utf8'), ...splitSecretParts(value)]) {
-    for (const form of makeValueForms(bytes, care)) addDraft(drafts, seen, form, wide);
+    for (const form of makeValueForms(bytes, coverage)) addDraft(drafts, seen, form, wide);
   }
   const symbols = toSymbols(Buffer.from(value, 'utf8'), false);
   const length = drafts.reduce((sum, draft) => sum + draft.symbols.length + 1, 1);

@@ -45,16 +45,16 @@ export class CompressedMasker {
   /** Bytes of the stream before those that are held back. */
   #read = 0;
   /** Possibly compressed, from its first byte on; or the start of a magic number. */
-  #held: Uint8Array = new Uint8Array(0);
+  #pending: Uint8Array = new Uint8Array(0);
   /** Its encoding; `null`: only the start of a magic number is held back. */
   #digits: Digits | null = null;
   /** Examined bytes of these, and the start of the line that they end in. */
-  #seen = 0;
+  #examined = 0;
   #line = 0;
   /** Whether its lines have offsets. */
-  #dumped = false;
+  #isDump = false;
   /** How to treat the rest of a run that was longer than the bound. */
-  #rest: { readonly digits: Digits; readonly hidden: MaskedChunk | null } | null = null;
+  #restOfRun: { readonly digits: Digits; readonly hidden: MaskedChunk | null } | null = null;
   #before = 0;
 
   constructor(inner: InnerMasker) {
@@ -62,10 +62,10 @@ export class CompressedMasker {
   }
 
   push(chunk: Uint8Array, out: MaskedChunk[]): void {
-    let bytes = this.#held.length === 0 ? chunk : joined(this.#held, chunk);
-    this.#held = none;
+    let bytes = this.#pending.length === 0 ? chunk : joined(this.#pending, chunk);
+    this.#pending = none;
     while (bytes.length > 0) {
-      if (this.#rest !== null) {
+      if (this.#restOfRun !== null) {
         bytes = this.#skipRest(bytes, out);
         continue;
       }
@@ -76,7 +76,7 @@ export class CompressedMasker {
       }
       const end = this.#endOfRun(bytes, this.#digits ?? 'base64');
       if (end === null) {
-        this.#held = Uint8Array.from(bytes);
+        this.#pending = Uint8Array.from(bytes);
         return;
       }
       bytes = this.#decide(bytes, end, out);
@@ -85,18 +85,18 @@ export class CompressedMasker {
 
   /** Releases the pending bytes: they are complete, or nobody waits for the rest. */
   settle(out: MaskedChunk[]): void {
-    while (this.#held.length > 0) {
-      const bytes = this.#held;
-      this.#held = none;
+    while (this.#pending.length > 0) {
+      const bytes = this.#pending;
+      this.#pending = none;
       if (this.#digits === null) this.#pass(bytes, out);
       else this.push(this.#decide(bytes, bytes.length, out), out);
     }
-    this.#rest = null;
+    this.#restOfRun = null;
   }
 
   /** Bytes that wait for more. */
   get pendingBytes(): Uint8Array {
-    return this.#held;
+    return this.#pending;
   }
 
   /**
@@ -105,8 +105,8 @@ export class CompressedMasker {
    */
   get pendingSymbols(): number {
     if (this.#digits === 'raw') return 0;
-    const strong = this.#digits !== null && strongMagic.test(latin1(this.#held.subarray(0, 8)));
-    return strong ? Math.max(strongHeld, this.#held.length) : this.#held.length;
+    const strong = this.#digits !== null && strongMagic.test(latin1(this.#pending.subarray(0, 8)));
+    return strong ? Math.max(strongHeld, this.#pending.length) : this.#pending.length;
   }
 
   #pass(bytes: Uint8Array, out: MaskedChunk[]): void {
@@ -126,20 +126,20 @@ export class CompressedMasker {
     this.#pass(bytes.subarray(0, found.at), out);
     const rest = bytes.subarray(found.at);
     if (found.digits === null) {
-      this.#held = Uint8Array.from(rest);
+      this.#pending = Uint8Array.from(rest);
       return null;
     }
     this.#digits = found.digits;
-    this.#seen = 0;
+    this.#examined = 0;
     this.#line = 0;
-    this.#dumped = false;
+    this.#isDump = false;
     return rest;
   }
 
   /** The end of the run of digits at the start of the bytes; `null`: it is not here. */
   #endOfRun(bytes: Uint8Array, digits: Digits): number | null {
     if (digits === 'raw') return bytes.length < compressedBytesMax ? null : compressedBytesMax;
-    let at = this.#seen;
+    let at = this.#examined;
     for (; at < bytes.length; at += 1) {
       if (at >= compressedBytesMax) return at;
       const byte = bytes[at] ?? 0;
@@ -151,7 +151,7 @@ export class CompressedMasker {
       const line = digits === 'hex' ? nextDumpLine(bytes, at) : -1;
       if (line === null) break;
       if (line > 0) {
-        this.#dumped = true;
+        this.#isDump = true;
         this.#line = line;
         at = line - 1;
         continue;
@@ -163,7 +163,7 @@ export class CompressedMasker {
       if (feed) this.#line = next;
       at = next - 1;
     }
-    this.#seen = at;
+    this.#examined = at;
     return null;
   }
 
@@ -172,9 +172,9 @@ export class CompressedMasker {
     this.#digits = null;
     const end = digits === 'raw' ? gzipMemberLength(bytes.subarray(0, most)) : most;
     const packed = bytes.subarray(0, end);
-    const hidden = end < packedBytesMin ? null : this.#look(packed, digits);
+    const hidden = end < packedBytesMin ? null : this.#search(packed, digits);
     const goesOn = end >= compressedBytesMax && (digits !== 'raw' || hidden !== null);
-    if (goesOn) this.#rest = { digits, hidden };
+    if (goesOn) this.#restOfRun = { digits, hidden };
     if (hidden === null) {
       this.#pass(packed, out);
     } else {
@@ -186,30 +186,30 @@ export class CompressedMasker {
     return bytes.subarray(end);
   }
 
-  #look(packed: Uint8Array, digits: Digits): MaskedChunk | null {
+  #search(packed: Uint8Array, digits: Digits): MaskedChunk | null {
     const read = this.#read + packed.length;
     if (digits === 'raw') {
       const unpacked = this.#unpacker.decompress(Buffer.from(packed), read);
       // An archive that cannot be examined stays visible.
-      const seen = unpacked !== null && unpacked !== 'too much';
-      return seen ? this.#inner.find(unpacked, packed.length) : null;
+      const isReadable = unpacked !== null && unpacked !== 'too much';
+      return isReadable ? this.#inner.find(unpacked, packed.length) : null;
     }
     const all = latin1(packed);
-    const text = (this.#dumped ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
+    const text = (this.#isDump ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
     const unpacked = this.#unpacker.decompress(Buffer.from(text, digits), read);
     if (unpacked === 'too much') return unseen(packed.length);
     return unpacked === null ? null : this.#inner.find(unpacked, packed.length);
   }
 
   #skipRest(bytes: Uint8Array, out: MaskedChunk[]): Uint8Array {
-    const { digits, hidden } = this.#rest ?? { digits: 'hex', hidden: null };
+    const { digits, hidden } = this.#restOfRun ?? { digits: 'hex', hidden: null };
     let end = 0;
     while (end < bytes.length) {
       const byte = bytes[end];
       if (!isDigit(byte, digits) && byte !== lineFeed && byte !== carriageReturn) break;
       end += 1;
     }
-    if (end < bytes.length) this.#rest = null;
+    if (end < bytes.length) this.#restOfRun = null;
     if (hidden === null || hidden.kind === 'text') this.#pass(bytes.subarray(0, end), out);
     else if (end > 0) {
       this.#read += end;

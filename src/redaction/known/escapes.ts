@@ -10,9 +10,9 @@
  *     0000020 040527 066545 061151 067550 062551 053557 064514 061101          od
  *          2	o1FsqJUH                                                           cat -n
  *
- * The symbols have neither the gutter nor the column that repeats the bytes as characters, so that a
- * value stays in one run over several lines. A line whose column differs from its bytes is no dump:
- * it is read as any text.
+ * The symbols have neither the gutter nor the column that repeats the bytes as characters, so that
+ * a value stays in one run over several lines. A line whose column differs from its bytes is no
+ * dump: it is read as any text.
  */
 
 /** The escape is incomplete, so it is undecided. */

@@ -36,19 +36,21 @@ export interface WindowTable {
 
 const compiledValues = new WeakMap<KnownValue, Map<FormCoverage, CompiledValue>>();
 
-function compiled(known: KnownValue, care: FormCoverage): CompiledValue {
-  const byCare = compiledValues.get(known) ?? new Map<FormCoverage, CompiledValue>();
-  compiledValues.set(known, byCare);
-  const found = byCare.get(care) ?? compileValue(known.value, care);
-  byCare.set(care, found);
+function compiled(known: KnownValue, coverage: FormCoverage): CompiledValue {
+  const byCoverage = compiledValues.get(known) ?? new Map<FormCoverage, CompiledValue>();
+  compiledValues.set(known, byCoverage);
+  const found = byCoverage.get(coverage) ?? compileValue(known.value, coverage);
+  byCoverage.set(coverage, found);
   return found;
 }
 
 /** If all values together have more bytes, long ones are searched in fewer forms. */
-const carefulBytesMax = 64 * 1024;
+const fullCoverageBytesMax = 64 * 1024;
 
-const careFor = (values: readonly KnownValue[]): FormCoverage =>
-  values.reduce((sum, { value }) => sum + value.length, 0) <= carefulBytesMax ? 'full' : 'less';
+const coverageFor = (values: readonly KnownValue[]): FormCoverage =>
+  values.reduce((sum, { value }) => sum + value.length, 0) <= fullCoverageBytesMax
+    ? 'full'
+    : 'less';
 
 /** A larger text of symbols is not searched while somebody waits. */
 const searchedBytesMax = 4 * 1024 * 1024;
@@ -79,7 +81,7 @@ export class KnownIndex {
   readonly #threes: Uint8Array;
   readonly #longTable: Table;
   readonly #shortTable: Table;
-  readonly #care: FormCoverage;
+  readonly #coverage: FormCoverage;
   #layers: readonly KnownIndex[] | null = null;
 
   /**
@@ -100,8 +102,8 @@ export class KnownIndex {
     }
     this.values = [...values];
     this.wide = values.some(({ value }) => hasWideLetters(value));
-    this.#care = careFor(values);
-    const all = this.values.map((value) => ({ value, compiled: compiled(value, this.#care) }));
+    this.#coverage = coverageFor(values);
+    const all = this.values.map((value) => ({ value, compiled: compiled(value, this.#coverage) }));
     this.words = all.some((one) => one.compiled.words);
     const sizes = { text: 1, long: 0, short: 0 };
     for (const { compiled: one } of all) {
@@ -143,10 +145,10 @@ export class KnownIndex {
    */
   get layers(): readonly KnownIndex[] {
     // Cached: each small text needs them.
-    return (this.#layers ??= this.#apart());
+    return (this.#layers ??= this.#splitLayers());
   }
 
-  #apart(): readonly KnownIndex[] {
+  #splitLayers(): readonly KnownIndex[] {
     const wide = this.values.filter(({ value }) => hasWideLetters(value));
     if (wide.length === 0 || wide.length === this.values.length) return [this];
     const narrow = this.values.filter(({ value }) => !hasWideLetters(value));
@@ -155,7 +157,7 @@ export class KnownIndex {
 
   #extends(old: KnownIndex, sizes: { readonly long: number; readonly short: number }): boolean {
     return (
-      old.#care === this.#care &&
+      old.#coverage === this.#coverage &&
       old.values.length <= this.values.length &&
       old.values.every((value, at) => value === this.values[at]) &&
       old.#longTable.fits(sizes.long) &&
@@ -245,7 +247,7 @@ export class KnownIndex {
     for (const { start, end, value } of this.#needles) {
       const upTo = Math.min(most, end - start);
       for (let length = upTo; length > longest && length >= symbolsMin; length -= 1) {
-        if (!this.#standsAt(start, symbols.subarray(symbols.length - length))) continue;
+        if (!this.#isAt(start, symbols.subarray(symbols.length - length))) continue;
         if (length > schemeLength(value.value)) longest = length;
         break;
       }
@@ -253,7 +255,7 @@ export class KnownIndex {
     return longest;
   }
 
-  #standsAt(start: number, symbols: Uint8Array): boolean {
+  #isAt(start: number, symbols: Uint8Array): boolean {
     let same = 0;
     while (same < symbols.length && this.text[start + same] === symbols[same]) same += 1;
     return same === symbols.length;

@@ -23,17 +23,17 @@ import { TextMasker } from './text-masker.ts';
  */
 export class KnownMasker {
   readonly #text: LayeredMasker;
-  readonly #gate: CompressedMasker;
+  readonly #compressed: CompressedMasker;
 
   constructor(index: KnownIndex) {
     this.#text = new LayeredMasker(index);
-    this.#gate = new CompressedMasker(this.#text);
+    this.#compressed = new CompressedMasker(this.#text);
   }
 
   /** Returns what can be released. The possible start of a known value is held back. */
   push(chunk: Uint8Array): MaskedChunk[] {
     const out: MaskedChunk[] = [];
-    this.#gate.push(chunk, out);
+    this.#compressed.push(chunk, out);
     return out;
   }
 
@@ -44,7 +44,7 @@ export class KnownMasker {
    */
   flush(): MaskedChunk[] {
     const out: MaskedChunk[] = [];
-    this.#gate.settle(out);
+    this.#compressed.settle(out);
     this.#text.flush(out);
     return out;
   }
@@ -52,14 +52,14 @@ export class KnownMasker {
   /** Returns all pending bytes at the end of the stream. */
   end(): MaskedChunk[] {
     const out: MaskedChunk[] = [];
-    this.#gate.settle(out);
+    this.#compressed.settle(out);
     this.#text.end(out);
     return out;
   }
 
   /** Whether anything is held back: bytes, or a tag whose value can still continue. */
   get hasPending(): boolean {
-    return this.#gate.pendingBytes.length > 0 || this.#text.hasPending;
+    return this.#compressed.pendingBytes.length > 0 || this.#text.hasPending;
   }
 
   /**
@@ -68,8 +68,8 @@ export class KnownMasker {
    */
   get pendingSymbols(): number {
     return Math.max(
-      this.#gate.pendingSymbols,
-      this.#text.pendingSymbolsBefore(this.#gate.pendingBytes),
+      this.#compressed.pendingSymbols,
+      this.#text.pendingSymbolsBefore(this.#compressed.pendingBytes),
     );
   }
 }
@@ -91,9 +91,9 @@ export class LayeredMasker {
   /** Releases pending bytes. A value that began in them can still continue. */
   flush(out: MaskedChunk[]): void {
     for (const [at, masker] of this.#maskers.entries()) {
-      const pieces: MaskedChunk[] = [];
-      masker.flush(pieces);
-      this.#pass(pieces, at + 1, out);
+      const chunks: MaskedChunk[] = [];
+      masker.flush(chunks);
+      this.#pass(chunks, at + 1, out);
     }
   }
 
@@ -108,7 +108,7 @@ export class LayeredMasker {
     const apart = new LayeredMasker(this.#index);
     apart.push(bytes, out);
     apart.end(out);
-    const found = out.find((piece) => piece.kind === 'hidden');
+    const found = out.find((chunk) => chunk.kind === 'hidden');
     return found === undefined ? null : { ...found, bytes: length };
   }
 
@@ -131,24 +131,24 @@ export class LayeredMasker {
   #endFrom(first: number, out: MaskedChunk[]): void {
     for (const [at, masker] of this.#maskers.entries()) {
       if (at < first) continue;
-      const pieces: MaskedChunk[] = [];
-      masker.end(pieces);
-      this.#pass(pieces, at + 1, out);
+      const chunks: MaskedChunk[] = [];
+      masker.end(chunks);
+      this.#pass(chunks, at + 1, out);
     }
   }
 
-  #pass(pieces: readonly MaskedChunk[], to: number, out: MaskedChunk[]): void {
+  #pass(chunks: readonly MaskedChunk[], to: number, out: MaskedChunk[]): void {
     const masker = this.#maskers[to];
-    for (const piece of pieces) {
+    for (const chunk of chunks) {
       if (masker === undefined) {
-        out.push(piece);
-      } else if (piece.kind === 'text') {
+        out.push(chunk);
+      } else if (chunk.kind === 'text') {
         const next: MaskedChunk[] = to + 1 === this.#maskers.length ? out : [];
-        masker.push(piece.bytes, next);
+        masker.push(chunk.bytes, next);
         if (next !== out) this.#pass(next, to + 1, out);
       } else {
         this.#endFrom(to, out);
-        out.push(piece);
+        out.push(chunk);
       }
     }
   }

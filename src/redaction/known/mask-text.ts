@@ -18,16 +18,16 @@ export function maskText(index: KnownIndex, text: string): MaskedText {
 function maskStrong(index: KnownIndex, text: string): MaskedText {
   if (index.values.length === 0) return { text, hits: [] };
   const masker = new KnownMasker(index);
-  const pieces = [...masker.push(Buffer.from(text, 'utf8')), ...masker.end()];
+  const chunks = [...masker.push(Buffer.from(text, 'utf8')), ...masker.end()];
   const hits = new Set<string>();
   const parts: Uint8Array[] = [];
   let hidden = false;
-  for (const piece of pieces) {
-    if (piece.kind === 'text') parts.push(piece.bytes);
+  for (const chunk of chunks) {
+    if (chunk.kind === 'text') parts.push(chunk.bytes);
     else {
       hidden = true;
-      parts.push(Buffer.from(piece.tag, 'utf8'));
-      if (piece.finding.key !== null) hits.add(piece.finding.key);
+      parts.push(Buffer.from(chunk.tag, 'utf8'));
+      if (chunk.finding.key !== null) hits.add(chunk.finding.key);
     }
   }
   // Unchanged: a lone surrogate would not survive UTF-8.
@@ -61,9 +61,9 @@ export function findKnownValues(index: KnownIndex, bytes: Uint8Array): SecretFin
   const masker = new KnownMasker(index);
   const found: SecretFinding[] = [];
   let start = 0;
-  for (const piece of [...masker.push(bytes), ...masker.end()]) {
-    const length = piece.kind === 'text' ? piece.bytes.length : piece.bytes;
-    if (piece.kind === 'hidden') found.push({ ...piece.finding, start, end: start + length });
+  for (const chunk of [...masker.push(bytes), ...masker.end()]) {
+    const length = chunk.kind === 'text' ? chunk.bytes.length : chunk.bytes;
+    if (chunk.kind === 'hidden') found.push({ ...chunk.finding, start, end: start + length });
     start += length;
   }
   return found;

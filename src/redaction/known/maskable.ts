@@ -1,4 +1,6 @@
-/** Which values can be hidden wherever they are written, and the index of these and the weak ones. */
+/**
+ * Which values can be hidden wherever they are written, and the index of these and the weak ones.
+ */
 import { wordiness } from '../detect/bigram.ts';
 import type { KnownValue } from '../secret-finding.ts';
 import { contextDependentText } from './compiled-value.ts';

@@ -141,7 +141,7 @@ export class Squeezer {
       const code = table[bytes[place] ?? 0] ?? 0;
       if (code === 0) continue;
       if (code === special) break;
-      if (place - covered > gapBytesMax) count = this.#tear(count, place);
+      if (place - covered > gapBytesMax) count = this.#separateAt(count, place);
       covered = place + 1;
       symbol[count] = code;
       from[count] = place;
@@ -154,10 +154,10 @@ export class Squeezer {
 
   /** Ends a run: symbols before and after are never combined. */
   separate(at: number): void {
-    this.#symbols.count = this.#tear(this.#symbols.count, at);
+    this.#symbols.count = this.#separateAt(this.#symbols.count, at);
   }
 
-  #tear(count: number, at: number): number {
+  #separateAt(count: number, at: number): number {
     const { symbol, from, to } = this.#symbols;
     symbol[count] = breakSymbol;
     from[count] = at;
@@ -169,7 +169,7 @@ export class Squeezer {
     const symbols = this.#symbols;
     const { count } = symbols;
     if (count > 0 && from - (symbols.to[count - 1] ?? 0) > gapBytesMax) {
-      symbols.count = this.#tear(count, from);
+      symbols.count = this.#separateAt(count, from);
     }
     symbols.symbol[symbols.count] = code;
     symbols.from[symbols.count] = from;
@@ -247,11 +247,11 @@ export class Squeezer {
       // A released zero cannot be read again.
       const start = symbols.from[before] ?? 0;
       if (!zero || start < 0) return -1;
-      this.#takeBack(before);
+      this.#dropLast(before);
       return start - at - 1;
     }
     if (zero && hexDigit(bytes[at + 1]) >= 0 && !this.#joined(before)) {
-      this.#takeBack(before);
+      this.#dropLast(before);
       return at + 1;
     }
     this.#add(narrowSymbols[0x78] ?? 0, at, at + 1);
@@ -270,11 +270,11 @@ export class Squeezer {
     const before = count - 1;
     if (before < 0 || to[before] !== at || symbol[before] === breakSymbol) return at + 1;
     const start = from[before] ?? 0;
-    this.#takeBack(before);
+    this.#dropLast(before);
     return followed || start < 0 ? at + 1 : start - at - 1;
   }
 
-  #takeBack(count: number): void {
+  #dropLast(count: number): void {
     this.#symbols.count = count;
     this.unchangedCount = Math.min(this.unchangedCount, count);
   }

@@ -203,7 +203,7 @@ export class SymbolMatcher {
       if (needle === undefined) continue;
       const length = this.#matched(at, end, hashedSymbols);
       const first = at - length + 1;
-      if (length < needle.window || !this.#apart(first, at, needle, bytes)) continue;
+      if (length < needle.window || !this.#isSeparate(first, at, needle, bytes)) continue;
       this.#advance(at);
       this.#found(first, at, needle, end);
       return;
@@ -229,7 +229,7 @@ export class SymbolMatcher {
   /**
    * Whether so few symbols are separate from others, or are exactly the characters of the value.
    */
-  #apart(first: number, last: number, needle: KnownNeedle, bytes: Uint8Array): boolean {
+  #isSeparate(first: number, last: number, needle: KnownNeedle, bytes: Uint8Array): boolean {
     const { exact, joined } = needle;
     if (exact === null) return true;
     const from = this.#symbols.from[first] ?? 0;

@@ -38,7 +38,7 @@ export class TextMasker {
   #bytes = new Uint8Array(bytesFirst);
   #length = 0;
   /** Bytes that a flush released, and that later bytes can change: `\x4`. */
-  #given = 0;
+  #released = 0;
   /** The last bytes that were released after a hidden part. */
   readonly #shown = new Uint8Array(shownBytes);
   /** The checkpoint from which a flush read bytes that later bytes can change. */
@@ -79,7 +79,7 @@ export class TextMasker {
 
   /** Whether bytes are held back, or a hidden chunk whose end is unknown. */
   get hasPending(): boolean {
-    return this.#length > this.#given || this.#matcher.runs.some(({ hidden }) => hidden > 0);
+    return this.#length > this.#released || this.#matcher.runs.some(({ hidden }) => hidden > 0);
   }
 
   /**
@@ -102,7 +102,7 @@ export class TextMasker {
     const follows = exposed > 0 && exposed === read.length;
     if (follows && this.#index.exposed(all) > exposed) return Math.max(exposed, symbolsMin);
     // A value with escapes in it can also be recognised undecoded.
-    const here = this.#bytes.subarray(this.#given, this.#length);
+    const here = this.#bytes.subarray(this.#released, this.#length);
     const asItStands = join(none, Buffer.concat([this.#shown, here, waiting]));
     const most = Math.max(exposed, this.#index.exposed(asItStands));
     const [first = 0] = bytes;
@@ -118,7 +118,7 @@ export class TextMasker {
   }
 
   get pendingBytes(): Uint8Array {
-    return this.#bytes.subarray(this.#given, this.#length);
+    return this.#bytes.subarray(this.#released, this.#length);
   }
 
   #append(chunk: Uint8Array): void {
@@ -165,7 +165,7 @@ export class TextMasker {
     this.#matcher.scan(bytes, open ? count - 1 : count);
     this.#undecided = last ? this.#symbols.count : this.#firstUndecided();
     const release = last ? end : this.#releasable();
-    this.#give(until, release, out);
+    this.#release(until, release, out);
   }
 
   /** Undoes what a flush decoded as if nothing followed. */
@@ -179,16 +179,16 @@ export class TextMasker {
   }
 
   /** Whether the next symbol is certainly unrelated to the last one. */
-  get #apart(): boolean {
+  get #isSeparate(): boolean {
     const { to, count } = this.#symbols;
     return this.#squeezed - (count > 0 ? (to[count - 1] ?? 0) : 0) > gapBytesMax;
   }
 
   #firstUndecided(): number {
     const { symbol, from, to, count } = this.#symbols;
-    const apart = this.#apart;
+    const isSeparate = this.#isSeparate;
     let first = count;
-    if (!apart) first -= this.#index.tailLength(symbol, count, windowSymbolsMax);
+    if (!isSeparate) first -= this.#index.tailLength(symbol, count, windowSymbolsMax);
     if (this.#squeezer.inDump) first -= this.#index.padMax;
     for (let pad = 0; pad < textPad && first > 0; pad += 1) {
       if ((first < count ? from[first] : this.#squeezed) !== to[first - 1]) break;
@@ -196,7 +196,7 @@ export class TextMasker {
     }
     const run = this.#matcher.runs.at(-1);
     // The symbols next to a value's end are hidden, too, and may not be present yet.
-    if (run !== undefined && !apart && count <= run.last + 1 + padAfter(run)) {
+    if (run !== undefined && !isSeparate && count <= run.last + 1 + padAfter(run)) {
       first = Math.min(first, run.last + 1);
     }
     // Text before a run must not be released while the run itself waits.
@@ -219,8 +219,8 @@ export class TextMasker {
     return release;
   }
 
-  #give(until: Until, release: number, out: MaskedChunk[]): void {
-    let at = this.#given;
+  #release(until: Until, release: number, out: MaskedChunk[]): void {
+    let at = this.#released;
     const { runs } = this.#matcher;
     const sure = this.#waiting?.symbols ?? this.#symbols.count;
     let done = 0;
@@ -232,13 +232,13 @@ export class TextMasker {
         at = start;
         run.begun = true;
       }
-      const over = until !== 'push' || this.#apart || run.last + 1 < this.#undecided;
+      const over = until !== 'push' || this.#isSeparate || run.last + 1 < this.#undecided;
       const stop = Math.max(at, over ? this.#endOf(run) : this.#coveredTo(run.last));
       run.hidden += stop - at;
       at = stop;
       if (!over) break;
       if (run.hidden > 0) {
-        out.push(hiddenPiece(run));
+        out.push(hiddenChunk(run));
         this.#shown.fill(0);
       }
       run.hidden = 0;
@@ -255,7 +255,7 @@ export class TextMasker {
     runs.splice(0, done);
     if (until === 'end') runs.length = 0;
     const read = this.#waiting?.at ?? this.#squeezed;
-    this.#given = Math.max(0, at - read);
+    this.#released = Math.max(0, at - read);
     this.#drop(Math.min(at, read), sure);
   }
 
@@ -279,7 +279,7 @@ export class TextMasker {
     if (!run.whole) return start;
     for (let pad = 1; pad <= run.needle.pad && run.first >= pad; pad += 1) {
       const covered = to[run.first - pad] ?? 0;
-      if (covered < start && !(this.#dumped(run.first - pad) && this.#dumped(run.first))) break;
+      if (covered < start && !(this.#isInDump(run.first - pad) && this.#isInDump(run.first))) break;
       start = Math.min(start, Math.max(least, from[run.first - pad] ?? 0));
     }
     const gap = Math.max(least, run.first > 0 ? (to[run.first - 1] ?? 0) : 0);
@@ -292,7 +292,7 @@ export class TextMasker {
     const pads = padAfter(run);
     for (let pad = 1; pad <= pads && run.last + pad < count; pad += 1) {
       const next = from[run.last + pad] ?? 0;
-      if (next > end && !(this.#dumped(run.last + pad) && this.#dumped(run.last))) break;
+      if (next > end && !(this.#isInDump(run.last + pad) && this.#isInDump(run.last))) break;
       end = Math.max(end, to[run.last + pad] ?? 0);
     }
     if (run.next !== run.lastNeedle.end) return end;
@@ -301,7 +301,7 @@ export class TextMasker {
   }
 
   /** Whether a symbol covers more bytes than an escape has: a line of a dump. */
-  #dumped(index: number): boolean {
+  #isInDump(index: number): boolean {
     const { from, to } = this.#symbols;
     return (to[index] ?? 0) - (from[index] ?? 0) > escapeBytesMax;
   }
@@ -347,7 +347,7 @@ const join = (seen: Uint8Array, bytes: Uint8Array): Uint8Array =>
 const padAfter = (run: SecretRun): number =>
   run.next === run.lastNeedle.end ? run.lastNeedle.pad : 0;
 
-const hiddenPiece = ({ needle, hidden }: SecretRun): MaskedChunk => ({
+const hiddenChunk = ({ needle, hidden }: SecretRun): MaskedChunk => ({
   kind: 'hidden',
   tag: needle.value.tag,
   bytes: hidden,

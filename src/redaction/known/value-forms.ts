@@ -84,10 +84,10 @@ function writtenWindow(text: string): number {
 }
 
 /** Every form of these bytes; fewer for longer values. */
-export function makeValueForms(bytes: Buffer, care: FormCoverage): ValueForm[] {
+export function makeValueForms(bytes: Buffer, coverage: FormCoverage): ValueForm[] {
   const forms = [...basicForms(bytes)];
-  if (bytes.length <= manyBytesMax[care]) forms.push(...manyForms(bytes));
-  if (bytes.length <= nestedBytesMax[care]) forms.push(...nestedForms(bytes));
+  if (bytes.length <= manyBytesMax[coverage]) forms.push(...manyForms(bytes));
+  if (bytes.length <= nestedBytesMax[coverage]) forms.push(...nestedForms(bytes));
   if (bytes.length <= everyWindowBytesMax) forms.push(...nearlyPlain(bytes));
   if (bytes.length <= numberBytesMax) {
     forms.push(...encodeAsNumbers(bytes).map((text) => form(text, digitsWindow)));

@@ -12,16 +12,16 @@ const quoteAfter = String.raw`(?:\\?["'\x60\])]){0,2}`;
  * A name or the user of a login, and the text between it and a value. Each part is bounded: hostile
  * output costs at most 64 attempts for each character.
  */
-const place = new RegExp(
+const valueStart = new RegExp(
   `(?:(-?)([A-Za-z_][\\w.-]{0,63})${quoteAfter}[ \\t]{0,8}(:=|=>|[:=,>|]|[ \\t])|//(:))` +
     String.raw`[ \t]{0,8}(?:!{1,2}\w{1,16}[ \t])?\$?(\\?["'\x60])?`,
   'g',
 );
 
 /** `DB_PASSWORD is postgres` */
-const said = /\b([A-Za-z_]\w{0,63})[ \t]{1,8}(?:is|was|set to)[ \t]{1,8}["'\x60]?/g;
+const sentence = /\b([A-Za-z_]\w{0,63})[ \t]{1,8}(?:is|was|set to)[ \t]{1,8}["'\x60]?/g;
 
-interface Weak {
+interface WeakForm {
   /** One character for each byte. */
   readonly text: string;
   readonly name: string;
@@ -30,7 +30,7 @@ interface Weak {
 export class WeakValues {
   readonly values: readonly KnownValue[];
   /** Longest first. */
-  readonly #weak: readonly Weak[];
+  readonly #weak: readonly WeakForm[];
   readonly #names: ReadonlySet<string>;
 
   constructor(values: readonly KnownValue[]) {
@@ -56,7 +56,7 @@ export class WeakValues {
   /** After a name, and in addresses. */
   #beside(text: string): SecretFinding[] {
     const found: SecretFinding[] = [];
-    for (const match of text.matchAll(place)) {
+    for (const match of text.matchAll(valueStart)) {
       const [whole, dash = '', name = '', between = '', login = '', quote = ''] = match;
       const weak = this.#at(text, match.index + whole.length);
       if (weak === null) continue;
@@ -76,7 +76,7 @@ export class WeakValues {
         const weak = this.#at(text, index + at);
         if (weak !== null) found.push(weak);
       }
-      for (const { 0: whole, 1: name = '', index: from } of line.matchAll(said)) {
+      for (const { 0: whole, 1: name = '', index: from } of line.matchAll(sentence)) {
         const weak = this.#names.has(name.toLowerCase())
           ? this.#at(text, index + from + whole.length)
           : null;
@@ -124,7 +124,7 @@ export class WeakValues {
   }
 }
 
-const hidden = (start: number, end: number, { name }: Weak): SecretFinding => {
+const hidden = (start: number, end: number, { name }: WeakForm): SecretFinding => {
   return { start, end, kind: 'known', rule: 'known-weak', score: 1, key: name };
 };
 

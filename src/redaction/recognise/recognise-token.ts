@@ -1,6 +1,6 @@
 /**
- * What must stay readable: hashes, identifiers, paths, certificates; and what is written in place of
- * a secret: variables, masks, words that ask for one. Called for each token that could be a key
+ * What must stay readable: hashes, identifiers, paths, certificates; and what is written in place
+ * of a secret: variables, masks, words that ask for one. Called for each token that could be a key
  * before it is scored, so it looks at the kinds of its characters first.
  */
 import {

@@ -41,7 +41,7 @@ export function matchNearbyToken(
   form: NearbyTokenForm,
 ): NearbyTokenMatch | null {
   const { patterns, joined } = form;
-  if (!standsAlone(text, start, end)) return null;
+  if (!isSeparateName(text, start, end)) return null;
   if (joined && !keyWord.test(text.slice(end, end + 10))) return null;
   const last = Math.min(text.length, end + gapMax);
   for (let at = Math.max(end, form.judgedTo); at <= last; at += 1) {
@@ -97,7 +97,7 @@ function tryAt(text: string, at: number, patterns: readonly RegExp[]): number {
 }
 
 /** `datadog_key`, `MyDatadogKey`, `DATADOGTOKEN`; not `box` in `boxes` or `inbox`. */
-function standsAlone(text: string, start: number, end: number): boolean {
+function isSeparateName(text: string, start: number, end: number): boolean {
   const before = start === 0 ? 0 : text.charCodeAt(start - 1);
   const first = text.charCodeAt(start);
   const camel = isUpper(first) && !isUpper(before);

@@ -24,12 +24,12 @@ export function isAlphanumeric(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a);
 }
 
-const standIn =
+const exampleMark =
   /x{5}|\*{3}|\.{3}|0{12}|example|placeholder|your[-_]|change_?me|redacted|dummy|insert|hidden/i;
 
 /** `AKIAIOSFODNN7EXAMPLE`, `xxxxxxxx`, `your-token-here`: examples in documents. */
 export function isExampleToken(secret: string): boolean {
-  if (standIn.test(secret)) return true;
+  if (exampleMark.test(secret)) return true;
   return secret.length >= 12 && new Set(secret).size < 5;
 }
 

@@ -47,14 +47,14 @@ export function compileUserRules(list: readonly UserRule[]): UserRuleFinder {
   };
 }
 
-interface Compiled {
+interface CompiledPattern {
   readonly id: string;
   readonly pattern: RE2JS;
   readonly keywords: readonly string[];
 }
 
 interface Work {
-  readonly compiled: readonly Compiled[];
+  readonly compiled: readonly CompiledPattern[];
   readonly found: SecretFinding[];
 }
 
