@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { decodeItemInSteps, decodeItem, type DecodedPart } from '../src/publish/decode.ts';
+import { decodeItemInSteps, decodeItem } from '../src/publish/decode.ts';
+import type { DecodedPart } from '../src/publish/decode-part.ts';
 import { checkPublication } from '../src/publish/gate.ts';
 import type { GateInput } from '../src/publish/publication.ts';
 import { DeniedIndex } from '../src/publish/denied-index.ts';

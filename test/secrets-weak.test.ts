@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { KnownValue } from '../src/redaction/secret-finding.ts';
+import type { KnownValue } from '../src/redacted.ts';
 import { buildKnownIndex } from '../src/redaction/known/maskable.ts';
 import { maskText } from '../src/redaction/known/mask-text.ts';
 import { makeMaskers, openRedactor } from '../src/redaction/open-redactor.ts';

@@ -34,8 +34,6 @@ import {
 import { findObfuscatedTexts } from './decode-obfuscated.ts';
 import { transcodeWideText, extractStrings } from './decode-format.ts';
 
-export type { DecodeBounds, DecodedPart, Unscannable };
-
 /** The most encodings within each other, counted separately inside each archive. */
 const encodingsMax = 3;
 /** The most archives within each other. */
@@ -290,8 +288,9 @@ function* openBinary(bytes: Uint8Array, location: PartLocation, budget: DecodeBu
   const reason = kinds.unreadableReasonOf(bytes, isSmall ? 4 : 2);
   if (reason === null && (kinds.isPlainBinary(bytes) || isSmall || location.as === 'guess')) return;
   const rest = yield* openEmbedded(bytes, location, budget);
-  if (rest || reason !== null)
+  if (rest || reason !== null) {
     yield makeUnscannable(location, reason ?? 'bytes of an unknown kind');
+  }
 }
 
 function* openStrings(bytes: Uint8Array, location: PartLocation, budget: DecodeBudget): Steps {

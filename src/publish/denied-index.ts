@@ -12,8 +12,6 @@ import { PassageMatcher, type PassageMatch } from './match.ts';
 import { ShortContents } from './match-short.ts';
 import { NormalText, normaliseText } from './view-normal.ts';
 
-export type { PassageMatch } from './match.ts';
-
 export interface IndexStats {
   readonly deniedFiles: number;
   /** Of the original files; equal contents count once. */

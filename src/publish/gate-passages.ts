@@ -1,7 +1,7 @@
 /** Sums up the passages of each denied file in an item. */
-import type { PassageMatch } from './denied-index.ts';
+import type { PassageMatch } from './match.ts';
 import type { GateDecision, GateEvidence, UntracedFinding } from './publication.ts';
-import type { DecodedPart } from './decode.ts';
+import type { DecodedPart } from './decode-part.ts';
 
 /** Novel characters from which a person must review an item, and from which it is blocked. */
 export const gateReviewScore = 60;

@@ -2,7 +2,8 @@
 import { createHmac, hash } from 'node:crypto';
 import { canonicalJson } from '../canonical.ts';
 import { limits } from '../limits.ts';
-import { decodeItemInSteps, type DecodedPart } from './decode.ts';
+import { decodeItemInSteps } from './decode.ts';
+import type { DecodedPart } from './decode-part.ts';
 import type { NameHit } from './denied-names.ts';
 import { CanarySet, squeezeText } from './exact-patterns.ts';
 import { PassageCollector, spanInItem } from './gate-passages.ts';

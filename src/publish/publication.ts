@@ -2,7 +2,7 @@
  * The types of the publication gate: what leaves, for whom, what the gate checks it against, and
  * what it reports. This module has no behaviour.
  */
-import type { PassageMatch } from './denied-index.ts';
+import type { PassageMatch } from './match.ts';
 import type { DeniedNames } from './denied-names.ts';
 
 export interface PublicationItem {

@@ -2,8 +2,6 @@
 
 import type { RedactionFindingKind } from '../redacted.ts';
 
-export type { RedactionFindingKind, KnownValue } from '../redacted.ts';
-
 /** One secret in a text; never contains its characters. */
 export interface SecretFinding {
   /** Offsets `[start, end)` in characters of the text; one character is one byte. */

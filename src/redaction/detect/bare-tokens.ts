@@ -1,6 +1,7 @@
 /** Tokens that only their own characters reveal. */
 import type { SecretFinding, SecretPrior } from '../secret-finding.ts';
-import { recogniseToken, strengthOf } from '../recognise/recognise-token.ts';
+import { recogniseToken } from '../recognise/recognise-token.ts';
+import { strengthOf } from '../recognise/families.ts';
 import { wordiness } from './bigram.ts';
 import { ALNUM, isCharacterOf } from './characters.ts';
 import { shannonEntropy } from './features.ts';

@@ -8,8 +8,8 @@ import {
   type RedactionProfile,
 } from '../secret-finding.ts';
 import type { KeywordHits } from '../rules/keyword-automaton.ts';
-import type { LineSpan } from '../recognise/families.ts';
-import { recogniseToken, strengthOf } from '../recognise/recognise-token.ts';
+import { strengthOf, type LineSpan } from '../recognise/families.ts';
+import { recogniseToken } from '../recognise/recognise-token.ts';
 import { SecretRuleSet } from '../rules/rule-set.ts';
 import { findBareToken, labelDistanceMax, type BareTokenCriteria } from './bare-tokens.ts';
 import { wordiness } from './bigram.ts';

@@ -279,8 +279,9 @@ function prose(
   }
   for (const link of [event, copula, owner]) {
     link.lastIndex = after;
-    if (link.test(text) && link.lastIndex < end)
+    if (link.test(text) && link.lastIndex < end) {
       return sentence(segment, name, link.lastIndex, report);
+    }
   }
   return followingValue(segment, name, after, report);
 }

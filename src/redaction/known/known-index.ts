@@ -3,7 +3,7 @@
  * of symbols, where the symbols are compared one by one.
  */
 import { TrlError } from '../../errors.ts';
-import type { KnownValue } from '../secret-finding.ts';
+import type { KnownValue } from '../../redacted.ts';
 import { compileValue, hasWideLetters, type CompiledValue, type Needle } from './compiled-value.ts';
 import { symbolsMin, windowSymbolsMax, type FormCoverage } from './value-forms.ts';
 import {

@@ -2,7 +2,7 @@
  * Which values can be hidden wherever they are written, and the index of these and the weak ones.
  */
 import { wordiness } from '../detect/bigram.ts';
-import type { KnownValue } from '../secret-finding.ts';
+import type { KnownValue } from '../../redacted.ts';
 import { contextDependentText } from './compiled-value.ts';
 import { KnownIndex } from './known-index.ts';
 import { maskText } from './mask-text.ts';

@@ -4,7 +4,8 @@
  * name or another name of a secret, and in logins.
  */
 import { classifyName } from '../detect/name-class.ts';
-import type { SecretFinding, KnownValue } from '../secret-finding.ts';
+import type { SecretFinding } from '../secret-finding.ts';
+import type { KnownValue } from '../../redacted.ts';
 import { basicLoginPattern, findLoginPasswords } from './logins.ts';
 
 const quoteAfter = String.raw`(?:\\?["'\x60\])]){0,2}`;

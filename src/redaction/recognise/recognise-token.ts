@@ -21,8 +21,6 @@ import {
 import { isBenignLabel, readLabelBefore, type TokenLabel } from './token-label.ts';
 import * as kind from './token-traits.ts';
 
-export { strengthOf };
-
 const lowerHex = kind.KIND_HEX_LOWER | kind.KIND_DIGIT;
 const upperHex = kind.KIND_HEX_UPPER | kind.KIND_DIGIT;
 const anyHex = lowerHex | upperHex;
