@@ -4,7 +4,7 @@ import {
   PublicationBudget,
   type OutgoingCollection,
   type EarlierFile,
-} from '../publish/outgoing.ts';
+} from '../publish/publication.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
 import type {
   FilesRequest,

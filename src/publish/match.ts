@@ -5,8 +5,14 @@
 import { GramHashes } from './fingerprint.ts';
 import type { FingerprintTable, IndexedContent, IndexedContents } from './index-table.ts';
 import type { LineCounts } from './index-lines.ts';
-import { findRunThrough, joinMatchRuns, type MatchChain, type MatchRun } from './match-run.ts';
-import { lineNumberAt, countNovelChars } from './match-score.ts';
+import {
+  countNovelChars,
+  findRunThrough,
+  joinMatchRuns,
+  lineNumberAt,
+  type MatchChain,
+  type MatchRun,
+} from './match-run.ts';
 import type { ShortContents } from './match-short.ts';
 import { NormalText, toPlainText, type PlainText } from './view-normal.ts';
 import { makeTextViews, type TextView, type TextViewName } from './text-views.ts';

@@ -17,7 +17,7 @@ import { pathText } from '../../workspace/byte-path.ts';
 import { errnoCodeOf } from '../../workspace/descriptor.ts';
 import { TimeSlices } from '../../workspace/time-slices.ts';
 import type { DeniedFile, FileSource } from '../../host/port.ts';
-import type { EarlierFile } from '../../publish/outgoing.ts';
+import type { EarlierFile } from '../../publish/publication.ts';
 import { digestInSlices } from './digest-in-slices.ts';
 import { sliceFile, parseSliceName } from './file-slices.ts';
 

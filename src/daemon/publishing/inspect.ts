@@ -3,21 +3,19 @@ import { createHmac } from 'node:crypto';
 import type { BytePath } from '../../change.ts';
 import { checkPublication } from '../../publish/gate.ts';
 import type {
+  EarlierFile,
   GateFinding,
   GateInput,
   GateItem,
   GateVerdict,
   Interference,
+  OutgoingCollection,
+  OutgoingItem,
+  UnscannedItem,
 } from '../../publish/publication.ts';
 import { DeniedNames } from '../../publish/denied-names.ts';
 import { bytePathOf, parentPathOf, pathText } from '../../workspace/byte-path.ts';
 import type { DeniedFiles } from './denied-files.ts';
-import type {
-  OutgoingCollection,
-  EarlierFile,
-  OutgoingItem,
-  UnscannedItem,
-} from '../../publish/outgoing.ts';
 import type { PublicationScope } from './publication-scope.ts';
 
 export interface InspectionInput {

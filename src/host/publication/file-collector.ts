@@ -7,7 +7,7 @@ import {
   type PublicationBudget,
   type OutgoingItem,
   type UnscannedItem,
-} from '../../publish/outgoing.ts';
+} from '../../publish/publication.ts';
 import { joinPath, baseNameOf, parentPathOf, pathText } from '../../workspace/byte-path.ts';
 import { errnoCodeOf } from '../../workspace/descriptor.ts';
 import { OpenDirectory } from '../../workspace/projection/open-directory.ts';

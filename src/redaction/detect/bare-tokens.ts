@@ -4,10 +4,9 @@ import { recogniseToken } from '../recognise/recognise-token.ts';
 import { strengthOf } from '../recognise/families.ts';
 import { wordiness } from './bigram.ts';
 import { ALNUM, isCharacterOf } from './characters.ts';
-import { shannonEntropy } from './features.ts';
+import { scoreToken, shannonEntropy, type ScoreThresholds, type ScoreVetoes } from './score.ts';
 import type { ReportFinding, LineSegment } from './line-segment.ts';
 import { isProgramName, isProgramPath } from './expression.ts';
-import { scoreToken, type ScoreThresholds, type ScoreVetoes } from './score.ts';
 import { extractToken, screenToken } from './tokens.ts';
 
 export interface BareTokenCriteria {

@@ -10,12 +10,14 @@ import {
   type KeyArmour,
 } from './armour.ts';
 import {
-  recoveryCodeWords,
+  findInTableRow,
   findRecoveryCodeLine,
   findRecoveryCodes,
+  findSecretColumn,
+  recoveryCodeWords,
   type RecoveryCodeList,
-} from './recovery-codes.ts';
-import { findSecretColumn, findInTableRow, type SecretColumn } from './table-columns.ts';
+  type SecretColumn,
+} from './lists-and-tables.ts';
 import { expectAfterName, meetExpectation, type ValueExpectation } from './expectations.ts';
 import { segmentLooksMax, type ReportFinding, type LineSegment } from './line-segment.ts';
 import { formatFinders } from './formats.ts';
