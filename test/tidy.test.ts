@@ -66,8 +66,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['provenance', place([], ['zod'])],
   ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
   ['workspace', place([], ['diff', 'picomatch'])],
-  // Both look through the same encodings: the redactor for values, the gate for content. Concepts do
-  // not import each other, so what they share is here.
+  // The redactor decodes them to find values, the gate to find content. Concepts do not import each
+  // other, so what both share is here.
   ['encodings', place([])],
   ['redaction', place(['encodings'], ['re2js'])],
   ['publish', place(['encodings'])],
