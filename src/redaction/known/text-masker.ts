@@ -103,8 +103,8 @@ export class TextMasker {
     if (follows && this.#index.exposed(all) > exposed) return Math.max(exposed, symbolsMin);
     // A value with escapes in it can also be recognised undecoded.
     const here = this.#bytes.subarray(this.#released, this.#length);
-    const asItStands = join(none, Buffer.concat([this.#shown, here, waiting]));
-    const most = Math.max(exposed, this.#index.exposed(asItStands));
+    const undecoded = join(none, Buffer.concat([this.#shown, here, waiting]));
+    const most = Math.max(exposed, this.#index.exposed(undecoded));
     const [first = 0] = bytes;
     if (bytes.length < 2 && (bytes.length === 0 || !this.#squeezer.isUndecided(first))) return most;
     // A value that continues can do so with the unfinished bytes.

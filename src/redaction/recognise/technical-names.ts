@@ -72,15 +72,15 @@ export function isJoinedWords(token: string): boolean {
 
 /** One word or several in camel case, with a few digits at the end or between. */
 function isName(part: string): boolean {
-  const pieces = part.match(/[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]/g) ?? [];
+  const nameParts = part.match(/[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]/g) ?? [];
   let [letters, words, digits, numbers] = [0, 0, 0, 0];
-  for (const piece of pieces) {
-    if (/^[0-9]/.test(piece)) {
-      digits += piece.length;
+  for (const namePart of nameParts) {
+    if (/^[0-9]/.test(namePart)) {
+      digits += namePart.length;
       numbers += 1;
-    } else if (isSpoken(piece)) {
+    } else if (isSpoken(namePart)) {
       words += 1;
-      letters += piece.length;
+      letters += namePart.length;
     } else return false;
   }
   if (words === 0) return digits <= 10;
