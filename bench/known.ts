@@ -6,7 +6,8 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { rows } from './secrets/corpus.ts';
-import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { KnownValue } from '../src/redacted.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { KnownMasker } from '../src/redaction/known/known-masker.ts';
 

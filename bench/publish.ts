@@ -13,7 +13,8 @@
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { DeniedIndex, matchDeniedText, type PassageMatch } from '../src/publish/denied-index.ts';
+import { DeniedIndex, matchDeniedText } from '../src/publish/denied-index.ts';
+import type { PassageMatch } from '../src/publish/match.ts';
 import { PassageCollector } from '../src/publish/gate-passages.ts';
 import { forms } from '../test/support/publish-forms.ts';
 import { figuresOf } from './stats.ts';

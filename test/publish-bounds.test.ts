@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { decodeItemInSteps, decodeItem, type DecodedPart } from '../src/publish/decode.ts';
+import { decodeItemInSteps, decodeItem } from '../src/publish/decode.ts';
+import type { DecodedPart } from '../src/publish/decode-part.ts';
 import { checkPublication } from '../src/publish/gate.ts';
-import type { GateInput } from '../src/publish/gate-input.ts';
+import type { GateInput } from '../src/publish/publication.ts';
 import { DeniedIndex } from '../src/publish/denied-index.ts';
 import { DeniedNames } from '../src/publish/denied-names.ts';
-import { findUndoubledRanges } from '../src/publish/view-doubled.ts';
+import { findUndoubledRanges } from '../src/publish/text-views.ts';
 import { tarOf, zipOf } from './support/archives.ts';
 
 const line = `We offer forty-one million for the whole fleet before the quarter ends.

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import zlib from 'node:zlib';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { decodeItem, type DecodedPart, type Unscannable } from '../src/publish/decode.ts';
+import { decodeItem } from '../src/publish/decode.ts';
+import type { DecodedPart, Unscannable } from '../src/publish/decode-part.ts';
 
 const secret = `export function settle(ledger) {
   const due = ledger.entries.filter((entry) => entry.overdue && !entry.waived);

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import { checkPublication, withoutEvidence } from '../src/publish/gate.ts';
-import type { GateInput, GateItem } from '../src/publish/gate-input.ts';
+import type { GateInput, GateItem } from '../src/publish/publication.ts';
 import { DeniedIndex } from '../src/publish/denied-index.ts';
 import { DeniedNames } from '../src/publish/denied-names.ts';
 import { tarOf, zipOf } from './support/archives.ts';

@@ -5,7 +5,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { DeniedIndex, matchDeniedText, type PassageMatch } from '../src/publish/denied-index.ts';
+import { DeniedIndex, matchDeniedText } from '../src/publish/denied-index.ts';
+import type { PassageMatch } from '../src/publish/match.ts';
 import { forms } from './support/publish-forms.ts';
 
 const root = path.dirname(import.meta.dirname);

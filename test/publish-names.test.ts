@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { PatternSet } from '../src/publish/exact-patterns.ts';
-import { squeezeText } from '../src/publish/exact-squeeze.ts';
+import { PatternSet, squeezeText } from '../src/publish/exact-patterns.ts';
 import { DeniedNames, readPackageNames } from '../src/publish/denied-names.ts';
 
 const names = new DeniedNames({

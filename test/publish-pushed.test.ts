@@ -1,13 +1,21 @@
 // What a push sends, read from real repositories: files, messages, names; nothing of them is run.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
-import { chmodSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { PushCollector } from '../src/host/publication/push-collector.ts';
-import { PublicationBudget, type OutgoingCollection } from '../src/publish/outgoing.ts';
+import { PublicationBudget, type OutgoingCollection } from '../src/publish/publication.ts';
 import type { PushRequest } from '../src/host/port.ts';
 
 let home: string;

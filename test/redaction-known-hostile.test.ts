@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { checkMaskable } from '../src/redaction/known/maskable.ts';
-import { findKnownValues, maskText } from '../src/redaction/known/mask-text.ts';
+import { checkMaskable, findKnownValues, maskText } from '../src/redaction/known/maskable.ts';
 import { rounds } from './support/form.ts';
 
 const masked = (values: readonly string[], text: string): string =>

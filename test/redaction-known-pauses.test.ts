@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { KnownValue } from '../src/redacted.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { KnownMasker } from '../src/redaction/known/known-masker.ts';
 

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
-import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { KnownValue } from '../src/redacted.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
-import { checkMaskable } from '../src/redaction/known/maskable.ts';
+import { checkMaskable, findKnownValues, maskText } from '../src/redaction/known/maskable.ts';
 import { KnownMasker } from '../src/redaction/known/known-masker.ts';
-import { findKnownValues, maskText } from '../src/redaction/known/mask-text.ts';
 import { applied, transforms } from './support/transforms.ts';
 
 const known = (value: string, name = 'KEY'): KnownValue => ({ name, value, tag: `[${name}]` });

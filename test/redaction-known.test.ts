@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KnownValue, MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { MaskedChunk } from '../src/redaction/secret-finding.ts';
+import type { KnownValue } from '../src/redacted.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { KnownMasker } from '../src/redaction/known/known-masker.ts';
 import { applied, transforms, type Transform } from './support/transforms.ts';

@@ -1,8 +1,8 @@
 // What must stay readable is told by its form and by what stands beside it. Tokens are drawn here.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type BenignFamily } from '../src/redaction/recognise/family.ts';
-import { recogniseToken, strengthOf } from '../src/redaction/recognise/recognise-token.ts';
+import { strengthOf, type BenignFamily } from '../src/redaction/recognise/families.ts';
+import { recogniseToken } from '../src/redaction/recognise/recognise-token.ts';
 import { draw, seeded } from './support/redaction-draw.ts';
 
 /** The family of the part of `marked` that stands between « and », drawn from its notation. */

@@ -11,7 +11,7 @@ import {
   scanKeywords,
   type KeywordHits,
 } from '../src/redaction/rules/keyword-automaton.ts';
-import { endsInCrc32, hasBcryptCost, hasJwtHead } from '../src/redaction/rules/checksum.ts';
+import { endsInCrc32, hasBcryptCost, hasJwtHead } from '../src/redaction/rules/secret-rule.ts';
 import { SecretRuleSet } from '../src/redaction/rules/rule-set.ts';
 import { parseShapeParts } from '../src/redaction/rules/key-shape.ts';
 import { shippedRules } from '../src/redaction/rules/shipped-rules.ts';

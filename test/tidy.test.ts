@@ -71,7 +71,11 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['provenance', place([], ['zod'])],
   ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
   ['workspace', place([], ['diff', 'picomatch'])],
-  ['redaction', place([], ['re2js'])],
+  // The redactor decodes them to find values, the gate to find content. Concepts do not import each
+  // other, so what both share is here.
+  ['encodings', place([])],
+  ['redaction', place(['encodings'], ['re2js'])],
+  ['publish', place(['encodings'])],
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],

@@ -10,7 +10,7 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { GramHashes, gramChars } from '../src/publish/fingerprint.ts';
-import { extractLetters } from '../src/publish/background-letters.ts';
+import { extractLetters } from '../src/publish/background.ts';
 
 const fingerprintsMax = 34_000;
 /** Grams that share one fingerprint: few in short texts, which are quoted whole. */

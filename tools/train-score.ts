@@ -13,9 +13,8 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { rows } from '../bench/secrets/corpus.ts';
-import { tokenFeatureCount, computeTokenFeatures } from '../src/redaction/detect/features.ts';
-import { screenToken } from '../src/redaction/detect/screen.ts';
-import { findTokenRuns, extractToken } from '../src/redaction/detect/tokens.ts';
+import { tokenFeatureCount, computeTokenFeatures } from '../src/redaction/detect/score.ts';
+import { extractToken, findTokenRuns, screenToken } from '../src/redaction/detect/tokens.ts';
 import { keysOf, makers, places, randomFrom } from './train-score-keys.ts';
 import { train, type Example } from './train-score-net.ts';
 

@@ -9,7 +9,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { wordFilterBytes, wordFilterBits } from '../src/publish/background-words.ts';
+import { wordFilterBytes, wordFilterBits } from '../src/publish/background.ts';
 
 const wordsMax = 44_000;
 /** Projects that must have a word before it counts as everybody's. */

@@ -10,10 +10,12 @@ import { TrlError } from '../errors.ts';
 import { secretPriorOf } from '../redaction/detect/secret-prior.ts';
 import { redactionProfileNames } from '../redaction/secret-finding.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { buildKnownIndex } from '../redaction/known/build-index.ts';
-import { checkMaskable } from '../redaction/known/maskable.ts';
-import { openRedactor, type StreamRedactorOptions } from '../redaction/open-redactor.ts';
-import { findSecretSpans } from '../redaction/secret-spans.ts';
+import { buildKnownIndex, checkMaskable } from '../redaction/known/maskable.ts';
+import {
+  findSecretSpans,
+  openRedactor,
+  type StreamRedactorOptions,
+} from '../redaction/open-redactor.ts';
 import type { SecretReplacement } from '../redaction/stream-redactor.ts';
 import { RedactionTags } from '../redaction/redaction-tags.ts';
 import { version } from '../protocol/version.ts';

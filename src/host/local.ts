@@ -6,7 +6,7 @@ import {
   type EarlierFile,
   type OutgoingCollection,
   PublicationBudget,
-} from '../publish/outgoing.ts';
+} from '../publish/publication.ts';
 import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';

@@ -23,7 +23,7 @@ import type {
 import type { Box, ExecId, Overlay, PathRules, SessionId } from '../command.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { GitView } from '../protocol/workspace.ts';
-import type { OutgoingCollection, EarlierFile } from '../publish/outgoing.ts';
+import type { OutgoingCollection, EarlierFile } from '../publish/publication.ts';
 import type { PushedRef } from '../protocol/publish.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { Guard } from '../workspace/guard.ts';

@@ -1,12 +1,12 @@
 /**
- * Zip archives (PKWARE APPNOTE): for each member a local header with its packed content, then the
- * central directory that names each again, then its end record, of which the last one counts.
+ * Zip archives (PKWARE APPNOTE): for each member a local header and its packed content, then the
+ * central directory with a second header for each, then the end record. The last end record counts.
  *
- * Readers differ on which of the two headers they trust. So members are those of the directory and
- * those local headers that it does not name, both names are told where they differ, a size is what
- * comes out, and what nothing names is told as uncovered.
+ * Readers differ in which of the two headers they trust. So the members are those of the directory
+ * and all local headers that it does not list, both names are reported where they differ, a size is
+ * what unpacking gives, and bytes that no header covers are reported as uncovered.
  */
-import { latin1 } from './decode-format.ts';
+import { latin1 } from '../encodings/text.ts';
 import { uncoveredRanges, type Archive, type ArchiveMember } from './archive.ts';
 import { decompressInSteps, type DecompressionBudget } from './decode-compressed.ts';
 
@@ -16,10 +16,10 @@ const centralBytes = 46;
 const endBytes = 22;
 const zip64EndBytes = 56;
 const zip64LocatorBytes = 20;
-/** After a content whose sizes were not known before. */
+/** Follows a content whose sizes were not known when its header was written. */
 const descriptorBytesMax = 24;
 const commentBytesMax = 65_535;
-/** Of what is needed to extract: 6.3 of the format. */
+/** The version needed to extract, at most: 6.3 of the format. */
 const versionMax = 63;
 const methodMax = 99;
 
@@ -31,14 +31,15 @@ interface Entry {
   readonly local: number;
 }
 
-/** @param room bytes that a member may have, unpacked */
+/** @param room bytes that an unpacked member can have */
 export function readZip(bytes: Uint8Array, room: DecompressionBudget): Archive {
   const zip = { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
   const covered: [number, number][] = [];
   function* members(): Generator<ArchiveMember | null> {
     const found = directory(zip, covered);
     for (const entry of found) yield* read(zip, entry, { room, covered });
-    // Local headers that no directory names: hidden from some readers, or of a damaged archive.
+    // The directory does not list these: they are hidden from some readers, or the archive is
+    // damaged.
     for (const [from, to] of uncoveredRanges(covered, bytes.length)) {
       let at = indexOf(bytes, marks.local, from);
       while (at !== -1 && at < to) {
@@ -56,12 +57,12 @@ interface Zip {
   readonly view: DataView;
 }
 
-interface Reading {
+interface MemberSink {
   readonly room: DecompressionBudget;
   readonly covered: [number, number][];
 }
 
-/** The entries of the central directory; none where there is no end record. */
+/** Empty if there is no end record. */
 function directory(zip: Zip, covered: [number, number][]): Entry[] {
   const { bytes, view } = zip;
   const text = latin1(bytes.subarray(Math.max(0, bytes.length - endBytes - commentBytesMax)));
@@ -81,9 +82,9 @@ function directory(zip: Zip, covered: [number, number][]): Entry[] {
     }
   }
   if (start < 0) return [];
-  // What stands before an archive, or was cut off there, shifts all its offsets.
-  const said = view.getUint32(end + 16, true);
-  const shift = said === 0xffff_ffff ? 0 : start - said;
+  // Bytes before the archive, or bytes that are missing there, shift all its offsets.
+  const statedStart = view.getUint32(end + 16, true);
+  const shift = statedStart === 0xffff_ffff ? 0 : start - statedStart;
   const entries: Entry[] = [];
   for (let at = start; at + centralBytes <= bytes.length;) {
     if (latin1(bytes.subarray(at, at + 4)) !== marks.central) break;
@@ -101,14 +102,14 @@ function directory(zip: Zip, covered: [number, number][]): Entry[] {
       packed: wide[1] ?? 0,
       local: (wide[2] ?? 0) + shift,
     });
-    // A comment is uncovered, so it is looked at.
+    // The comment stays uncovered, so that it is searched.
     covered.push([at, at + length]);
     at += length + (comment ?? 0);
   }
   return entries;
 }
 
-/** Sizes and offset, in the order of the extra field 1, from it where they are all ones. */
+/** Sizes and offset from extra field 1, in its order, for each that is all ones in the header. */
 function zip64(zip: Zip, from: number, length: number, given: readonly number[]): number[] {
   const { view, bytes } = zip;
   const end = Math.min(from + length, bytes.length);
@@ -132,7 +133,7 @@ function local({ bytes, view }: Zip, at: number): Entry | null {
   if (latin1(bytes.subarray(at, at + 4)) !== marks.local) return null;
   const name = view.getUint16(at + 26, true);
   const method = view.getUint16(at + 8, true);
-  // A header by chance, in the text of a program that reads archives, has no such numbers.
+  // By chance, the text of a program that reads archives has the mark, but no such numbers.
   if ((bytes[at + 4] ?? 0) > versionMax || method > methodMax || name === 0) return null;
   return {
     name: text8(bytes.subarray(at + localBytes, at + localBytes + name)),
@@ -148,7 +149,7 @@ const empty = new Uint8Array();
 function* read(
   zip: Zip,
   entry: Entry,
-  { room, covered }: Reading,
+  { room, covered }: MemberSink,
 ): Generator<ArchiveMember | null> {
   const { bytes, view } = zip;
   const { name } = entry;
@@ -165,7 +166,7 @@ function* read(
   }
   const skipped = view.getUint16(entry.local + 26, true) + view.getUint16(entry.local + 28, true);
   const from = entry.local + localBytes + skipped;
-  // The other name is one, too.
+  // The other name leaves, too.
   if (header.name !== name) {
     yield { name: header.name, bytes: empty, unreadableReason: null, packing: null };
   }
@@ -183,8 +184,8 @@ function* read(
   if (entry.method === 0) {
     const content = rest.subarray(0, entry.packed);
     cover(content.length);
-    const closed = content.length < entry.packed ? 'damaged: it ends before its content' : null;
-    yield { name, bytes: content, unreadableReason: closed, packing };
+    const damage = content.length < entry.packed ? 'damaged: it ends before its content' : null;
+    yield { name, bytes: content, unreadableReason: damage, packing };
     return;
   }
   const kind = entry.method === 8 ? 'deflate' : entry.method === 93 ? 'zstd' : null;
@@ -199,12 +200,12 @@ function* read(
     yield { name, bytes: empty, unreadableReason: content.failed, packing };
     return;
   }
-  // What a reader that trusts the size would see is less than what is there, never more.
+  // A reader that trusts the size sees less than this, never more.
   cover(content.used);
   yield { name, bytes: content.bytes, unreadableReason: null, packing: kind };
 }
 
-/** Where what may follow a content ends: the next structure, or nothing known. */
+/** The end of the data descriptor: where the next structure begins, or `from` if none follows. */
 function afterDescriptor({ bytes }: Zip, from: number): number {
   const window = latin1(bytes.subarray(from, from + descriptorBytesMax + 4));
   // oxlint-disable-next-line no-control-regex -- marks of structures

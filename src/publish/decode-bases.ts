@@ -1,4 +1,11 @@
-/** Base32 (RFC 4648), Ascii85 and base85 as Python writes them, and uuencode, within text. */
+/**
+ * Base32 (RFC 4648), Ascii85, base85, uuencode and binary patches of git within text.
+ *
+ * A binary patch (`git diff --binary`) has lines of at most 52 bytes in base85, each with a letter
+ * for its length. Together they are a zlib stream: the file, or the delta from another file.
+ */
+import { base85Names, decodeBase32, decodeBase85, uudecode } from '../encodings/bases.ts';
+import type { EncodedRun } from './decode-runs.ts';
 
 export interface BaseEncodedText {
   readonly bytes: Uint8Array;
@@ -7,85 +14,54 @@ export interface BaseEncodedText {
 }
 
 const base32Run = /[A-Z2-7]{32,}(?:\r?\n[A-Z2-7]{8,})*={0,6}/g;
-/** From the first sign of a run alone: text has many runs that are too short. */
+/** Matches only from the first character of a run: text has many runs that are too short. */
 const base85Run = /(?<![!-~])[!-~]{40,}(?:\r?\n[!-~]{5,})*/g;
 const uuRun = /(?:^|\n)((?:M[ -`]{60}\r?\n)*[!-M][ -`]{4,60})(?=\r?\n|$)/g;
-const letters32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-const letters85 =
-  '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~';
-const ascii85 = Array.from({ length: 85 }, (_, at) => String.fromCharCode(at + 33)).join('');
-const alphabets85 = [letters85, ascii85].map((letters) => {
-  const digits = new Int8Array(128).fill(-1);
-  for (const [digit, letter] of Array.from(letters).entries()) digits[letter.charCodeAt(0)] = digit;
-  return digits;
-});
 
 export function* findBaseEncoded(text: string): Generator<BaseEncodedText> {
   for (const { 0: run, index } of text.matchAll(base32Run)) {
-    yield { bytes: base32(run), via: 'base32', span: [index, index + run.length] };
+    yield { bytes: decodeBase32(run), via: 'base32', span: [index, index + run.length] };
   }
   for (const { 0: run, index } of text.matchAll(base85Run)) {
-    for (const digits of alphabets85) {
-      const bytes = base85(run, digits);
+    const digits = run.replaceAll(/\s|^<~|~>$/g, '');
+    for (const alphabet of base85Names) {
+      const bytes = decodeBase85(digits, alphabet);
       const span = [index, index + run.length] as const;
       if (bytes !== null) yield { bytes, via: 'base85', span };
     }
   }
   for (const { 0: run, 1: lines = '', index } of text.matchAll(uuRun)) {
-    const bytes = uudecoded(lines);
+    const bytes = uudecode(lines);
     if (bytes !== null) yield { bytes, via: 'uuencode', span: [index, index + run.length] };
   }
 }
 
-function base32(run: string): Uint8Array {
-  const out: number[] = [];
-  let [bits, held] = [0, 0];
-  for (const letter of run) {
-    const value = letters32.indexOf(letter);
-    if (value < 0) continue;
-    held = ((held << 5) | value) & 0xfff;
-    bits += 5;
-    if (bits < 8) continue;
-    bits -= 8;
-    out.push((held >> bits) & 255);
+const patchHeader = /^[ \t>+]{0,8}(?:literal|delta) \d{1,12}\r?$/gm;
+const patchRow =
+  /[ \t>+]{0,8}([A-Za-z])((?:[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{5}){1,13})\r?(?:\n|$)/y;
+
+/** @param text one character for each byte */
+export function* findPatchRuns(text: string): Generator<EncodedRun> {
+  if (!text.includes('GIT binary patch')) return;
+  for (const { index, 0: line } of text.matchAll(patchHeader)) {
+    const rows: Uint8Array[] = [];
+    const from = index + line.length + 1;
+    let to = from;
+    for (patchRow.lastIndex = from; ;) {
+      const [row, letter = '', packed = ''] = patchRow.exec(text) ?? [];
+      if (row === undefined) break;
+      to += row.length;
+      const bytes = decodeBase85(packed, 'base85', 'wrap') ?? new Uint8Array();
+      rows.push(bytes.subarray(0, patchRowBytes(letter)));
+    }
+    const bytes = Buffer.concat(rows);
+    if (bytes.length === 0) continue;
+    yield { bytes, via: 'git-patch', span: [from, to], mixed: true, isCertain: true };
   }
-  return Uint8Array.from(out);
 }
 
-/** `null`: a sign of it is none of the letters. */
-function base85(run: string, digits: Int8Array): Uint8Array | null {
-  const signs = run.replaceAll(/\s|^<~|~>$/g, '');
-  const out = new Uint8Array(Math.ceil(signs.length / 5) * 4);
-  let length = 0;
-  for (let at = 0; at < signs.length; at += 5) {
-    let value = 0;
-    for (let i = at; i < at + 5; i += 1) {
-      const digit = i < signs.length ? (digits[signs.charCodeAt(i)] ?? -1) : 84;
-      if (digit < 0) return null;
-      value = value * 85 + digit;
-    }
-    if (value > 0xffffffff) return null;
-    for (const shift of [24, 16, 8, 0]) {
-      out[length] = value >>> shift;
-      length += 1;
-    }
-  }
-  const short = (5 - (signs.length % 5)) % 5;
-  return out.subarray(0, length - short);
-}
-
-function uudecoded(lines: string): Uint8Array | null {
-  const out: number[] = [];
-  for (const line of lines.split(/\r?\n/)) {
-    const length = (line.charCodeAt(0) - 32) & 63;
-    if (line.length - 1 < Math.ceil(length / 3) * 4) return null;
-    for (let at = 1, left = length; left > 0; at += 4, left -= 3) {
-      const [a = 0, b = 0, c = 0, d = 0] = [0, 1, 2, 3].map(
-        (next) => (line.charCodeAt(at + next) - 32) & 63,
-      );
-      const group = [(a << 2) | (b >> 4), (b << 4) | (c >> 2), (c << 6) | d];
-      out.push(...group.slice(0, left).map((one) => one & 255));
-    }
-  }
-  return Uint8Array.from(out);
+/** `A` to `Z` are 1 to 26, `a` to `z` 27 to 52. */
+function patchRowBytes(letter: string): number {
+  const code = letter.charCodeAt(0);
+  return code <= 0x5a ? code - 0x40 : code - 0x60 + 26;
 }

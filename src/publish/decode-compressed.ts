@@ -1,22 +1,28 @@
-/** Compressed data, within bounds. */
-import zlib from 'node:zlib';
-import { latin1 } from './decode-format.ts';
+/** Unpacks compressed data within bounds. */
+import {
+  gzipTrailerBytes,
+  isGzip,
+  isZstd,
+  readGzipHeader,
+  unpackStream,
+  type UnpackResult,
+} from '../encodings/compression.ts';
 
 const MiB = 2 ** 20;
-/** What one stream may give: it is inflated in one go, in about 0.1 s. */
+/** The most that one stream gives: it is unpacked in one call, in about 0.1 s. */
 const streamBytesMax = 64 * MiB;
-/** Text compresses to a tenth, logs to a fiftieth; what is a bomb to a thousandth. */
+/** Text compresses to a tenth, logs to a fiftieth; a bomb to a thousandth. */
 const ratioMax = 256;
 const smallBytes = 8 * MiB;
 
-/** Each costs some microseconds, however little is in it. */
+/** Streams between two pauses: each costs some microseconds, however little it contains. */
 const streamsAtOnce = 512;
 
 export type CompressionFormat = 'gzip' | 'zlib' | 'zstd' | 'deflate' | 'brotli';
 
 const tooLarge = 'larger than may be opened';
 
-/** Bytes that may still be unpacked. */
+/** Bytes that can still be unpacked. */
 export interface DecompressionBudget {
   bytes: number;
 }
@@ -24,18 +30,16 @@ export interface DecompressionBudget {
 export type DecompressionResult =
   | {
       readonly bytes: Uint8Array;
-      /** Bytes of the input that were used. */
       readonly used: number;
-      /** Names and comments that stand in headers. */
-      readonly said: readonly string[];
+      /** Names and comments from the headers. */
+      readonly headerTexts: readonly string[];
     }
   | { readonly failed: 'damaged' | typeof tooLarge };
 
 /**
- * What is inside, of all streams that follow one another. A stream that was cut off gives what
- * there is of it.
+ * Unpacks all streams that follow one another. A stream that is cut off gives the part that it has.
  *
- * @param room what it may have at most; of what is larger, this is taken from it for nothing
+ * @param room the most that it may give; a larger stream uses up that much and gives nothing
  */
 export function decompress(
   kind: CompressionFormat,
@@ -49,105 +53,45 @@ export function decompress(
   }
 }
 
-/** As `unpack`, with a `null` after some hundred streams. */
+/** As {@link decompress}, with a `null` after some hundred streams. */
 export function* decompressInSteps(
   kind: CompressionFormat,
   bytes: Uint8Array,
   room: DecompressionBudget,
 ): Generator<null, DecompressionResult> {
   const most = Math.min(room.bytes, streamBytesMax, Math.max(smallBytes, ratioMax * bytes.length));
-  const pieces: Uint8Array[] = [];
-  const said: string[] = [];
+  const chunks: Uint8Array[] = [];
+  const headerTexts: string[] = [];
   let used = 0;
   let size = 0;
   for (;;) {
     const rest = bytes.subarray(used);
     if (used > 0 && !(kind === 'gzip' && isGzip(rest)) && !(kind === 'zstd' && isZstd(rest))) break;
-    const header = kind === 'gzip' ? gzipHeader(rest) : { length: 0, said: [] };
-    const one = stream(kind, rest.subarray(header.length), most - size);
-    // What follows a good stream and is none is not its fault.
+    const header = kind === 'gzip' ? readGzipHeader(rest) : { length: 0, texts: [] };
+    const one = unpackOne(kind, rest.subarray(header.length), most - size);
+    // Other data can follow a good stream.
     if ('failed' in one && used > 0 && one.failed === 'damaged') break;
     if ('failed' in one) {
-      // Else what is too large once could be unpacked in vain any number of times.
-      if (one.failed === tooLarge) room.bytes -= Math.max(0, most);
-      return one;
+      if (one.failed === 'damaged') return { failed: 'damaged' };
+      // Otherwise the same large stream could be unpacked in vain any number of times.
+      room.bytes -= Math.max(0, most);
+      return { failed: tooLarge };
     }
-    pieces.push(one.bytes);
-    if (pieces.length % streamsAtOnce === 0) yield null;
-    said.push(...header.said);
+    chunks.push(one.bytes);
+    if (chunks.length % streamsAtOnce === 0) yield null;
+    headerTexts.push(...header.texts);
     size += one.bytes.length;
     used += Math.max(1, header.length + one.used + (kind === 'gzip' ? gzipTrailerBytes : 0));
     if (used >= bytes.length) break;
   }
-  const [only] = pieces;
-  const whole = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
-  return { bytes: whole, used: Math.min(used, bytes.length), said };
+  const [only] = chunks;
+  const whole = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+  return { bytes: whole, used: Math.min(used, bytes.length), headerTexts };
 }
 
-function stream(
-  kind: CompressionFormat,
-  bytes: Uint8Array,
-  most: number,
-): Exclude<DecompressionResult, { said: unknown }> | { bytes: Uint8Array; used: number } {
-  if (most <= 0) return { failed: tooLarge };
-  const options = { maxOutputLength: most, info: true };
-  const cut = { ...options, finishFlush: zlib.constants.Z_SYNC_FLUSH };
-  try {
-    switch (kind) {
-      case 'gzip':
-        return resultOf(zlib.inflateRawSync(bytes, cut));
-      case 'zlib':
-        return resultOf(zlib.inflateSync(bytes, cut));
-      case 'deflate':
-        return resultOf(zlib.inflateRawSync(bytes, options));
-      case 'brotli':
-        return resultOf(zlib.brotliDecompressSync(bytes, options));
-      case 'zstd':
-        return resultOf(
-          zlib.zstdDecompressSync(bytes, { ...options, finishFlush: zlib.constants.ZSTD_e_flush }),
-        );
-    }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : null;
-    const isLarge = code === 'ERR_BUFFER_TOO_LARGE';
-    return { failed: isLarge ? tooLarge : 'damaged' };
-  }
-}
-
-/** With `info`, zlib answers `{buffer, engine}`, which its types do not say. */
-function resultOf(
-  answer: object,
-): { readonly failed: 'damaged' } | { readonly bytes: Uint8Array; readonly used: number } {
-  const bytes: unknown = Reflect.get(answer, 'buffer');
-  const engine: unknown = Reflect.get(answer, 'engine');
-  const used: unknown =
-    typeof engine === 'object' && engine !== null ? Reflect.get(engine, 'bytesWritten') : null;
-  if (!(bytes instanceof Uint8Array) || typeof used !== 'number') return { failed: 'damaged' };
-  return { bytes, used };
-}
-
-const gzipTrailerBytes = 8;
-
-const isGzip = ([a, b, c]: Uint8Array): boolean => a === 0x1f && b === 0x8b && c === 8;
-const isZstd = ([a, b, c, d]: Uint8Array): boolean =>
-  a === 0x28 && b === 0xb5 && c === 0x2f && d === 0xfd;
-
-/** RFC 1952: ten bytes, then what the flags say. */
-function gzipHeader(bytes: Uint8Array): { length: number; said: string[] } {
-  const flags = bytes[3] ?? 0;
-  let at = 10;
-  const said: string[] = [];
-  if ((flags & 4) !== 0) {
-    const extra = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
-    said.push(latin1(bytes.subarray(at + 2, at + 2 + extra)));
-    at += 2 + extra;
-  }
-  for (const flag of [8, 16]) {
-    if ((flags & flag) === 0) continue;
-    const end = bytes.indexOf(0, at);
-    if (end === -1) return { length: bytes.length, said };
-    said.push(latin1(bytes.subarray(at, end)));
-    at = end + 1;
-  }
-  return { length: at + ((flags & 2) === 0 ? 0 : 2), said };
+function unpackOne(kind: CompressionFormat, bytes: Uint8Array, bytesMax: number): UnpackResult {
+  if (bytesMax <= 0) return { failed: 'too large' };
+  const stream = kind === 'gzip' ? 'deflate' : kind;
+  // These have no mark, so only a complete stream shows that the bytes are one.
+  return unpackStream(stream, bytes, bytesMax, kind === 'deflate' ? 'fail' : 'unpack');
 }

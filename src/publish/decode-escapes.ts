@@ -1,8 +1,9 @@
 /**
- * What is written in text by escapes: URL-encoding, HTML entities, quoted-printable, the escapes
- * of strings in JSON and programs. Each view holds the parts of a text that have some, decoded,
- * with what stands around them.
+ * Escapes in text: URL-encoding, HTML entities, quoted-printable, escapes of strings in JSON and
+ * programs. Each view has the decoded parts of a text that contain escapes, with the text around
+ * them.
  */
+import { namedEntities } from '../encodings/text.ts';
 
 export interface EscapedText {
   readonly bytes: Uint8Array;
@@ -13,10 +14,10 @@ export interface EscapedText {
 interface Escapes {
   readonly via: Exclude<EscapedText['via'], 'json'> | 'json';
   readonly pattern: RegExp;
-  /** Characters between two escapes of one part, and around it. */
+  /** The most characters between two escapes of one part, and around it. */
   readonly gap: number;
   readonly least: number;
-  /** The bytes that an escape stands for, one character each. */
+  /** The bytes of an escape, one character each. */
   readonly decode: (escape: string) => string;
 }
 
@@ -37,18 +38,11 @@ const quoted: Escapes = {
     /^=[0-9a-fA-F]/.test(escape) ? String.fromCharCode(Number.parseInt(escape.slice(1), 16)) : '',
 };
 
-/** What each text in it has: the sign itself, written, a blank or line end, or a broken line. */
+/**
+ * Every quoted-printable text has one of these: the escaped `=`, a blank, a line end, or a broken
+ * line.
+ */
 const quotedSign = /=(?:3[dD]|20|0[aA]|\r?\n)/;
-
-const entities = new Map(
-  (
-    'lt:< gt:> amp:& quot:" apos:\' lpar:( rpar:) lcub:{ rcub:} lbrace:{ rbrace:} lsqb:[ rsqb:] ' +
-    'lbrack:[ rbrack:] sol:/ bsol:\\ colon:: semi:; equals:= plus:+ num:# dollar:$ percnt:% ' +
-    'ast:* excl:! quest:? commat:@ lowbar:_ grave:` vert:| verbar:| period:. comma:, Hat:^'
-  )
-    .split(' ')
-    .map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),
-);
 
 const html: Escapes = {
   via: 'html',
@@ -57,8 +51,7 @@ const html: Escapes = {
   least: 1,
   decode: (escape) => {
     const name = escape.slice(1, -1);
-    if (name === 'nbsp' || name === 'Tab' || name === 'NewLine') return ' ';
-    if (!name.startsWith('#')) return entities.get(name) ?? escape;
+    if (!name.startsWith('#')) return namedEntities.get(name) ?? escape;
     const hex = /^#[xX]/.test(name);
     return utf8(Number.parseInt(name.slice(hex ? 2 : 1), hex ? 16 : 10));
   },
@@ -78,7 +71,7 @@ const simple = new Map([
 ]);
 
 const hexDigit = '[0-9a-fA-F]';
-/** Longest first: two that are one character, one, a byte, a broken line, any sign. */
+/** Longest first: a surrogate pair, one code unit, a byte, a broken line, any character. */
 const escapeForms = [
   String.raw`u[dD][89abAB]${hexDigit}{2}\\u[dD][c-fC-F]${hexDigit}{2}`,
   `u${hexDigit}{4}`,
@@ -97,7 +90,7 @@ const escaped: Escapes = {
   decode: unescape,
 };
 
-/** What one escape of a string stands for; of an unknown one, its character. */
+/** The character of one escape; for an unknown escape, the character after the backslash. */
 function unescape(escape: string): string {
   const kind = escape.charAt(1);
   if (kind === 'u' && escape.length > 2) {
@@ -113,19 +106,19 @@ function unescape(escape: string): string {
   return simple.get(kind) ?? escape.slice(1);
 }
 
-/** As bytes of UTF-8, one character each. */
+/** The UTF-8 bytes of a code point, one character each. */
 function utf8(point: number): string {
   if (!(point >= 0 && point <= 0x10ffff)) return '';
   if (point < 0x80) return String.fromCharCode(point);
   return Buffer.from(String.fromCodePoint(point), 'utf8').toString('latin1');
 }
 
-/** Escapes that are decoded in one go, in some ten milliseconds. */
+/** Escapes that are decoded in one go, in about ten milliseconds. */
 const escapesAtOnce = 32 * 1_024;
 
 /**
  * @param text one character for each byte
- * @returns `null`s between: to find the next view takes longer
+ * @returns `null` between views: the search for the next one takes longer
  */
 export function* findEscapedTexts(text: string): Generator<EscapedText | null> {
   if (text.includes('%')) yield* viewOf(text, url);
@@ -137,9 +130,9 @@ export function* findEscapedTexts(text: string): Generator<EscapedText | null> {
 
 function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> {
   const { pattern, gap, least, decode, via } = escapes;
-  const pieces = new Pieces(via === 'url');
+  const parts = new ViewText(via === 'url');
   let [start, last, count, end] = [0, 0, 0, -1];
-  // What is encoded has no blanks. Each word is walked once.
+  // Encoded text has no blanks. The end of each word is searched for once.
   const wordEnd = (from: number): number => {
     if (end < from) end = blankFrom(text, from);
     return end;
@@ -147,7 +140,7 @@ function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> 
   const view = (): EscapedText => {
     const to = Math.max(wordEnd(last), Math.min(text.length, last + gap));
     return {
-      bytes: Buffer.from(pieces.text(text.slice(last, to)), 'latin1'),
+      bytes: Buffer.from(parts.text(text.slice(last, to)), 'latin1'),
       via,
       span: [start, to],
     };
@@ -156,29 +149,29 @@ function* viewOf(text: string, escapes: Escapes): Generator<EscapedText | null> 
     const at = found.index;
     if (count > 0 && at - last > gap && wordEnd(last) < at) {
       if (count >= least) yield view();
-      pieces.clear();
+      parts.clear();
       count = 0;
     }
     if (count === 0) {
       start = Math.min(wordStart(text, at, last), Math.max(0, at - gap));
       last = start;
     }
-    pieces.add(text.slice(last, at), decode(found[0]));
+    parts.add(text.slice(last, at), decode(found[0]));
     last = at + found[0].length;
     count += 1;
     if (count % escapesAtOnce === 0) {
-      pieces.join();
+      parts.join();
       yield null;
     }
   }
   if (count >= least && count > 0) yield view();
 }
 
-/** Stands for a plus sign of which is not known yet whether it is a blank; no byte. */
+/** A plus sign that can still turn out to be a blank. It is no byte. */
 const openPlus = '\u0100';
 
-/** What stands as it is and what was decoded, in turns. */
-class Pieces {
+/** Collects plain and decoded text in turns. */
+class ViewText {
   readonly #isUrl: boolean;
   #text = '';
   #last: string[] = [];
@@ -202,7 +195,7 @@ class Pieces {
     [this.#text, this.#last, this.#hasBlank] = ['', [], false];
   }
 
-  /** @param tail what stands after the last escape */
+  /** @param tail the text after the last escape */
   text(tail: string): string {
     this.join();
     if (!this.#isUrl) return this.#text + tail;
@@ -211,7 +204,7 @@ class Pieces {
   }
 }
 
-/** A text that is URL-encoded keeps its single quotes. */
+/** URL-encoding leaves single quotes as they are. */
 const blank = /[\s"<>`]/g;
 const isBlank = Uint8Array.from({ length: 256 }, (_, code) =>
   /[\s"<>`]/.test(String.fromCharCode(code)) ? 1 : 0,
@@ -222,18 +215,18 @@ function blankFrom(text: string, from: number): number {
   return blank.exec(text)?.index ?? text.length;
 }
 
-/** Where the word before `to` begins, not before `least`. */
+/** The start of the word before `to`, at least `least`. */
 function wordStart(text: string, to: number, least: number): number {
   let at = to;
   while (at > least && isBlank[text.charCodeAt(at - 1)] !== 1) at -= 1;
   return at;
 }
 
-/** Whether the text, or a line of it, begins as a value of JSON with something in it. */
+/** Whether the text or one of its lines begins like a JSON value that has content. */
 const looksLikeJson = (text: string): boolean =>
   text.includes('"') && /(?:^|\n)[ \t]{0,16}[[{]\s{0,64}["{[]/.test(text);
 
-/** All strings of a JSON text, one after another: a list of lines is text again. */
+/** All strings of a JSON text, one after another, so that a list of lines becomes a text again. */
 function* literals(text: string): Generator<null, EscapedText> {
   let strings: string[] = [];
   let all = '';
@@ -256,21 +249,21 @@ function* literals(text: string): Generator<null, EscapedText> {
 }
 
 function* unescaped(string: string): Generator<null, string> {
-  const pieces = new Pieces(false);
+  const parts = new ViewText(false);
   let [last, count] = [0, 0];
   for (const { index, 0: escape } of string.matchAll(escaped.pattern)) {
-    pieces.add(string.slice(last, index), unescape(escape));
+    parts.add(string.slice(last, index), unescape(escape));
     last = index + escape.length;
     count += 1;
     if (count % escapesAtOnce === 0) {
-      pieces.join();
+      parts.join();
       yield null;
     }
   }
-  return pieces.text(string.slice(last));
+  return parts.text(string.slice(last));
 }
 
-/** Where a string ends: at its quote, or at the end of its line. */
+/** The end of a string: its closing quote, or the end of its line. */
 function endOfString(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const code = text.charCodeAt(at);

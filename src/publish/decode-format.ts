@@ -1,10 +1,14 @@
-/** What bytes are, by what they hold and never by their name. */
+/**
+ * The format of bytes, by their content and never by their name; text in two or four bytes a
+ * character, and text within other bytes.
+ */
 import { isUtf8 } from 'node:buffer';
+import { latin1, utf16ToUtf8 } from '../encodings/text.ts';
 
-/** Formats that are opened. */
+/** Formats that the gate opens. */
 export type ContainerFormat = 'gzip' | 'zlib' | 'zstd' | 'tar' | 'zip' | 'ar';
 
-/** The bytes at the start of formats that are opened. Tar has none: its header has a sum. */
+/** The first bytes of these formats. Tar has none, only the checksum in its header. */
 const opened: readonly (readonly [ContainerFormat, string])[] = [
   ['gzip', '\x1f\x8b\x08'],
   ['zstd', '\x28\xb5\x2f\xfd'],
@@ -13,7 +17,7 @@ const opened: readonly (readonly [ContainerFormat, string])[] = [
   ['ar', '!<arch>\n'],
 ];
 
-/** What is known and not opened: the reason that a person reads. */
+/** Known formats that the gate does not open, with the reason that a person reads. */
 const closed: readonly (readonly [string, string])[] = [
   ['\xfd7zXZ\x00', 'xz is not read'],
   ['BZh', 'bzip2 is not read'],
@@ -55,14 +59,14 @@ const closed: readonly (readonly [string, string])[] = [
   ['Salted__', 'encrypted'],
 ];
 
-/** Text in form, with what nobody can read inside. */
+/** Text whose content is encrypted or binary. */
 const closedText = /^(?:%PDF-|age-encryption\.org\/|-----BEGIN (?:AGE ENCRYPTED|PGP MESSAGE))/;
 const bundle = /^# v[23] git bundle\n/;
 
 const headBytes = 64;
 const tarBlock = 512;
 
-/** The format that the bytes begin with; `null`: none that is opened. */
+/** The format by the first bytes; `null`: none that the gate opens. */
 export function detectContainerFormat(bytes: Uint8Array): ContainerFormat | null {
   const head = latin1(bytes.subarray(0, headBytes));
   const found = opened.find(([, magic]) => head.startsWith(magic));
@@ -71,30 +75,32 @@ export function detectContainerFormat(bytes: Uint8Array): ContainerFormat | null
   return isTar(bytes) ? 'tar' : null;
 }
 
-/** Deflate with a window of 32 KiB, no dictionary, and a header whose check holds. */
+/** Deflate with a window of 32 KiB, without a dictionary, and with a valid check in its header. */
 function isZlib(bytes: Uint8Array): boolean {
   const [first = 0, second = 0] = bytes;
   return first === 0x78 && (second & 0x20) === 0 && ((first << 8) | second) % 31 === 0;
 }
 
-/** Whether it begins with a header of tar: by its sum, since old archives have no mark. */
+/**
+ * Whether the bytes begin with a tar header. The checksum decides, since old archives have no mark.
+ */
 export function isTar(bytes: Uint8Array): boolean {
   if (bytes.length < tarBlock || bytes[0] === 0) return false;
   return isTarChecksumValid(bytes.subarray(0, tarBlock));
 }
 
-/** Whether the sum that a header has is that of its bytes, its own field counted as blanks. */
+/** Whether the checksum in a header is right; its own field counts as blanks. */
 export function isTarChecksumValid(header: Uint8Array): boolean {
-  const said = Number.parseInt(latin1(header.subarray(148, 156)).replaceAll('\0', ' '), 8);
+  const stated = Number.parseInt(latin1(header.subarray(148, 156)).replaceAll('\0', ' '), 8);
   let sum = 8 * 0x20;
   for (const [at, byte] of header.entries()) if (at < 148 || at >= 156) sum += byte;
-  return said === sum;
+  return stated === sum;
 }
 
 /**
- * Why nobody can look into it; `null`: no format that is known so.
+ * Why the content cannot be examined; `null`: the format is not known to be unreadable.
  *
- * @param magicMin bytes that the mark of the format must have; what is short is found by chance
+ * @param magicMin the fewest bytes in the mark of the format: short marks occur by chance
  */
 export function unreadableReasonOf(bytes: Uint8Array, magicMin = 2): string | null {
   const head = latin1(bytes.subarray(0, headBytes));
@@ -103,19 +109,19 @@ export function unreadableReasonOf(bytes: Uint8Array, magicMin = 2): string | nu
   return found?.[1] ?? null;
 }
 
-/** As {@link unreadableReasonOf}, of a text. */
+/** As {@link unreadableReasonOf}, for text. */
 export function unreadableTextReasonOf(bytes: Uint8Array): string | null {
   return closedText.test(latin1(bytes.subarray(0, headBytes))) ? unreadableReasonOf(bytes) : null;
 }
 
-/** Control characters that no text has: all but `\a \b \t \n \v \f \r`, escape and NUL. */
+/** Control characters that do not occur in text: all but `\a \b \t \n \v \f \r`, escape and NUL. */
 // oxlint-disable-next-line no-control-regex -- of bytes, not of texts
 const control = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
 const blockBytes = 256;
-/** Bytes of random data hold 24 of them in a block, with a deviation of 5. */
+/** A block of random bytes has 24 of them, with a deviation of 5. */
 const controlsMin = 8;
 
-/** Whether a block of `length` bytes with so many control characters is no text. */
+/** Whether a block of `length` bytes has too many control characters for text. */
 const isDense = (controls: number, length: number): boolean =>
   controls >= Math.max(2, (controlsMin * length) / blockBytes);
 
@@ -124,26 +130,26 @@ function isControl(byte: number): boolean {
 }
 
 /**
- * Whether all of it is text: no part of it, wherever it lies, has the control characters of
- * compressed or compiled data. Texts of any charset of one byte are text; NUL may stand between.
+ * Whether all of it is text: no block has as many control characters as compressed or compiled
+ * data. Text in any single-byte charset counts, and so does NUL between texts.
  */
 export function isTextContent(bytes: Uint8Array): boolean {
   if (!control.test(latin1(bytes))) return isUtf8(bytes) || bytes.length > headBytes;
   return findBinaryRanges(bytes).length === 0;
 }
 
-/** Whether it is text without any doubt: all of it UTF-8, with no character that texts lack. */
+/** Whether it is certainly text: all UTF-8, without characters that do not occur in text. */
 export const isPlainText = (bytes: Uint8Array): boolean =>
   isUtf8(bytes) && !bytes.includes(0) && !control.test(latin1(bytes));
 
-/** Ranges `[from, to)` that are no text, to the block. */
+/** The ranges `[from, to)` that are no text, in whole blocks. */
 export function findBinaryRanges(bytes: Uint8Array): readonly (readonly [number, number])[] {
   const ranges: [number, number][] = [];
   for (let from = 0; from < bytes.length; from += blockBytes) {
     const to = Math.min(bytes.length, from + blockBytes);
     let controls = 0;
     for (let at = from; at < to; at += 1) if (isControl(bytes[at] ?? 0)) controls += 1;
-    // A short last block has what the one before it has.
+    // A short last block belongs to the block before it.
     const before = ranges.at(-1);
     const goesOn = before !== undefined && before[1] === from;
     const dense = isDense(controls, to - from) || (goesOn && to - from < 32);
@@ -154,7 +160,9 @@ export function findBinaryRanges(bytes: Uint8Array): readonly (readonly [number,
   return ranges;
 }
 
-/** DER and public keys of ssh: not compressed, so their strings say all that is in them. */
+/**
+ * DER and public keys of ssh: they are not compressed, so their strings are all that they contain.
+ */
 export function isPlainBinary(bytes: Uint8Array): boolean {
   const [tag, form, high = 0, low = 0] = bytes;
   if (tag === 0x30 && form === 0x82) return bytes.length - 4 === ((high << 8) | low);
@@ -163,7 +171,63 @@ export function isPlainBinary(bytes: Uint8Array): boolean {
   return /^\x00\x00\x00[\x07-\x30](?:ssh-|ecdsa-|sk-|rsa-)/.test(latin1(bytes.subarray(0, 16)));
 }
 
-/** One character for each byte. */
-export function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+export interface TranscodedText {
+  readonly bytes: Uint8Array;
+  readonly via: 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be';
+}
+
+const lookBytes = 4_096;
+
+/**
+ * UTF-16 and UTF-32 as UTF-8, recognised by the byte order mark, or by the NULs if most characters
+ * are ASCII. `null`: the bytes are neither.
+ */
+export function transcodeWideText(bytes: Uint8Array): TranscodedText | null {
+  const [a, b, c, d] = bytes;
+  if (a === 0xff && b === 0xfe && c === 0 && d === 0) return utf32(bytes, true);
+  if (a === 0 && b === 0 && c === 0xfe && d === 0xff) return utf32(bytes, false);
+  if (a === 0xff && b === 0xfe) return utf16(bytes, true);
+  if (a === 0xfe && b === 0xff) return utf16(bytes, false);
+  if (bytes.length < 8) return null;
+  const zeros = [0, 0, 0, 0];
+  const looked = Math.min(bytes.length, lookBytes) & ~3;
+  for (let at = 0; at < looked; at += 1) {
+    if (bytes[at] === 0) zeros[at & 3] = (zeros[at & 3] ?? 0) + 1;
+  }
+  const [z0 = 0, z1 = 0, z2 = 0, z3 = 0] = zeros.map((count) => count / (looked / 4));
+  const [most, few] = [0.7, 0.1];
+  if (z1 > most && z2 > most && z3 > most && z0 < few) return utf32(bytes, true);
+  if (z0 > most && z1 > most && z2 > most && z3 < few) return utf32(bytes, false);
+  if (z1 > most && z3 > most && z0 < few && z2 < few) return utf16(bytes, true);
+  if (z0 > most && z2 > most && z1 < few && z3 < few) return utf16(bytes, false);
+  return null;
+}
+
+function utf16(bytes: Uint8Array, little: boolean): TranscodedText {
+  const text = utf16ToUtf8(bytes, little ? 'little' : 'big');
+  return { bytes: text, via: little ? 'utf-16le' : 'utf-16be' };
+}
+
+function utf32(bytes: Uint8Array, little: boolean): TranscodedText {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const characters: string[] = [];
+  for (let at = 0; at + 4 <= bytes.length; at += 4) {
+    const point = view.getUint32(at, little);
+    characters.push(point <= 0x10ffff ? String.fromCodePoint(point) : '\ufffd');
+  }
+  return { bytes: Buffer.from(characters.join(''), 'utf8'), via: little ? 'utf-32le' : 'utf-32be' };
+}
+
+const narrow = /[\t\x20-\x7e\x80-\xff]{8,}/g;
+// oxlint-disable-next-line no-control-regex -- each second byte
+const wide = /(?:[\t\n\r\x20-\x7e]\x00){8,}/g;
+
+/**
+ * The text within other bytes: runs of at least 8 characters, one a line, also in two bytes each.
+ */
+export function extractStrings(bytes: Uint8Array): Uint8Array {
+  const text = latin1(bytes);
+  const found: string[] = text.match(narrow) ?? [];
+  for (const run of text.match(wide) ?? []) found.push(run.replaceAll('\0', ''));
+  return Buffer.from(found.join('\n'), 'latin1');
 }

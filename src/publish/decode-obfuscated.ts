@@ -1,7 +1,9 @@
 /**
- * Text that a simple filter rewrote: its letters turned by 13 places (rot13), its lines written
- * backwards (`rev`). A view holds the stretches that read better turned back.
+ * Text that a simple filter changed: its letters are moved by 13 places (rot13), or its lines are
+ * reversed (`rev`). A view has the parts of a text that look more like language after the filter is
+ * undone.
  */
+import { reverseText, rotateLetters } from '../encodings/text.ts';
 
 export interface ObfuscatedText {
   readonly bytes: Uint8Array;
@@ -9,13 +11,13 @@ export interface ObfuscatedText {
   readonly span: readonly [number, number];
 }
 
-/** Pairs that words of English and of programs have most, and how marks stand after them. */
+/** The most frequent pairs in English and in programs, and punctuation with the blank after it. */
 const usual = (
   'th he in er an re on at en nd st es ed te ti or ar ng al it as is ' +
   'ha et se ou of le ve me de ro co ur ri io ea ra ce li ch ll be ma si om ct tu rn fu un nc ' +
   'ta lo ex po fi ns pr el ow wh mo id ,_ ;_ :_ ._'
 ).split(' ');
-/** Letters of either case are 1 to 26; of marks those that stand in `usual`; all else is 0. */
+/** Letters in either case are 1 to 26, then the punctuation in `usual`; everything else is 0. */
 const codes = Uint8Array.from({ length: 256 }, (_, code) => {
   const letter = code | 32;
   if (letter >= 97 && letter <= 122 && code >= 65) return letter - 96;
@@ -31,10 +33,14 @@ const turn = (code: number): number => {
 const pairOf = (one: number, two: number): number => (one << 5) | two;
 
 const kinds = [
-  { via: 'rot13', back: rot13, pair: (one: number, two: number) => pairOf(turn(one), turn(two)) },
-  { via: 'reversed', back: reversed, pair: (one: number, two: number) => pairOf(two, one) },
+  {
+    via: 'rot13',
+    back: (line: string) => rotateLetters(line, 13),
+    pair: (one: number, two: number) => pairOf(turn(one), turn(two)),
+  },
+  { via: 'reversed', back: reverseText, pair: (one: number, two: number) => pairOf(two, one) },
 ] as const;
-/** By pair of codes: how much more usual it is turned back than as it stands. */
+/** By pair of codes: how much more usual the pair is after the filter is undone. */
 const gains = kinds.map(({ pair }) => {
   const table = new Int8Array(1 << 10);
   for (const [one = '', two = ''] of usual) {
@@ -44,28 +50,28 @@ const gains = kinds.map(({ pair }) => {
   }
   return table;
 });
-/** Fewer characters than a passage of a denied file has. */
+/** Passages of denied files have at least as many characters. */
 const lettersMin = 48;
-/** What a stretch gains in all: below it, text that nobody turned does so by chance. */
+/** The least gain of a part. Unfiltered text reaches less by chance. */
 const gainMin = 4;
 
-/** At most one view of each kind; what is no better turned back is in none. */
+/** At most one view of each kind, with the parts that gain by it. */
 export function* findObfuscatedTexts(text: string): Generator<ObfuscatedText> {
   if (text.length < lettersMin) return;
   for (const [kind, { via, back }] of kinds.entries()) {
     const stretches = stretchesOf(text, gains[kind] ?? new Int8Array());
     const lines = stretches.flatMap(([from, to]) => text.slice(from, to).split('\n').map(back));
-    const said = lines.join('\n');
-    if (said.length < lettersMin) continue;
+    const restored = lines.join('\n');
+    if (restored.length < lettersMin) continue;
     const span = [stretches[0]?.[0] ?? 0, stretches.at(-1)?.[1] ?? 0] as const;
-    yield { bytes: Buffer.from(said, 'latin1'), via, span };
-    // `tac | rev` turns the order of the lines, too.
+    yield { bytes: Buffer.from(restored, 'latin1'), via, span };
+    // `tac | rev` also reverses the order of the lines.
     if (via !== 'reversed' || lines.length < 2) continue;
     yield { bytes: Buffer.from(lines.toReversed().join('\n'), 'latin1'), via, span };
   }
 }
 
-/** Lines in a row that gain by it: from the first that does to the one with the most in all. */
+/** Lines in a row that gain: from the first that does to the one where the sum is highest. */
 function stretchesOf(text: string, gain: Int8Array): (readonly [number, number])[] {
   const found: (readonly [number, number])[] = [];
   let [start, best, bestEnd, sum] = [0, 0, 0, 0];
@@ -101,15 +107,4 @@ function gainOf(text: string, gain: Int8Array, from: number, to: number): number
     before = code;
   }
   return sum;
-}
-
-function rot13(line: string): string {
-  return line.replaceAll(/[A-Za-z]/g, (letter) => {
-    const code = letter.charCodeAt(0);
-    return String.fromCharCode((code & 31) > 13 ? code - 13 : code + 13);
-  });
-}
-
-function reversed(line: string): string {
-  return Array.from(line).toReversed().join('');
 }

@@ -1,33 +1,30 @@
 /**
- * What is denied and what the audience already sees, in a form in which text is looked for fast:
- * `DeniedIndex` is kept up to date file by file and answers which passages of a text are taken
+ * The denied files, and the files that the audience can already see, as an index that finds
+ * passages quickly. `DeniedIndex` is updated file by file and reports which passages of a text come
  * from denied files.
  */
 import { hash } from 'node:crypto';
+import { utf16ToUtf8 } from '../encodings/text.ts';
 import { GramHashes, winnowGrams } from './fingerprint.ts';
-import { IndexedContents, type IndexedContent } from './index-contents.ts';
-import { hashLines } from './index-lines.ts';
-import { VisibleFiles } from './index-visible.ts';
-import { FingerprintTable } from './index-table.ts';
+import { FingerprintTable, IndexedContents, type IndexedContent } from './index-table.ts';
+import { hashLines, VisibleFiles } from './index-lines.ts';
 import { PassageMatcher, type PassageMatch } from './match.ts';
 import { ShortContents } from './match-short.ts';
 import { NormalText, normaliseText } from './view-normal.ts';
 
-export type { PassageMatch } from './match.ts';
-
 export interface IndexStats {
   readonly deniedFiles: number;
-  /** Of the files as they were given, each content once. */
+  /** Of the original files; equal contents count once. */
   readonly deniedBytes: number;
   readonly visibleFiles: number;
   readonly fingerprints: number;
-  /** All that is held in memory for denied files, `bytes`. */
+  /** Memory for denied files, `bytes`. */
   readonly indexBytes: number;
-  /** All that is held in memory for what is seen, `bytes`. */
+  /** Memory for visible files, `bytes`. */
   readonly visibleBytes: number;
 }
 
-/** Everything an index holds, in the order in which it was put. */
+/** The whole content of an index, in the order of insertion. */
 export interface SavedIndex {
   readonly contents: readonly {
     readonly digest: string;
@@ -36,20 +33,20 @@ export interface SavedIndex {
     readonly size: number;
     readonly paths: Iterable<string>;
   }[];
-  readonly seen: readonly {
+  readonly visible: readonly {
     readonly path: string;
     readonly digest: string;
     readonly lines: Uint32Array;
   }[];
-  /** Fingerprint, place, fingerprint, place … */
+  /** Fingerprint, position, fingerprint, position … */
   readonly pairs: Uint32Array;
 }
 
 export class DeniedIndex {
-  /** Whether it differs from what was saved or restored last. */
+  /** Whether it differs from the last saved or restored state. */
   isChanged = false;
   readonly #denied = new Map<string, IndexedContent>();
-  readonly #seen = new VisibleFiles();
+  readonly #visible = new VisibleFiles();
   readonly #normal = new NormalText();
   readonly #grams = new GramHashes();
   readonly #kept = new GramHashes();
@@ -58,7 +55,7 @@ export class DeniedIndex {
   #short = new ShortContents();
   #matcher = this.#newMatcher();
 
-  /** Adds a denied file, or gives it another content. Cost: what `bytes` is long. */
+  /** Adds a denied file or replaces its content. The cost grows with the length of `bytes`. */
   put(path: string, bytes: Uint8Array): void {
     const digest = digestOf(bytes);
     if (this.has(path, digest)) return;
@@ -71,7 +68,7 @@ export class DeniedIndex {
     this.#denied.set(path, content);
   }
 
-  /** Cost: what the content is long, where no other file has it. */
+  /** The cost grows with the length of the content, unless another file has the same. */
   remove(path: string): void {
     const content = this.#denied.get(path);
     if (content === undefined) return;
@@ -93,22 +90,22 @@ export class DeniedIndex {
     return this.#denied.get(path)?.digest === digest;
   }
 
-  /** Adds a file that the audience sees already, or gives it another content. */
+  /** Adds a file that the audience can already see, or replaces its content. */
   putVisible(path: string, bytes: Uint8Array): void {
     const digest = digestOf(bytes);
     if (this.hasVisible(path, digest)) return;
     this.isChanged = true;
-    this.#seen.put(path, digest, () => hashLines(normaliseText(textOf(bytes), this.#normal)));
+    this.#visible.put(path, digest, () => hashLines(normaliseText(textOf(bytes), this.#normal)));
   }
 
   removeVisible(path: string): void {
-    this.isChanged ||= this.#seen.digest(path) !== undefined;
-    this.#seen.delete(path);
+    this.isChanged ||= this.#visible.digest(path) !== undefined;
+    this.#visible.delete(path);
   }
 
-  /** Whether the seen file has this content. */
+  /** Whether the visible file has this content. */
   hasVisible(path: string, digest: string): boolean {
-    return this.#seen.digest(path) === digest;
+    return this.#visible.digest(path) === digest;
   }
 
   deniedPaths(): Iterable<string> {
@@ -116,12 +113,13 @@ export class DeniedIndex {
   }
 
   visiblePaths(): Iterable<string> {
-    return this.#seen.paths();
+    return this.#visible.paths();
   }
 
   /**
-   * Passages of denied files in `text`, largest score first; what lies mostly within a larger one
-   * is left out. Synchronous: some milliseconds for 64 KiB, so longer texts go through `matchText`.
+   * Passages of denied files in `text`, highest score first, without those that are mostly within a
+   * better one. Synchronous: some milliseconds for 64 KiB, so longer texts go through {@link
+   * matchDeniedText}.
    */
   match(text: Uint8Array): readonly PassageMatch[] {
     return this.#denied.size === 0 ? [] : this.#matcher.match(text);
@@ -133,24 +131,24 @@ export class DeniedIndex {
     return {
       deniedFiles: this.#denied.size,
       deniedBytes,
-      visibleFiles: this.#seen.count,
+      visibleFiles: this.#visible.count,
       fingerprints: this.#table.count,
       indexBytes: this.#table.bytes + this.#contents.bytes,
-      visibleBytes: this.#seen.bytes,
+      visibleBytes: this.#visible.bytes,
     };
   }
 
-  /** All that `DeniedIndex.restored` needs. */
+  /** Everything that {@link DeniedIndex.fromSaved} needs. */
   toSaved(): SavedIndex {
     const contents = [...this.#contents.all()];
-    const seen = [...this.#seen.paths()].map((path) => {
-      const lines = this.#seen.linesOf(path) ?? new Uint32Array(0);
-      return { path, digest: this.#seen.digest(path) ?? '', lines };
+    const visible = [...this.#visible.paths()].map((path) => {
+      const lines = this.#visible.linesOf(path) ?? new Uint32Array(0);
+      return { path, digest: this.#visible.digest(path) ?? '', lines };
     });
-    return { contents, seen, pairs: this.#table.pairs() };
+    return { contents, visible, pairs: this.#table.pairs() };
   }
 
-  static fromSaved({ contents, seen, pairs }: SavedIndex): DeniedIndex {
+  static fromSaved({ contents, visible, pairs }: SavedIndex): DeniedIndex {
     const index = new DeniedIndex();
     for (const { digest, chars, base, size, paths } of contents) {
       index.#contents.skipTo(base);
@@ -164,11 +162,11 @@ export class DeniedIndex {
     }
     index.#table.reserve(pairs.length / 2);
     for (let i = 0; i < pairs.length; i += 2) index.#table.add(pairs[i] ?? 0, pairs[i + 1] ?? 0);
-    for (const { path, digest, lines } of seen) index.#seen.put(path, digest, () => lines);
+    for (const { path, digest, lines } of visible) index.#visible.put(path, digest, () => lines);
     return index;
   }
 
-  /** Fingerprints a content that no file has yet. */
+  /** Adds a content that no file has yet. */
   #index(digest: string, chars: Uint8Array, size: number): IndexedContent {
     const content = this.#contents.add(digest, chars, size);
     if (content === null) {
@@ -190,7 +188,7 @@ export class DeniedIndex {
     winnowGrams(chars, this.#grams, this.#kept);
   }
 
-  /** After 4 GiB of contents that came and went all places are given out anew. */
+  /** Assigns all positions again, after contents of 4 GiB in total came and went. */
   #rebuild(): void {
     const old = this.#contents;
     this.#table = new FingerprintTable();
@@ -208,7 +206,7 @@ export class DeniedIndex {
 
   #newMatcher(): PassageMatcher {
     const sources = { table: this.#table, contents: this.#contents, short: this.#short };
-    return new PassageMatcher({ ...sources, seen: this.#seen.lines });
+    return new PassageMatcher({ ...sources, visible: this.#visible.lines });
   }
 }
 
@@ -216,49 +214,48 @@ function digestOf(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'hex');
 }
 
-/** UTF-16 with a byte order mark as UTF-8; anything else as it is. */
+/** UTF-16 with a byte order mark as UTF-8; anything else unchanged. */
 function textOf(bytes: Uint8Array): Uint8Array {
   const mark = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   if (mark !== 0xfffe && mark !== 0xfeff) return bytes;
-  const text = new TextDecoder(mark === 0xfffe ? 'utf-16le' : 'utf-16be').decode(bytes);
-  return Buffer.from(text, 'utf8');
+  return utf16ToUtf8(bytes, mark === 0xfffe ? 'little' : 'big');
 }
 
-const pieceBytes = 64 * 1024;
+const windowBytes = 64 * 1024;
 const overlapBytes = 4 * 1024;
 
 /**
- * `index.match` for texts of any length: cut at line ends into pieces of about 64 KiB that overlap
- * by 4 KiB, so that what is shorter than that is whole in one piece; `turn` is awaited between
- * them. A longer passage is told in several matches.
+ * `index.match` for texts of any length. It splits the text at line ends into windows of about 64
+ * KiB that overlap by 4 KiB, so that any shorter passage is whole in one window, and awaits
+ * `yieldToEventLoop` between them. A longer passage gives several matches.
  */
 export async function matchDeniedText(
   index: DeniedIndex,
   text: Uint8Array,
-  turn: () => Promise<void>,
+  yieldToEventLoop: () => Promise<void>,
 ): Promise<readonly PassageMatch[]> {
-  if (text.length <= pieceBytes) return index.match(text);
+  if (text.length <= windowBytes) return index.match(text);
   const matches: PassageMatch[] = [];
-  let told = 0;
+  let reportedTo = 0;
   for (let from = 0; from < text.length;) {
-    const to = pieceEnd(text, from);
+    const to = windowEnd(text, from);
     for (const match of index.match(text.subarray(from, to))) {
       const span = [match.span[0] + from, match.span[1] + from] as const;
-      // What lies in the overlap was told with the piece before.
-      if (span[1] > told) matches.push({ ...match, span });
+      // A match in the overlap was reported with the window before.
+      if (span[1] > reportedTo) matches.push({ ...match, span });
     }
     if (to === text.length) break;
-    told = to;
+    reportedTo = to;
     from = to - overlapBytes;
-    await turn();
+    await yieldToEventLoop();
   }
   return matches.toSorted((a, b) => b.novel - a.novel);
 }
 
-function pieceEnd(text: Uint8Array, from: number): number {
-  if (text.length - from <= pieceBytes) return text.length;
-  const end = from + pieceBytes;
+function windowEnd(text: Uint8Array, from: number): number {
+  if (text.length - from <= windowBytes) return text.length;
+  const end = from + windowBytes;
   const line = text.lastIndexOf(0x0a, end - 1) + 1;
-  // A line of its own length is cut anywhere.
+  // A line longer than a window is split anywhere.
   return line > end - overlapBytes ? line : end;
 }

@@ -1,15 +1,15 @@
-/** Names that tell of what is denied: paths of denied files, their package names, words. */
-import { latin1 } from './decode-format.ts';
-import { PatternSet } from './exact-patterns.ts';
-import { squeezeText, squeezedForms, type SqueezedText } from './exact-squeeze.ts';
-import { isGenericWord, splitNameWords } from './generic-names.ts';
+/**
+ * Names that disclose denied files: their paths, the names of their packages, words of the policy.
+ */
+import { latin1 } from '../encodings/text.ts';
+import { PatternSet, squeezedForms, squeezeText, type SqueezedText } from './exact-patterns.ts';
 
 export interface NameHit {
-  /** The path or name that is told. */
+  /** The path or name that the text discloses. */
   readonly name: string;
-  /** `block`: a whole path or a name of the policy. `review`: a part that is distinctive. */
+  /** `block`: a whole path or a name of the policy. `review`: a distinctive part. */
   readonly decision: 'review' | 'block';
-  /** Bytes `[from, to)` of what was searched. */
+  /** Bytes `[from, to)` of the searched text. */
   readonly span: readonly [number, number];
 }
 
@@ -21,27 +21,27 @@ export interface PackageName {
 export interface DeniedNamesInput {
   /** Denied files, relative to the workspace's root. */
   readonly paths: Iterable<string>;
-  /** Names of the policy: words of any form. Found whatever stands between their words. */
+  /** Names of the policy in any form. They are found whatever is written between their words. */
   readonly words?: Iterable<string>;
-  /** Names of denied packages, of `packageNames`. */
+  /** Names of denied packages, by {@link readPackageNames}. */
   readonly packages?: Iterable<PackageName>;
-  /** Paths that the audience sees already: what they tell is not denied. */
+  /** Paths that the audience can already see: their names disclose nothing. */
   readonly visible?: Iterable<string>;
 }
 
 const hitsMax = 100;
 
 /**
- * What counts as told:
- * - a whole path of two parts and more, if one word of it is not one that paths have everywhere:
- *   `block`. Before it there may be a directory, as in `a/`, `./` and absolute paths;
- * - its last two parts, if both have such a word, or its last one, if it is long and several words:
- *   `review`. So is the path of a source without its extension, or with that of what is made of it
- *   (`.d.ts`, `.js.map`);
- * - names of packages: as {@link readPackageNames} decides;
- * - names of the policy: `block`.
+ * What discloses a denied file:
+ * - a whole path of at least two parts with a word that is not common in paths: `block`. A
+ *   directory can precede it, as in `a/`, `./` and absolute paths;
+ * - its last two parts, if both have such a word, or its last part, if it is long and of several
+ *   words: `review`. So does the path of a source without its extension, or with that of a build
+ *   product (`.d.ts`, `.js.map`);
+ * - the name of a package: as {@link readPackageNames} decides;
+ * - a name of the policy: `block`.
  *
- * What the audience's own paths have is not told by them.
+ * A name that also occurs in the audience's own paths discloses nothing.
  */
 export class DeniedNames {
   readonly #paths: PatternSet<PackageName>;
@@ -56,7 +56,7 @@ export class DeniedNames {
     );
   }
 
-  /** Each name once, at its first place, the strictest first; at most 100. */
+  /** Each name once, at its first position, the strictest first; at most 100. */
   find(bytes: Uint8Array, squeezed: SqueezedText | null = null): readonly NameHit[] {
     const found = new Map<string, NameHit>();
     const add = (hit: NameHit): void => {
@@ -64,7 +64,7 @@ export class DeniedNames {
     };
     const text = folded(latin1(bytes));
     this.#paths.forEachMatch(text, ({ name, decision }, from, to) => {
-      if (!standsAlone(text, from, to)) return false;
+      if (!isSeparate(text, from, to)) return false;
       add({ name, decision, span: [from, to] });
       return true;
     });
@@ -98,22 +98,22 @@ function patternsOf(given: DeniedNamesInput): Map<string, PackageName> {
   }
   for (const name of all) {
     const path = folded(bytesText(name));
-    const told: PackageName = { name, decision: 'review' };
+    const disclosure: PackageName = { name, decision: 'review' };
     if (path.includes('/') && isDistinctive(name)) {
-      for (const form of derivedForms(path)) parts.set(form, told);
+      for (const form of derivedForms(path)) parts.set(form, disclosure);
       whole.set(path, { name, decision: 'block' });
     }
     const [above = '', last = ''] = endOf(name, 2).split('/');
     if (isDistinctive(above) && isDistinctive(last)) {
-      parts.set(folded(bytesText(`${above}/${last}`)), told);
+      parts.set(folded(bytesText(`${above}/${last}`)), disclosure);
     }
     const end = endOf(name, 1);
-    // What several directories have is a convention.
-    if (isTellingName(end) && (ends.get(end) ?? 0) <= sameMax) {
-      for (const form of derivedForms(folded(bytesText(end)))) parts.set(form, told);
+    // A name in several directories is a convention.
+    if (isDistinctiveName(end) && (ends.get(end) ?? 0) <= sameMax) {
+      for (const form of derivedForms(folded(bytesText(end)))) parts.set(form, disclosure);
     }
   }
-  // Whatever ends as a path that the audience sees is not told by it.
+  // The end of a path that the audience can see discloses nothing.
   for (const path of visible) {
     const seen = folded(bytesText(path));
     for (let at = -1; ;) {
@@ -131,53 +131,53 @@ function patternsOf(given: DeniedNamesInput): Map<string, PackageName> {
 
 const lettersMin = 4;
 
-/** Whether a path has a word that is not one which paths have everywhere. */
+/** Whether a path has a word that is not common in paths. */
 const isDistinctive = (path: string): boolean =>
   splitNameWords(path.replace(/\.[^./]*$/, '')).some(
     (word) => word.length >= lettersMin && !isGenericWord(word),
   );
 
-const tellingMin = 12;
+const distinctiveMin = 12;
 const ownLettersMin = 6;
 
-/** Whether the name of a file by itself tells of it: several words, not all of them common. */
-function isTellingName(name: string): boolean {
+/** Whether the name of a file alone discloses it: it has several words, not all of them common. */
+function isDistinctiveName(name: string): boolean {
   const stem = name.replace(/\.[^.]*$/, '');
   const words = splitNameWords(stem);
   const own = words.filter((word) => word.length >= ownLettersMin && !isGenericWord(word));
-  return stem.length >= tellingMin && words.length > 1 && own.length > 0 && stem !== name;
+  return stem.length >= distinctiveMin && words.length > 1 && own.length > 0 && stem !== name;
 }
 
 const sourceExtension = /\.(?:[cm]?[jt]sx?|d\.ts|vue|svelte|py|rb|go|rs|java|kt|scala|cs|php)$/;
 
-/** How a path is written where it is imported, and what is made of it. */
+/** A path as imports write it, and the paths of its build products. */
 function derivedForms(path: string): readonly string[] {
   if (!sourceExtension.test(path)) return [path];
   const stem = path.replace(sourceExtension, '');
   const made = ['.js', '.mjs', '.cjs', '.jsx', '.d.ts', '.js.map', '.d.ts.map', '.pyc'];
   const forms = [path, ...made.map((extension) => stem + extension)];
-  // By itself a name without its extension is a word.
+  // Without a directory and an extension, a name is just a word.
   return path.includes('/') ? [...forms, stem] : forms;
 }
 
 const bytesText = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** Small letters, and one sign between the parts of paths. */
+/** Lower-case, with one separator between the parts of paths. */
 const folded = (text: string): string => text.toLowerCase().replaceAll('\\', '/');
 
-/** Whether a path is not the middle of a longer name. */
-function standsAlone(text: string, from: number, to: number): boolean {
+/** Whether a path is not in the middle of a longer name. */
+function isSeparate(text: string, from: number, to: number): boolean {
   return !/[\w.@+~-]/.test(text.charAt(from - 1)) && !/\w/.test(text.charAt(to));
 }
 
-/** Whether what was found is not the middle of a longer word: `Acme` is not in `Macmeal`. */
+/** Whether a word is not in the middle of a longer one: `Acme` is not in `Macmeal`. */
 function isWord(bytes: Uint8Array, [from, to]: readonly [number, number]): boolean {
   const [before, first] = latin1(bytes.subarray(Math.max(0, from - 1), from + 1)).padStart(2, ' ');
   const [last, after = ' '] = latin1(bytes.subarray(to - 1, to + 1));
   const isLetter = (one = ' '): boolean => /[A-Za-z0-9]/.test(one);
   const isCapital = (one = ' '): boolean => /[A-Z]/.test(one);
   const isDigit = (one = ' '): boolean => /\d/.test(one);
-  // A word begins with a capital after a small letter, and where digits begin or end.
+  // A word begins with a capital after a lower-case letter, and where digits begin or end.
   const changes = (one = ' ', next = ' '): boolean =>
     !isLetter(one) ||
     !isLetter(next) ||
@@ -187,9 +187,9 @@ function isWord(bytes: Uint8Array, [from, to]: readonly [number, number]): boole
 }
 
 /**
- * Names of its own that a manifest of a package tells: `package.json`, `Cargo.toml`,
- * `pyproject.toml`, `go.mod`. What says that it is not published blocks, what says nothing of it
- * is for a person to see; what has a license for everybody is public.
+ * The distinctive names in a package manifest: `package.json`, `Cargo.toml`, `pyproject.toml`,
+ * `go.mod`. If the manifest says that the package is not published, the name blocks; if it says
+ * nothing, a person reviews it; with an open license, the name is public.
  */
 export function readPackageNames(path: string, bytes: Uint8Array): readonly PackageName[] {
   const base = path.slice(path.lastIndexOf('/') + 1);
@@ -215,7 +215,7 @@ function npmName(text: string): readonly PackageName[] {
   try {
     manifest = JSON.parse(text);
   } catch {
-    // What npm cannot read names no package.
+    // npm cannot read it either, so there is no package.
     return [];
   }
   if (typeof manifest !== 'object' || manifest === null) return [];
@@ -231,10 +231,83 @@ function tomlName(text: string, secret: RegExp): readonly PackageName[] {
   return name === undefined ? [] : named(name, secret.test(text), /^\s*license\b/m.test(text));
 }
 
-/** A name without a scope may be any word. */
+/** Without a scope, a name can be any word. */
 function named(name: string, isPrivate: boolean, isPublic: boolean): readonly PackageName[] {
   const isScoped = /^@[^/]+\/./.test(name) && isDistinctive(name);
-  if (!isScoped && !(isPrivate && isTellingName(`${name}.x`))) return [];
+  if (!isScoped && !(isPrivate && isDistinctiveName(`${name}.x`))) return [];
   if (!isPrivate && isPublic) return [];
   return [{ name, decision: isScoped && isPrivate ? 'block' : 'review' }];
 }
+
+const genericWords: ReadonlySet<string> = new Set(
+  [
+    // Directories and files.
+    'api app apps assets authors babel bin build cache changelog cjs cli client cmd common',
+    'components config configs conftest content contributing copying core css cts data db',
+    'debug default demo deps dev dist doc dockerfile docs env environment es eslint esm etc',
+    'example examples ext external fixtures fonts gemfile history hooks html http https icons',
+    'images img include includes index infra init jest js json lang latest legacy lib libs',
+    'licence license local locale locales lock main makefile manage media middleware',
+    'migrations mjs mocks models module modules mts next node nodes notice out output package',
+    'packages page pages party pkg plugin plugins prettier prod public readme release',
+    'resources rollup root routes runtime samples schema schemas script scripts security',
+    'server service services settings setup share shared site source sources spec specs src',
+    'static store stores styles stylesheets support system target task tasks temp template',
+    'templates test testdata tests theme themes third tmp tools ts tsconfig types typings ui',
+    'umd user users util utilities utility utils vendor version views vite web webpack',
+    'website worker workers workflows workspace www',
+    // What code does.
+    'abstract action actions adapter add after all and any args array as async at auth base',
+    'batch before bench benchmark binary block bool boolean browser buffer builder by byte',
+    'bytes call callback case chain change check child class clean clear clone close code',
+    'codec collection color command commands compare compat compile compiler component',
+    'connect connection console const constant constants container context control controller',
+    'convert copy count create current date debounce decode decoder def define definition',
+    'definitions delete depth diff directory dispatch document dom draw each edit element',
+    'email emit emitter empty encode encoder encoding end engine entries entry enum equal',
+    'error errors escape eval event events exception exec execute exit export exports extend',
+    'extension extensions factory fetch field file files filter find first flag flags flat',
+    'flatten float flow fn fold for form format formatter formatters from function functions',
+    'general generate generator generic get getter global globals graph group guard handle',
+    'handler handlers has hash head header headers helper helpers hook host icon id identity',
+    'if image impl import imports in info input insert instance instances int integer',
+    'interface interfaces is item items iterator join key keys kind label last layout left',
+    'length level line lines link list listener load loader locals log logger logging login',
+    'loop make manager map mapping match math max memory merge message messages meta method',
+    'methods min mixin mode model name names native network new no none normalize not null',
+    'number object objects observer of off on once open operation operator operators option',
+    'optional options or order page parse parser part patch path paths pattern patterns pipe',
+    'platform point polyfill pool port post prefix print process project promise properties',
+    'property props protocol provider providers proxy push query queue random range read',
+    'reader record reduce ref reference register registry remove render renderer repeat',
+    'replace report reporter request require resolve resolver response rest result results',
+    'return reverse right route router rule rules run runner safe sample save scan scanner',
+    'scope search select selector send sequence serialize serializer session set setter shim',
+    'simple single size slice socket sort split stack standard start state stats status step',
+    'stop storage stream string strings struct style suffix sum symbol sync syntax table tag',
+    'tags take text time timeout timer timestamp to token tokenizer tokens tool top trace',
+    'transform transformer traverse tree trim type typed uid undefined union unit update',
+    'upload url use utf util validate validation validator validators value values var',
+    'variable variables verify view visitor void wait walk watch watcher weak with without',
+    'wrap wrapper write writer xml yaml zip',
+    // What is about code, and other common words.
+    'accessor algorithm argument arguments calendar character commonjs declaration decorator',
+    'detail details discussion ensure getting grammar immediate incident inherit inherits',
+    'iterable iterator language limit month primary problem quick readable regular reports',
+    'response secondary sentinel series simple special started stream streams summary threat',
+    'timezone tutorial upgrade upgrading usage warning warnings weekday wordwrap writable',
+  ].flatMap((line) => line.split(' ')),
+);
+
+/** The lower-case words of a name, split at signs and before capitals. */
+export function splitNameWords(name: string): readonly string[] {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\x80-\uffff]+/)
+    .filter((word) => word.length >= 3);
+}
+
+/** Whether a word is common in names. */
+export const isGenericWord = (word: string): boolean =>
+  genericWords.has(word) || (word.endsWith('s') && genericWords.has(word.slice(0, -1)));

@@ -1,30 +1,32 @@
 /**
- * Fingerprints by robust winnowing (Schleimer, Wilkerson, Aiken: Winnowing, SIGMOD 2003): of the
- * hashes of each `windowGrams` neighbouring grams of `gramChars` characters the smallest is kept,
- * so whatever `gramChars + windowGrams - 1` = 40 characters are copied, one of theirs is kept. A
- * text that is looked for is asked with all of its grams, so shorter copies are mostly found too.
+ * Fingerprints by robust winnowing (Schleimer, Wilkerson, Aiken: Winnowing, SIGMOD 2003). Of the
+ * hashes of each `windowGrams` neighbouring grams of `gramChars` characters, the smallest is kept,
+ * so that any copy of `gramChars + windowGrams - 1` = 40 characters contains a kept one. A search
+ * uses all grams of a text, so most shorter copies are found, too.
  */
 import { ignoredChars } from './view-normal.ts';
 
 export const gramChars = 24;
 const windowGrams = 17;
 
-const base = 0x2c9277b5;
-const leaving = power(base, gramChars);
+/** The factor of rolling hashes. */
+export const hashFactor = 0x2c9277b5;
+const leaving = leavingFactor(gramChars);
 
-function power(of: number, to: number): number {
+/** The factor of the character that leaves a window of `windowChars`. */
+export function leavingFactor(windowChars: number): number {
   let product = 1;
-  for (let i = 0; i < to; i += 1) product = Math.imul(product, of);
+  for (let i = 0; i < windowChars; i += 1) product = Math.imul(product, hashFactor);
   return product;
 }
 
-/** Hashes of the grams of a text, and where in its characters each begins. */
+/** The hashes of a text's grams, and the position of the first character of each. */
 export class GramHashes {
   hashes = new Uint32Array(0);
   starts = new Uint32Array(0);
   count = 0;
 
-  /** All grams of `chars[0, length)`, without what comparisons pass over. */
+  /** All grams of `chars[0, length)`, without characters that comparisons ignore. */
   compute(chars: Uint8Array, length: number): void {
     if (this.hashes.length < length) {
       this.hashes = new Uint32Array(length);
@@ -38,7 +40,7 @@ export class GramHashes {
     for (let i = 0; i < length; i += 1) {
       const char = chars[i] ?? 0;
       if (ignoredChars[char] === 1) continue;
-      hash = (Math.imul(hash, base) + char) | 0;
+      hash = (Math.imul(hash, hashFactor) + char) | 0;
       seen += 1;
       if (seen < gramChars) continue;
       while (ignoredChars[chars[oldest] ?? 0] === 1) oldest += 1;
@@ -59,7 +61,7 @@ export class GramHashes {
   }
 }
 
-/** The grams that are kept of `grams`, in `kept`; those that say nothing are left out. */
+/** Writes to `kept` the fingerprints of a text, without those of repetitive text. */
 export function winnowGrams(chars: Uint8Array, grams: GramHashes, kept: GramHashes): void {
   const { hashes, count } = grams;
   if (kept.hashes.length < count) {
@@ -81,16 +83,16 @@ export function winnowGrams(chars: Uint8Array, grams: GramHashes, kept: GramHash
       continue;
     }
     const start = grams.starts[smallest] ?? 0;
-    if (!telling(chars, start)) continue;
+    if (!isVaried(chars, start)) continue;
     kept.hashes[kept.count] = hashes[smallest] ?? 0;
     kept.starts[kept.count] = start;
     kept.count += 1;
   }
 }
 
-/** Five different characters; fewer say nothing: rules, padding, zeros. */
-function telling(chars: Uint8Array, start: number): boolean {
-  // Without an array: it is asked for each fingerprint that is kept.
+/** Whether a gram has five different characters; fewer are rules, padding, zeros. */
+function isVaried(chars: Uint8Array, start: number): boolean {
+  // No array: this runs for each fingerprint.
   let [one, two, three, four] = [-1, -1, -1, -1];
   let seen = 0;
   for (let i = start; seen < gramChars && i < chars.length; i += 1) {

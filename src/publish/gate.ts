@@ -1,39 +1,44 @@
-/** Whether something may leave: holds each item against all that is denied. */
-import { hash } from 'node:crypto';
+/** Decides whether something may leave: checks each item against everything that is denied. */
+import { createHmac, hash } from 'node:crypto';
+import { canonicalJson } from '../canonical.ts';
 import { limits } from '../limits.ts';
-import { decodeItemInSteps, type DecodedPart } from './decode.ts';
-import { CanarySet } from './exact-canaries.ts';
-import { squeezeText } from './exact-squeeze.ts';
-import type { UntracedFinding, GateInput, GateItem, DisclosedVerdict } from './gate-input.ts';
-import { PassageCollector, spanInItem } from './gate-passages.ts';
+import { decodeItemInSteps } from './decode.ts';
+import type { DecodedPart } from './decode-part.ts';
 import type { NameHit } from './denied-names.ts';
+import { CanarySet, squeezeText } from './exact-patterns.ts';
+import { PassageCollector, spanInItem } from './gate-passages.ts';
 import {
   gateDecisions,
-  type GateEvidence,
+  type DisclosedVerdict,
   type GateDecision,
+  type GateEvidence,
   type GateFinding,
+  type GateInput,
+  type GateItem,
   type GateVerdict,
+  type UntracedFinding,
 } from './publication.ts';
-import { findingTraceId } from './trace-id.ts';
 
-/** What looks like a key this much is one. */
+/** From this score on, what looks like a key is treated as one. */
 const likelyScoreBlock = 0.9;
-/** Exact rules walk a text in such pieces, in some milliseconds each. */
-const pieceBytes = 256 * 1_024;
-/** What is looked for is shorter. */
+/** Exact rules search a text in windows of this size, in some milliseconds each. */
+const windowBytes = 256 * 1_024;
+/** Longer than any search text. */
 const overlapBytes = 8 * 1_024;
 const textMax = 200;
-/** Looks for one finding in the text as it is take long; what comes after these is told. */
-const judgedMax = 256;
-const turnedVias: ReadonlySet<string> = new Set(['rot13', 'reversed']);
+/**
+ * Checks for one part: a search of the original text takes long. Later hits are reported unchecked.
+ */
+const checksMax = 256;
+const filterVias: ReadonlySet<string> = new Set(['rot13', 'reversed']);
 
 /**
- * The strictest finding decides. Findings are the strictest 200 at most, each one once.
+ * Decides by the strictest finding. Reports the 200 strictest findings, each once.
  *
- * Scanning is done whatever is known of who made an item: that nobody could read what is denied
- * (`basis: 'non-interference'`) says nothing of copies that lay where everybody reads.
+ * The items are always scanned. That nobody could read denied content (`basis: 'non-interference'`)
+ * says nothing about copies in places that everybody can read.
  *
- * @throws what `signal` is aborted with
+ * @throws the reason of `signal`
  */
 export async function checkPublication(input: GateInput): Promise<GateVerdict> {
   const canaries = new CanarySet(input.canaries);
@@ -58,7 +63,7 @@ export async function checkPublication(input: GateInput): Promise<GateVerdict> {
   };
 }
 
-/** What makes a finding the same as one of an earlier check. */
+/** The properties that a finding has in common with the same finding of an earlier check. */
 function identityOf({ rule, name, score, evidence }: UntracedFinding, digest: string): object {
   const { source, span, lines, via } = evidence;
   return {
@@ -85,9 +90,9 @@ class Findings {
     const passes = decision === 'review' && this.#approved.has(trace);
     this.#byTrace.set(trace, { ...rest, item: name, decision: passes ? 'pass' : decision, trace });
     if (this.#byTrace.size <= 4 * limits.publicationFindings.max) return;
-    const kept = this.strictest();
+    const strictest = this.strictest();
     this.#byTrace.clear();
-    for (const one of kept) this.#byTrace.set(one.trace, one);
+    for (const one of strictest) this.#byTrace.set(one.trace, one);
   }
 
   strictest(): readonly GateFinding[] {
@@ -106,55 +111,60 @@ async function* findingsOf(
   const { interference, path, name } = item;
   if (interference.kind === 'possible') {
     const decision = input.onInterference ?? 'pass';
-    yield exact(name, { rule: 'interference', decision, source: interference.reason });
+    yield exactFinding(name, { rule: 'interference', decision, source: interference.reason });
   }
   if (path !== null && input.isDenied(path)) {
-    yield exact(name, { rule: 'denied.path', decision: 'block', source: path, via: ['name'] });
+    yield exactFinding(name, {
+      rule: 'denied.path',
+      decision: 'block',
+      source: path,
+      via: ['name'],
+    });
   } else {
     yield* namesIn(name, name, input);
   }
   const passages = new PassageCollector();
-  const told = new Set<string>();
-  let straight: Uint8Array | null = null;
+  const reported = new Set<string>();
+  let original: Uint8Array | null = null;
   for (const part of decodeItemInSteps(item)) {
     input.signal?.throwIfAborted();
-    // To find the next part may take long, too.
+    // The search for the next part can take long, too.
     await input.yieldToEventLoop();
     if (part === null) continue;
     if (part.kind === 'unscannable') {
       const { reason: source, via, span } = part;
-      yield exact(part.name, { rule: 'unscannable', decision: 'review', source, via, span });
+      yield exactFinding(part.name, { rule: 'unscannable', decision: 'review', source, via, span });
       continue;
     }
-    if (part.name !== name && !told.has(part.name)) yield* memberNames(part.name, name, input);
-    told.add(part.name);
+    if (part.name !== name && !reported.has(part.name)) yield* memberNames(part.name, name, input);
+    reported.add(part.name);
     const source = part.whole && part.bytes.length > 0 ? fileOf(part, input) : null;
     if (source !== null) {
       const { via, span } = part;
-      yield exact(part.name, { rule: 'denied.file', decision: 'block', source, via, span });
+      yield exactFinding(part.name, { rule: 'denied.file', decision: 'block', source, via, span });
     }
     if (!part.text) continue;
     for (const match of await input.match(part.bytes)) passages.add(match, part);
-    yield* secretsIn(part, input, part.whole ? null : straight);
-    if (part.whole) straight = part.bytes;
+    yield* secretsIn(part, input, part.whole ? null : original);
+    if (part.whole) original = part.bytes;
     yield* exactIn(part, canaries, input);
   }
-  told.delete(name);
-  yield* textOfNames(item, [...told], { canaries, passages, input });
+  reported.delete(name);
+  yield* textOfNames(item, [...reported], { canaries, passages, input });
   yield* passages.findings();
 }
 
-interface Searching {
+interface NameSearch {
   readonly canaries: CanarySet;
   readonly passages: PassageCollector;
   readonly input: GateInput;
 }
 
-/** A name is a text that leaves as any other does; what it tells as a path is told besides. */
+/** A name leaves as any other text does. What it discloses as a path is reported separately. */
 async function* textOfNames(
   { name }: GateItem,
   members: readonly string[],
-  { canaries, passages, input }: Searching,
+  { canaries, passages, input }: NameSearch,
 ): AsyncGenerator<UntracedFinding> {
   const inner = members.map((member) => member.slice(name.length + 2)).join('\n');
   for (const [text, via] of [
@@ -188,12 +198,15 @@ async function* textOfNames(
 const fileOf = ({ bytes }: DecodedPart, { deniedFile }: GateInput): string | null =>
   deniedFile(hash('sha256', bytes));
 
-interface Exact
+interface ExactFinding
   extends Pick<UntracedFinding, 'rule' | 'decision'>, Partial<Omit<GateEvidence, 'source'>> {
   readonly source: string;
 }
 
-const exact = (name: string, { rule, decision, ...evidence }: Exact): UntracedFinding => ({
+const exactFinding = (
+  name: string,
+  { rule, decision, ...evidence }: ExactFinding,
+): UntracedFinding => ({
   rule,
   decision,
   name,
@@ -201,10 +214,17 @@ const exact = (name: string, { rule, decision, ...evidence }: Exact): UntracedFi
   evidence: { span: null, lines: null, via: [], text: null, ...evidence },
 });
 
-/** What the name of a thing tells. */
-function* namesIn(told: string, name: string, { names }: GateInput): Generator<UntracedFinding> {
-  for (const hit of names.find(Buffer.from(told, 'utf8'))) {
-    yield nameFinding(name, hit, { via: ['name'], text: told.slice(0, textMax).toWellFormed() });
+/** The denied names in a name. */
+function* namesIn(
+  reported: string,
+  name: string,
+  { names }: GateInput,
+): Generator<UntracedFinding> {
+  for (const hit of names.find(Buffer.from(reported, 'utf8'))) {
+    yield nameFinding(name, hit, {
+      via: ['name'],
+      text: reported.slice(0, textMax).toWellFormed(),
+    });
   }
 }
 
@@ -212,87 +232,87 @@ const nameFinding = (
   name: string,
   { name: source, decision }: NameHit,
   evidence: Partial<GateEvidence>,
-): UntracedFinding => exact(name, { rule: 'denied.name', decision, source, ...evidence });
+): UntracedFinding => exactFinding(name, { rule: 'denied.name', decision, source, ...evidence });
 
-/** What packs put before the paths of an archive, and bundlers before those of a source map. */
-const before = /^(?:[a-z][a-z+.-]*:\/\/[^/]*\/)?(?:\.{0,2}\/)*/;
+/** Prefixes of the paths in archives of packages, and in source maps of bundlers. */
+const pathPrefix = /^(?:[a-z][a-z+.-]*:\/\/[^/]*\/)?(?:\.{0,2}\/)*/;
 
 function* memberNames(full: string, item: string, input: GateInput): Generator<UntracedFinding> {
   const member = full.slice(item.length + 2);
   yield* namesIn(member, full, input);
-  const path = member.slice(member.lastIndexOf('!/') + 1).replace(before, '');
+  const path = member.slice(member.lastIndexOf('!/') + 1).replace(pathPrefix, '');
   const below = path.slice(path.indexOf('/') + 1);
   const source = [path, below].find((one) => one !== '' && input.isDenied(one));
   if (source !== undefined) {
-    // Somebody else's archive may have such a place, too.
-    yield exact(full, { rule: 'denied.path', decision: 'review', source, via: ['name'] });
+    // An unrelated archive can have the same path.
+    yield exactFinding(full, { rule: 'denied.path', decision: 'review', source, via: ['name'] });
   }
 }
 
-/** @param straight the text that the part is another reading of; `null`: of none */
+/** @param original the text that this part is a filtered view of; `null`: it is none */
 async function* secretsIn(
   part: DecodedPart,
   { findSecrets }: GateInput,
-  straight: Uint8Array | null,
+  original: Uint8Array | null,
 ): AsyncGenerator<UntracedFinding> {
-  const told = new Set<string>();
-  const text = straight && Buffer.from(straight.buffer, straight.byteOffset, straight.length);
-  let looks = 0;
+  const reported = new Set<string>();
+  const text = original && Buffer.from(original.buffer, original.byteOffset, original.length);
+  let checks = 0;
   for (const hit of await findSecrets(part.bytes)) {
     const { name: source, kind, span, score } = hit;
-    if (hit.bare === true && text !== null && looks < judgedMax) {
-      looks += 1;
-      if (isJudged(part, span, text)) continue;
+    if (hit.bare === true && text !== null && checks < checksMax) {
+      checks += 1;
+      if (isInOriginal(part, span, text)) continue;
     }
-    if (told.has(`${kind} ${source}`)) continue;
-    told.add(`${kind} ${source}`);
+    if (reported.has(`${kind} ${source}`)) continue;
+    reported.add(`${kind} ${source}`);
     const decision = kind === 'known' || score >= likelyScoreBlock ? 'block' : 'review';
     const rule = kind === 'known' ? 'secret.known' : 'secret.likely';
     const evidence = { source, via: part.via, span: spanInItem(part, span) };
-    yield exact(part.name, { rule, decision, ...evidence });
+    yield exactFinding(part.name, { rule, decision, ...evidence });
   }
 }
 
 /**
- * Whether what another reading shows stands in the text as it is, where it was told apart by what
- * is around it; words that are turned round are as mixed as keys.
+ * Whether the original text contains what a view shows. Its surroundings there decide already
+ * whether it is a secret. Filtered words, in contrast, look as mixed as keys.
  */
-function isJudged(
+function isInOriginal(
   { bytes, via }: DecodedPart,
   span: readonly [number, number],
-  straight: Buffer,
+  original: Buffer,
 ): boolean {
   const last = via.at(-1) ?? '';
-  return turnedVias.has(last) || straight.includes(Buffer.from(bytes.subarray(...span)));
+  return filterVias.has(last) || original.includes(Buffer.from(bytes.subarray(...span)));
 }
 
-/** Names and planted texts. */
+/** Names and canaries. */
 async function* exactIn(
   part: DecodedPart,
   canaries: CanarySet,
-  { names, yieldToEventLoop: turn }: GateInput,
+  { names, yieldToEventLoop: pause }: GateInput,
 ): AsyncGenerator<UntracedFinding> {
-  const told = new Set<string>();
-  const isNew = (what: string): boolean => !told.has(what) && told.add(what).size > 0;
-  for (let from = 0; from < part.bytes.length; from += pieceBytes) {
-    if (from > 0) await turn();
-    const bytes = part.bytes.subarray(from, from + pieceBytes + overlapBytes);
+  const reported = new Set<string>();
+  const isNew = (what: string): boolean => !reported.has(what) && reported.add(what).size > 0;
+  for (let from = 0; from < part.bytes.length; from += windowBytes) {
+    if (from > 0) await pause();
+    const bytes = part.bytes.subarray(from, from + windowBytes + overlapBytes);
     const squeezed = canaries.isEmpty ? null : squeezeText(bytes);
-    const place = (span: readonly [number, number]): Partial<GateEvidence> => ({
+    const evidenceAt = (span: readonly [number, number]): Partial<GateEvidence> => ({
       via: part.via,
       span: spanInItem(part, [from + span[0], from + span[1]]),
     });
     for (const { index, span } of squeezed === null ? [] : canaries.find(squeezed)) {
       const source = `canary ${index + 1}`;
-      const finding = { rule: 'canary', decision: 'block', source, ...place(span) } as const;
-      if (isNew(source)) yield exact(part.name, finding);
+      const finding = { rule: 'canary', decision: 'block', source, ...evidenceAt(span) } as const;
+      if (isNew(source)) yield exactFinding(part.name, finding);
     }
     for (const hit of names.find(bytes, squeezed)) {
       if (!isNew(`name ${hit.name}`)) continue;
       const text = Buffer.from(bytes.subarray(...hit.span))
         .toString('utf8')
         .slice(0, textMax);
-      yield nameFinding(part.name, hit, { ...place(hit.span), text: text.toWellFormed() });
+      yield nameFinding(part.name, hit, { ...evidenceAt(hit.span), text: text.toWellFormed() });
     }
   }
 }
@@ -300,12 +320,12 @@ async function* exactIn(
 const memberMark = '!/';
 
 /**
- * What may be told to a caller who must not see what was denied: of each finding its rule, its
- * decision, its id, and the item; not the members of an item, nor a name that tells by itself.
+ * What a caller who must not see denied content gets: rule, decision and id of each finding, and
+ * the item; no members of the item, and no name that is itself a disclosure.
  */
 export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
   const top = (item: string): string => item.split(memberMark, 1)[0] ?? item;
-  const telling = new Set(
+  const disclosing = new Set(
     verdict.findings
       .filter(({ item, evidence }) => evidence.via[0] === 'name' && !item.includes(memberMark))
       .map(({ item }) => item),
@@ -316,7 +336,18 @@ export function withoutEvidence(verdict: GateVerdict): DisclosedVerdict {
       rule,
       decision,
       trace,
-      item: telling.has(top(item)) ? null : top(item),
+      item: disclosing.has(top(item)) ? null : top(item),
     })),
   };
+}
+
+/**
+ * The same finding in the same bytes has the same id, so that an approval covers it in later
+ * checks. Without the key, an id says nothing.
+ *
+ * @param key at least 16 bytes, known only to the daemon
+ */
+export function findingTraceId(key: Uint8Array, finding: object): string {
+  const id = createHmac('sha256', key).update(canonicalJson(finding)).digest('hex');
+  return `t-${id.slice(0, 16)}`;
 }

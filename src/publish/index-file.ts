@@ -1,12 +1,12 @@
 /**
- * The index on disk, so that a new process need not read all that is denied: one file in a
- * directory of the caller's, mode 0600. It holds what denied files say, as they do themselves.
+ * The index on disk, so that a new process does not have to read all denied files again: one file
+ * in a directory of the caller, mode 0600. It contains the text of denied files.
  *
  *     "TRLINDEX" | version u32 | header length u32 | header (JSON) | contents | lines | pairs
  *     | SHA-256 of all before it
  *
- * Numbers are little endian. The header says what each content and each list of lines is long.
- * The file is a cache: one that is damaged, of another version or another user is not read.
+ * Numbers are little endian. The header has the length of each content and each list of lines. The
+ * file is a cache: one that is damaged, of another version or of another user is ignored.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -16,24 +16,24 @@ import { DeniedIndex, type SavedIndex } from './denied-index.ts';
 
 const fileName = 'index.bin';
 const magic = Buffer.from('TRLINDEX');
-/** Also changes whenever texts are normalised or fingerprinted in another way. */
+/** Changes also when texts are normalised or fingerprinted differently. */
 const version = 3;
 const digestBytes = 32;
 const chunkBytes = 4 * 1024 * 1024;
 
 interface Header {
-  /** Of the first content's: digest, bytes of its characters, place, bytes of the file, paths. */
+  /** For each content: digest, length of its characters, position, size of the file, paths. */
   readonly contents: readonly (readonly [string, number, number, number, readonly string[]])[];
-  /** Lists of lines, each once: how many numbers it has. */
+  /** The length of each list of lines; equal lists occur once. */
   readonly lines: readonly number[];
-  /** Path, digest, which of the lists. */
+  /** Path, digest, index of its list. */
   readonly seen: readonly (readonly [string, string, number])[];
   readonly pairs: number;
 }
 
 /**
- * Writes the index into `directory`, which is made (mode 0700) where there is none. Nothing is
- * written where nothing changed since it was saved or restored.
+ * Writes the index into `directory`, which is created (mode 0700) if it does not exist. Nothing is
+ * written if nothing changed since the index was saved or restored.
  */
 export async function saveIndex(index: DeniedIndex, directory: string): Promise<void> {
   if (!index.isChanged) return;
@@ -50,9 +50,9 @@ export async function saveIndex(index: DeniedIndex, directory: string): Promise<
     magic.copy(lead);
     lead.writeUInt32LE(version, 8);
     lead.writeUInt32LE(json.length, 12);
-    for (const piece of gathered([lead, json, ...sections])) {
-      hash.update(piece);
-      await file.appendFile(piece);
+    for (const buffer of gathered([lead, json, ...sections])) {
+      hash.update(buffer);
+      await file.appendFile(buffer);
     }
     await file.appendFile(hash.digest());
     await rename(part, join(directory, fileName));
@@ -64,8 +64,8 @@ export async function saveIndex(index: DeniedIndex, directory: string): Promise<
 }
 
 /**
- * The index that was saved; an empty one where there is none, or one that is damaged, of another
- * version, of another user, or that others may write.
+ * The saved index; an empty one if there is none, or if it is damaged, of another version, of
+ * another user, or readable or writable for others.
  */
 export async function restoreIndex(directory: string): Promise<DeniedIndex> {
   try {
@@ -82,16 +82,16 @@ async function readOwn(path: string): Promise<Buffer | null> {
   if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return null;
   const bytes = await file.readFile();
   const body = bytes.subarray(0, -digestBytes);
-  const right = createHash('sha256').update(body).digest();
-  return right.equals(bytes.subarray(-digestBytes)) ? body : null;
+  const expected = createHash('sha256').update(body).digest();
+  return expected.equals(bytes.subarray(-digestBytes)) ? body : null;
 }
 
-function laidOut({ contents, seen, pairs }: SavedIndex): {
+function laidOut({ contents, visible, pairs }: SavedIndex): {
   header: Header;
   sections: Uint8Array[];
 } {
   const lists = new Map<Uint32Array, number>();
-  for (const { lines } of seen) if (!lists.has(lines)) lists.set(lines, lists.size);
+  for (const { lines } of visible) if (!lists.has(lines)) lists.set(lines, lists.size);
   const header: Header = {
     contents: contents.map(({ digest, chars, base, size, paths }) => [
       digest,
@@ -101,14 +101,14 @@ function laidOut({ contents, seen, pairs }: SavedIndex): {
       [...paths],
     ]),
     lines: [...lists.keys()].map((lines) => lines.length),
-    seen: seen.map(({ path, digest, lines }) => [path, digest, lists.get(lines) ?? 0]),
+    seen: visible.map(({ path, digest, lines }) => [path, digest, lists.get(lines) ?? 0]),
     pairs: pairs.length,
   };
   const numbers = [...lists.keys(), pairs].map((list) => bytesOf(list));
   return { header, sections: [...contents.map(({ chars }) => chars), ...numbers] };
 }
 
-/** @throws where the file is not what its header says. */
+/** @throws if the content differs from the header */
 function readBack(bytes: Buffer): SavedIndex {
   if (!bytes.subarray(0, 8).equals(magic)) throw new TypeError('no index');
   if (bytes.readUInt32LE(8) !== version) throw new TypeError('an index of another version');
@@ -127,14 +127,14 @@ function readBack(bytes: Buffer): SavedIndex {
     paths,
   }));
   const lists = header.lines.map((length) => numbersOf(take(length * 4)));
-  const seen = header.seen.map(([path, digest, list]) => ({
+  const visible = header.seen.map(([path, digest, list]) => ({
     path,
     digest,
     lines: lists[list] ?? new Uint32Array(0),
   }));
   const pairs = numbersOf(take(header.pairs * 4));
   if (at !== bytes.length) throw new RangeError('the index is too long');
-  return { contents, seen, pairs };
+  return { contents, visible, pairs };
 }
 
 function bytesOf(numbers: Uint32Array): Uint8Array {
@@ -146,13 +146,13 @@ function numbersOf(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(copy.buffer, 0, copy.length >>> 2);
 }
 
-/** Small pieces together, so that each is one write. */
-function* gathered(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+/** Joins small buffers, so that each is one write. */
+function* gathered(buffers: readonly Uint8Array[]): Generator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let length = 0;
-  for (const piece of pieces) {
-    waiting.push(piece);
-    length += piece.length;
+  for (const buffer of buffers) {
+    waiting.push(buffer);
+    length += buffer.length;
     if (length < chunkBytes) continue;
     yield Buffer.concat(waiting);
     waiting = [];

@@ -1,19 +1,19 @@
 /**
- * Lines that an audience knows, as 64-bit hashes with the number of files that have each. A long
- * line (of a minified file) counts as several: it is cut after `;`, `{` or `}`.
+ * Lines that an audience can see already, as 64-bit hashes with the number of files that have each.
+ * A long line (of a minified file) counts as several: it is split after `;`, `{` or `}`.
  */
 import { lineEnd } from './view-normal.ts';
 
-/** A line is cut at the first end of a statement behind so many characters, or at the maximum. */
+/** A line is split at the first end of a statement after so many characters, or at the maximum. */
 const unitChars = 64;
 const unitCharsMax = 512;
-/** Shorter lines are never news, so they are not kept. */
+/** Shorter lines never count as novel. */
 export const lineCharsMin = 4;
 
 const loadMax = 0.7;
 const capacityMin = 1024;
 
-/** The end of the line, or of the piece of a long line, that begins at `from`. */
+/** The end of the line, or of the unit of a long line, that begins at `from`. */
 export function unitEnd(chars: Uint8Array, from: number): number {
   const limit = Math.min(chars.length, from + unitCharsMax);
   for (let at = from; at < limit; at += 1) {
@@ -25,7 +25,7 @@ export function unitEnd(chars: Uint8Array, from: number): number {
   return limit;
 }
 
-/** Two hashes of `chars[from, to)`, into `pair`. */
+/** Writes two hashes of `chars[from, to)` to `pair`. */
 export function hashUnit(chars: Uint8Array, from: number, to: number, pair: Uint32Array): void {
   let one = 0x811c9dc5;
   let two = 0x27d4eb2f;
@@ -37,7 +37,7 @@ export function hashUnit(chars: Uint8Array, from: number, to: number, pair: Uint
   one = Math.imul(one ^ (one >>> 16), 0x7feb352d);
   two = Math.imul(two ^ (two >>> 15), 0x846ca68b);
   pair[0] = one ^ (one >>> 15);
-  // A second half of 0 marks an empty place of the table.
+  // A second half of 0 marks an empty slot of the table.
   pair[1] = (two ^ (two >>> 16)) | 1;
 }
 
@@ -91,7 +91,7 @@ export class LineCounts {
     }
   }
 
-  /** What nobody has any more keeps its place until the table grows. */
+  /** A line that no file has any more keeps its slot until the table grows. */
   delete(hashes: Uint32Array): void {
     for (let i = 0; i < hashes.length; i += 2) {
       const at = this.#find(hashes[i] ?? 0, hashes[i + 1] ?? 0);
@@ -123,5 +123,61 @@ export class LineCounts {
       this.#twos[at] = twos[i] ?? 0;
       this.#counts[at] = counts[i] ?? 0;
     }
+  }
+}
+
+interface SeenContent {
+  readonly digest: string;
+  /** Two numbers for each line. */
+  readonly lines: Uint32Array;
+  paths: number;
+}
+
+export class VisibleFiles {
+  readonly lines = new LineCounts();
+  readonly #byPath = new Map<string, SeenContent>();
+  readonly #byDigest = new Map<string, SeenContent>();
+  #lineBytes = 0;
+
+  get count(): number {
+    return this.#byPath.size;
+  }
+  get bytes(): number {
+    return this.#lineBytes + this.lines.bytes + this.#byPath.size * 200;
+  }
+
+  digest(path: string): string | undefined {
+    return this.#byPath.get(path)?.digest;
+  }
+  paths(): Iterable<string> {
+    return this.#byPath.keys();
+  }
+  linesOf(path: string): Uint32Array | undefined {
+    return this.#byPath.get(path)?.lines;
+  }
+
+  /** Calls `hashes` only if no other file has this content. */
+  put(path: string, digest: string, hashes: () => Uint32Array): void {
+    this.delete(path);
+    let content = this.#byDigest.get(digest);
+    if (content === undefined) {
+      content = { digest, lines: hashes(), paths: 0 };
+      this.#byDigest.set(digest, content);
+      this.lines.add(content.lines);
+      this.#lineBytes += content.lines.byteLength;
+    }
+    content.paths += 1;
+    this.#byPath.set(path, content);
+  }
+
+  delete(path: string): void {
+    const content = this.#byPath.get(path);
+    if (content === undefined) return;
+    this.#byPath.delete(path);
+    content.paths -= 1;
+    if (content.paths > 0) return;
+    this.#byDigest.delete(content.digest);
+    this.lines.delete(content.lines);
+    this.#lineBytes -= content.lines.byteLength;
   }
 }

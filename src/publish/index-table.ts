@@ -1,9 +1,11 @@
 /**
- * Fingerprint → places: a hash table with linear probing in two typed arrays, eight bytes an
- * entry, with a bit map before it that answers for most fingerprints of unrelated texts.
+ * The denied contents and their fingerprints. Each content is stored once, however many files have
+ * it, and has a range of 32-bit positions. The table leads from a fingerprint to positions: linear
+ * probing in two typed arrays, eight bytes an entry, after a bit map that rejects most fingerprints
+ * of unrelated texts.
  */
 
-/** Places of one fingerprint in the table itself; more are kept beside it. */
+/** Positions of one fingerprint in the table itself; more are stored in a map. */
 const inTableMax = 4;
 const loadMax = 0.8;
 const growth = 1.5;
@@ -15,7 +17,7 @@ export class FingerprintTable {
   /** 0: empty. */
   #places = new Uint32Array(capacityMin);
   #bits = new Uint32Array(capacityMin >>> 2);
-  /** What is left of a hash behind it numbers a bit of the map. */
+  /** The bits of a hash above this shift select a bit of the map. */
   #shift = Math.clz32(this.#bits.length * 32 - 1);
   #count = 0;
   #spilled = new Map<number, number[]>();
@@ -30,8 +32,8 @@ export class FingerprintTable {
   }
 
   /**
-   * Which of `hashes[0, count)` may be in a place: their indices are written to `into`, which has
-   * room for all. The others are in none. Answers how many there are.
+   * Which of `hashes[0, count)` can be in the table: writes their indices to `into`, which has room
+   * for all, and returns their count. The others are certainly not.
    */
   possible(hashes: Uint32Array, count: number, into: Uint32Array): number {
     const bits = this.#bits;
@@ -46,7 +48,7 @@ export class FingerprintTable {
     return found;
   }
 
-  /** Writes at most `into.length` places of the fingerprint; answers how many. */
+  /** Writes at most `into.length` positions of the fingerprint and returns their count. */
   find(hash: number, into: Uint32Array): number {
     const hashes = this.#hashes;
     const places = this.#places;
@@ -65,7 +67,7 @@ export class FingerprintTable {
     return found;
   }
 
-  /** All pairs of fingerprint and place, one after the other. */
+  /** All pairs of fingerprint and position, in turns. */
   pairs(): Uint32Array {
     const pairs = new Uint32Array(this.count * 2);
     let length = 0;
@@ -88,7 +90,7 @@ export class FingerprintTable {
     this.#resize(Math.ceil(Math.max((wanted * growth) / (loadMax * 1.25), capacityMin)));
   }
 
-  /** `place`: from 1 on; each pair at most once. */
+  /** `place`: from 1 on. Each pair may be added at most once. */
   add(hash: number, place: number): void {
     if (this.#count + 1 > this.#hashes.length * loadMax) this.reserve(1);
     const hashes = this.#hashes;
@@ -137,7 +139,7 @@ export class FingerprintTable {
     this.#close(at);
   }
 
-  /** Empties a slot and moves up those behind it that would not be found past the gap. */
+  /** Empties a slot and moves up later entries that a search would no longer find. */
   #close(gap: number): void {
     const hashes = this.#hashes;
     const places = this.#places;
@@ -173,7 +175,7 @@ export class FingerprintTable {
     const places = this.#places;
     this.#hashes = new Uint32Array(capacity);
     this.#places = new Uint32Array(capacity);
-    // About eight bits an entry: one unrelated gram of twelve is looked up in vain.
+    // About eight bits an entry: one unrelated gram in twelve leads to a useless look-up.
     this.#bits = new Uint32Array(2 ** Math.ceil(Math.log2(capacity * 6)) / 32);
     this.#shift = Math.clz32(this.#bits.length * 32 - 1);
     for (let i = 0; i < hashes.length; i += 1) {
@@ -193,3 +195,82 @@ export class FingerprintTable {
 function spread(hash: number): number {
   return Math.imul(hash, spreading) >>> 0;
 }
+
+export interface IndexedContent {
+  readonly digest: string;
+  /** Normalised, with line ends (`view-normal.ts`). */
+  readonly chars: Uint8Array;
+  /** Position of the first character. */
+  readonly base: number;
+  readonly paths: Set<string>;
+  /** Size of the file, `bytes`. */
+  readonly size: number;
+}
+
+/** Positions are 32-bit numbers; 0 is none. */
+const placesMax = 2 ** 32 - 1;
+
+export class IndexedContents {
+  readonly #byDigest = new Map<string, IndexedContent>();
+  /** In the order of their positions; a deleted content leaves a gap. */
+  #ordered: (IndexedContent | null)[] = [];
+  #bases: number[] = [];
+  #next = 1;
+  #gaps = 0;
+  bytes = 0;
+
+  get(digest: string): IndexedContent | undefined {
+    return this.#byDigest.get(digest);
+  }
+
+  /** Skips positions, so that the next content begins at `base`. */
+  skipTo(base: number): void {
+    this.#next = Math.max(this.#next, base);
+  }
+
+  /** `null`: no position is free, and the index must be rebuilt. */
+  add(digest: string, chars: Uint8Array, size: number): IndexedContent | null {
+    if (this.#next + chars.length > placesMax) return null;
+    const content = { digest, chars, base: this.#next, paths: new Set<string>(), size };
+    // An empty content has a position, too.
+    this.#next += Math.max(1, chars.length);
+    this.#byDigest.set(digest, content);
+    this.#ordered.push(content);
+    this.#bases.push(content.base);
+    this.bytes += chars.byteLength + contentOverhead;
+    return content;
+  }
+
+  delete(content: IndexedContent): void {
+    this.#byDigest.delete(content.digest);
+    this.#ordered[this.#indexOf(content.base)] = null;
+    this.bytes -= content.chars.byteLength + contentOverhead;
+    this.#gaps += 1;
+    if (this.#gaps * 2 < this.#ordered.length) return;
+    this.#ordered = this.#ordered.filter((one) => one !== null);
+    this.#bases = this.#ordered.map((one) => one?.base ?? 0);
+    this.#gaps = 0;
+  }
+
+  at(place: number): IndexedContent | null {
+    return this.#ordered[this.#indexOf(place)] ?? null;
+  }
+
+  all(): Iterable<IndexedContent> {
+    return this.#byDigest.values();
+  }
+
+  /** Index of the last base that is not after `place`. */
+  #indexOf(place: number): number {
+    let [low, high] = [0, this.#bases.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.#bases[middle] ?? 0) <= place) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+/** Estimate for objects and maps, `bytes`. */
+const contentOverhead = 400;

@@ -1,19 +1,22 @@
 /**
- * What of a passage nobody has to copy to write it: alphabets, numbering, lists of known words,
- * addresses of public places, notices and directives.
+ * The parts of a passage that anyone can write without copying: alphabets, numbering, lists of
+ * known words, addresses of public hosts, notices and directives.
+ *
+ * Lists: keywords, names of events, months. Two authors write the same list independently, so a
+ * common word counts little in a list, and less in a sorted one.
  */
-import { publicSuffix } from './background-hosts.ts';
-import { isPublicWord } from './background-words.ts';
+import { isPublicWord, publicSuffix } from './background.ts';
 import { unitEnd } from './index-lines.ts';
-import { markWordLists } from './match-list.ts';
 import { lineEnd } from './view-normal.ts';
 
-/** Characters around a passage that are looked at with it: words and lists go on at its ends. */
+/**
+ * Characters around a passage that are examined with it: words and lists continue beyond its ends.
+ */
 const around = 64;
-/** So many characters, each the one after that before it, are counted up and not written. */
+/** So many characters in ascending order are a sequence, and no text. */
 const risingMin = 5;
 const repeatedMin = 8;
-/** A long word that everybody has says as much as a short one. */
+/** A long common word counts no more than a short one. */
 const wordChars = 8;
 const longWord = /\w{12,32}/g;
 const dependency = /("(?:@[\w.-]{1,40}\/)?[\w.-]{1,60}"):"[\^~<>=v]{0,3}\d+(?:\.[\dx*]+){0,2}",?/g;
@@ -31,7 +34,10 @@ const markup = new RegExp(
   String.raw`</?(?:${elements})(?=[>/"]|[a-zA-Z-]{1,20}=|$)/?>?|"?(?:${attributes})="|"/?>`,
   'gi',
 );
-/** White space is gone; directives to tools that read source files, without their reasons. */
+/**
+ * White space is already removed. Directives to tools that read source files, without their
+ * reasons.
+ */
 const directive = new RegExp(
   String.raw`^[/*#<!\-{("]{0,6}(?:` +
     String.raw`eslint-(?:disable|enable)(?:-next-line|-line)?(?:[\w@/,]|-(?!-))*|` +
@@ -46,7 +52,7 @@ const notice = new RegExp(
   'i',
 );
 
-/** A mark (1) for each character of `chars[from, to)` that says nothing. */
+/** A mark (1) for each character of `chars[from, to)` that anyone can write without copying. */
 export function markCommonText(chars: Uint8Array, from: number, to: number): Uint8Array {
   const first = Math.max(0, from - around);
   const last = Math.min(chars.length, to + around);
@@ -72,7 +78,7 @@ function markRepeats(chars: Uint8Array, from: number, to: number, marks: Uint8Ar
   }
 }
 
-/** `abcdef`, `0123456789`, also of characters of two bytes. */
+/** `abcdef`, `0123456789`, also in characters of two bytes. */
 function markRising(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   for (const [first, step] of [
     [from, 1],
@@ -93,7 +99,7 @@ function isRise(chars: Uint8Array, at: number, step: number): boolean {
   return chars[at + step - 1] === (chars[at - 1] ?? 0) + 1;
 }
 
-/** Scheme, public host, and what of the path are known words or short numbers. */
+/** Scheme, public host, and the known words and short numbers of the path. */
 function markAddresses(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   for (let at = chars.indexOf(0x3a, from); at >= 0 && at < to; at = chars.indexOf(0x3a, at + 1)) {
     if (chars[at + 1] !== 0x2f || chars[at + 2] !== 0x2f) continue;
@@ -106,7 +112,7 @@ function markAddresses(chars: Uint8Array, from: number, to: number, marks: Uint8
     const pathStart = start + scheme.length + host.length;
     marks.fill(1, start - from, start + scheme.length - from);
     if (suffix !== '') {
-      // The name of a project or a company before it is one of many.
+      // The name of a project or company before the host is a word like any other.
       markWords(chars, [start + scheme.length, pathStart - suffix.length], marks, from);
       marks.fill(1, pathStart - suffix.length - from, pathStart - from);
     }
@@ -128,20 +134,20 @@ function markWords(
   }
 }
 
-/** `case 7: case 8: case 9:`: each step of a count, from the second. */
+/** `case 7: case 8: case 9:`: each step of a count after the first. */
 function markCounting(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   let before: readonly [number, string] | null = null;
-  for (const { 0: step, 1: digits, 2: said = '', index } of latin1(chars, from, to).matchAll(
+  for (const { 0: step, 1: digits, 2: separator = '', index } of latin1(chars, from, to).matchAll(
     /(\d{1,6})([^\d]{1,40})(?=\d)/g,
   )) {
     const number = Number(digits);
-    const goesOn = before?.[0] === number - 1 && before[1] === said;
+    const goesOn = before?.[0] === number - 1 && before[1] === separator;
     if (goesOn) marks.fill(1, index, index + step.length);
-    before = [number, said];
+    before = [number, separator];
   }
 }
 
-/** The rest of long words that everybody has. */
+/** The rest of long common words. */
 function markWordEnds(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   for (const { 0: word, index } of latin1(chars, from, to).matchAll(longWord)) {
     if (!isPublicWord(chars, from + index, from + index + word.length)) continue;
@@ -149,7 +155,7 @@ function markWordEnds(chars: Uint8Array, from: number, to: number, marks: Uint8A
   }
 }
 
-/** Element and attribute names; what they say is between and within them. */
+/** Names of elements and attributes; the content is between and within them. */
 function markTags(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   if (!chars.subarray(from, to).includes(0x3c)) return;
   for (const { 0: tag, index } of latin1(chars, from, to).matchAll(markup)) {
@@ -157,7 +163,7 @@ function markTags(chars: Uint8Array, from: number, to: number, marks: Uint8Array
   }
 }
 
-/** `"name":"^1.2.3",`: the version, and the rest of a long name whose words everybody has. */
+/** `"name":"^1.2.3",`: the version, and the rest of a long name of common words. */
 function markDependencies(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   for (const found of latin1(chars, from, to).matchAll(dependency)) {
     const [entry, name = ''] = found;
@@ -177,13 +183,121 @@ function markLines(chars: Uint8Array, from: number, to: number, marks: Uint8Arra
   for (let at = from; at < to;) {
     const end = Math.min(to, unitEnd(chars, at));
     const text = latin1(chars, at, Math.min(end, at + noticeCharsMax + 1));
-    const told = directive.exec(text)?.[0].length ?? 0;
+    const directiveLength = directive.exec(text)?.[0].length ?? 0;
     if (text.length <= noticeCharsMax && notice.test(text)) marks.fill(1, at - from, end - from);
-    else if (told > 0) marks.fill(1, at - from, at + told - from);
+    else if (directiveLength > 0) marks.fill(1, at - from, at + directiveLength - from);
     at = chars[end] === lineEnd ? end + 1 : Math.max(end, at + 1);
   }
 }
 
 function latin1(chars: Uint8Array, from: number, to: number): string {
   return Buffer.from(chars.subarray(from, to)).toString('latin1');
+}
+
+/** Fewer words between equal marks are no list. */
+const itemsMin = 8;
+const itemCharsMax = 40;
+const separatorCharsMax = 6;
+/** The worth of one known word in a list: one of 40,000 is about 15 bits, three characters. */
+const chosenChars = 3;
+const orderedChars = 1;
+/** The share of sorted neighbours from which a list counts as sorted. */
+const orderedShare = 0.8;
+/** `, | " + [ ]` */
+const separators = new Set([0x2c, 0x7c, 0x22, 0x2b, 0x5b, 0x5d, lineEnd]);
+
+type Item = readonly [from: number, to: number];
+
+/**
+ * Marks (1) the characters of lists in `chars[from, to)` that do not count; `marks[0]` is for
+ * `from`.
+ */
+export function markWordLists(
+  chars: Uint8Array,
+  from: number,
+  to: number,
+  marks: Uint8Array,
+): void {
+  let items: Item[] = [];
+  for (let at = from; at < to;) {
+    const end = itemEnd(chars, at, to);
+    if (end > at && end - at <= itemCharsMax) {
+      const last = items.at(-1);
+      if (last === undefined || at - last[1] > 0) items.push([at, end]);
+    }
+    const next = separatorEnd(chars, end, to);
+    if (next === end || end - at > itemCharsMax) {
+      markList(chars, items, marks, from);
+      items = [];
+    }
+    at = Math.max(next, at + 1);
+  }
+  markList(chars, items, marks, from);
+}
+
+function itemEnd(chars: Uint8Array, from: number, to: number): number {
+  let at = from;
+  while (at < to && isItem(chars[at] ?? 0)) at += 1;
+  return at;
+}
+
+/** The end of the separator between two words; `from` if it is none. */
+function separatorEnd(chars: Uint8Array, from: number, to: number): number {
+  let at = from;
+  let length = 0;
+  while (at < to && separators.has(chars[at] ?? 0)) {
+    if (chars[at] !== lineEnd) length += 1;
+    at += 1;
+  }
+  return length <= separatorCharsMax && (at === to || isItem(chars[at] ?? 0)) ? at : from;
+}
+
+/** Letters, digits, `_ $ - .`; also other scripts, whose words are never common. */
+function isItem(char: number): boolean {
+  const lower = char | 0x20;
+  if (char >= 0x80 || (lower >= 0x61 && lower <= 0x7a)) return true;
+  return (char >= 0x30 && char <= 0x39) || [0x5f, 0x24, 0x2d, 0x2e].includes(char);
+}
+
+function markList(
+  chars: Uint8Array,
+  items: readonly Item[],
+  marks: Uint8Array,
+  base: number,
+): void {
+  if (items.length < itemsMin) return;
+  const texts = items.map(([from, to]) =>
+    Buffer.from(chars.subarray(from, to)).toString('latin1').toLowerCase(),
+  );
+  const following = texts.filter((text, i) => i > 0 && (texts[i - 1] ?? '') <= text).length;
+  const ordered = following >= (texts.length - 1) * orderedShare;
+  let knownTo = 0;
+  for (const [i, [from, to]] of items.entries()) {
+    const next = isNext(texts[i - 1], texts[i]);
+    const known = next || isKnown(chars, from, to);
+    // A separator between two unknown words counts as part of them.
+    if (known && knownTo > 0) marks.fill(1, knownTo - base, from - base);
+    knownTo = known ? to : 0;
+    const countedTo = next ? from : from + (ordered ? orderedChars : chosenChars);
+    if (known && countedTo < to) marks.fill(1, countedTo - base, to - base);
+  }
+}
+
+/** Whether a number follows the one before it. */
+function isNext(before: string | undefined, text: string | undefined): boolean {
+  if (before === undefined || text === undefined || !/^\d{1,9}$/.test(text)) return false;
+  return /^\d{1,9}$/.test(before) && Number(text) === Number(before) + 1;
+}
+
+/** Whether all parts of a name with dashes and dots are common words. Numbers are not. */
+function isKnown(chars: Uint8Array, from: number, to: number): boolean {
+  const first = chars[from] ?? 0;
+  if (first >= 0x30 && first <= 0x39) return false;
+  for (let at = from; at < to;) {
+    let end = at;
+    while (end < to && chars[end] !== 0x2d && chars[end] !== 0x2e) end += 1;
+    if (!isPublicWord(chars, at, end)) return false;
+    at = end + 1;
+  }
+  return true;
 }

@@ -1,32 +1,35 @@
 /**
- * Finds what a text has in common with denied contents: fingerprints say where to look, the
- * contents themselves say whether it is so, and how far it goes.
+ * Finds what a text has in common with denied contents. Fingerprints lead to candidates; a
+ * comparison with the content decides, and finds the whole extent.
  */
 import { GramHashes } from './fingerprint.ts';
-import type { IndexedContent, IndexedContents } from './index-contents.ts';
+import type { FingerprintTable, IndexedContent, IndexedContents } from './index-table.ts';
 import type { LineCounts } from './index-lines.ts';
-import type { FingerprintTable } from './index-table.ts';
-import { findRunThrough, type MatchRun } from './match-run.ts';
-import { lineNumberAt, countNovelChars } from './match-score.ts';
-import { joinMatchRuns, type MatchChain } from './match-chain.ts';
+import {
+  countNovelChars,
+  findRunThrough,
+  joinMatchRuns,
+  lineNumberAt,
+  type MatchChain,
+  type MatchRun,
+} from './match-run.ts';
 import type { ShortContents } from './match-short.ts';
-import { NormalText } from './view-normal.ts';
-import { toPlainText, type PlainText } from './view-plain.ts';
+import { NormalText, toPlainText, type PlainText } from './view-normal.ts';
 import { makeTextViews, type TextView, type TextViewName } from './text-views.ts';
 
-/** A passage of a text that is, apart from white space and quotes, one of a denied file. */
+/** A passage of a text that equals one of a denied file, apart from white space and quotes. */
 export interface PassageMatch {
-  /** The denied file, as it was given to `put`. */
+  /** The denied file, with the path of `put`. */
   readonly path: string;
   /** Lines `[from, to]` of the denied file, from 1. */
   readonly lines: readonly [number, number];
-  /** Bytes `[from, to)` of the text as it was given. */
+  /** Bytes `[from, to)` of the original text. */
   readonly span: readonly [number, number];
-  /** Characters (bytes that are no white space) that are the same. */
+  /** Equal characters (bytes that are no white space). */
   readonly length: number;
-  /** Those among them that the audience does not know yet: the score. */
+  /** The score: how many of these the audience does not know yet. */
   readonly novel: number;
-  /** How the lines of the text were read. */
+  /** The view of the text that has the passage. */
   readonly via: TextViewName;
   /** At most 200 characters of the text. */
   readonly text: string;
@@ -35,7 +38,7 @@ export interface PassageMatch {
 export interface MatchSources {
   readonly table: FingerprintTable;
   readonly contents: IndexedContents;
-  readonly seen: LineCounts;
+  readonly visible: LineCounts;
   readonly short: ShortContents;
 }
 
@@ -46,14 +49,14 @@ interface Candidate {
   readonly via: TextViewName;
 }
 
-/** Below it a match says nothing: idioms that independent authors write alike. */
+/** Matches below this are ignored: idioms that independent authors write alike. */
 const novelMin = 48;
-/** Contents that are compared for one gram; what more have is no evidence against one. */
+/** Contents to compare for one gram. A gram that more contents have points to none of them. */
 const placesMax = 16;
-/** Characters compared for each one of the text before only one place a gram is looked at. */
+/** Compared characters for each one of the text; beyond, only one content a gram is compared. */
 const comparedMax = 64;
 const textCharsMax = 200;
-/** Of a match that a larger one covers by this share nothing is told. */
+/** A match is not reported if a better one covers this share of it. */
 const coveredMax = 0.6;
 
 export class PassageMatcher {
@@ -71,10 +74,10 @@ export class PassageMatcher {
     const plain = toPlainText(text);
     const found: Candidate[] = [];
     for (const view of makeTextViews(plain.bytes)) this.#inView(plain, view, found);
-    return this.#told(text, found);
+    return this.#report(text, found);
   }
 
-  /** Adds what is found in a view to `found`. */
+  /** Adds the matches of one view to `found`. */
   #inView(plain: PlainText, view: TextView, found: Candidate[]): void {
     const normal = this.#normal;
     normal.clear(plain.bytes.length);
@@ -89,7 +92,7 @@ export class PassageMatcher {
       const to = normal.at[chain.textTo - 1] ?? 0;
       const at = plain.at;
       const span = at === null ? ([from, to + 1] as const) : spanOf(at, from, to);
-      // Nothing in it could count that is not told already.
+      // It cannot score more than a match that is already reported.
       if (found.some((one) => one.novel >= chain.length && isWithin(span, one.span))) continue;
       const novel = this.#novel(chain);
       if (novel >= novelMin) found.push({ chain, novel, span, via: view.name });
@@ -97,16 +100,16 @@ export class PassageMatcher {
   }
 
   #novel(chain: MatchChain): number {
-    const { seen, short } = this.#sources;
+    const { visible, short } = this.#sources;
     const least = chain.runs.length > 1 ? 1 : novelMin;
     let novel = 0;
     for (const { content, from, to } of chain.runs) {
-      novel += countNovelChars(content, seen, [from, to], least);
+      novel += countNovelChars(content, visible, [from, to], least);
     }
     return short.weigh(chain, novel);
   }
 
-  /** All runs of at least a gram. */
+  /** All runs of at least one gram. */
   #runs(text: NormalText): MatchRun[] {
     const { table, contents } = this.#sources;
     const grams = this.#grams;
@@ -129,7 +132,7 @@ export class PassageMatcher {
         const run = findRunThrough(text, start, content, place - content.base);
         budget -= run.length;
         // Another text with the same hash.
-        if (run.textTo <= start || !whole(run)) continue;
+        if (run.textTo <= start || !isLongEnough(run)) continue;
         runs.push(run);
         open.push(run);
       }
@@ -137,7 +140,7 @@ export class PassageMatcher {
     return runs;
   }
 
-  #told(text: Uint8Array, found: Candidate[]): PassageMatch[] {
+  #report(text: Uint8Array, found: Candidate[]): PassageMatch[] {
     found.sort((a, b) => b.novel - a.novel || a.span[0] - b.span[0]);
     const kept: Candidate[] = [];
     for (const one of found) {
@@ -149,17 +152,17 @@ export class PassageMatcher {
       const first = lineNumberAt(content.chars, from);
       const last = lineNumberAt(content.chars, to - 1);
       const shown = text.subarray(span[0], Math.min(span[1], span[0] + textCharsMax));
-      const said = Buffer.from(shown).toString('utf8').slice(0, textCharsMax);
-      return { path, lines: [first, last], span, length, novel, via, text: said };
+      const shownText = Buffer.from(shown).toString('utf8').slice(0, textCharsMax);
+      return { path, lines: [first, last], span, length, novel, via, text: shownText };
     });
   }
 }
 
-function whole(run: MatchRun): boolean {
+function isLongEnough(run: MatchRun): boolean {
   return run.length >= 24;
 }
 
-/** Whether a run already goes through this character of the content. */
+/** Whether an open run already contains this character of the content. */
 function isIn(open: readonly MatchRun[], content: IndexedContent, at: number): boolean {
   return open.some((run) => run.content === content && run.from <= at && at < run.to);
 }
@@ -172,7 +175,7 @@ function isWithin(inner: readonly [number, number], outer: readonly [number, num
   return outer[0] <= inner[0] && inner[1] <= outer[1];
 }
 
-/** Whether `one` lies mostly within `other`, whatever its source. */
+/** Whether `one` is mostly within `other`, from whatever content. */
 function covers(other: Candidate, one: Candidate): boolean {
   const from = Math.max(other.span[0], one.span[0]);
   const to = Math.min(other.span[1], one.span[1]);

@@ -1,6 +1,7 @@
 /**
  * What tools write before a line of text: line numbers, `grep`'s file names, time stamps and what
- * follows them in logs, marks of diffs, quotations and comments.
+ * follows them in logs, marks of diffs, quotations and comments. A prefix of no known form is what
+ * three neighbouring lines begin with, any digit equal to any other, up to the last separator.
  */
 
 /** `12:` `12-` `12 | ` `12)` of grep, editors and compilers; `  12<tab>` of cat -n and nl. */
@@ -37,13 +38,13 @@ const stamp = new RegExp(
 const bracket = /[ \t]*(?:\[[^\][\n]{1,60}\]|<\d{1,3}>\d?)[:|]?/y;
 const levels = 'TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|LOG|VERBOSE';
 const level = new RegExp(String.raw`[ \t]*(?:${levels}|info|debug|warn|error)\b[:|\]]?`, 'y');
-/** `[INFO]`, `[pid 12]`, `[main]`, `[3]`: surely of a log. */
+/** `[INFO]`, `[pid 12]`, `[main]`, `[3]`: certainly from a log. */
 const tag = new RegExp(
   String.raw`[ \t]*(?:##)?\[(?:${levels}|info|debug|warn|error|main|\w+[ =-]\d+|[\d:., TZ-]+)\]` +
     String.raw`[:|]?`,
   'y',
 );
-/** Between the parts of what loggers write. */
+/** A separator between the parts that loggers write. */
 const dash = /[ \t]*[|>:-](?=[ \t])/y;
 /** docker compose, foreman, concurrently: `web-1  | `. */
 const column = /[ \t]*[\w.@/-]{1,60}(?: *\|| {1,20}│)/y;
@@ -62,25 +63,25 @@ const anywhere: readonly RegExp[] = [
   level,
   column,
 ];
-/** What surely is no part of the line. */
+/** Certainly not part of the line. */
 const afterStamp: readonly RegExp[] = [stamp, tag, level, program];
-/** What may be the beginning of the line as well: `name: `. */
+/** Possibly the beginning of the line itself: `name: `. */
 const afterStampLoose: readonly RegExp[] = [stamp, bracket, level, program, origin, dash];
-/** A program is named once. */
+/** The name of a program occurs once. */
 const afterName: readonly RegExp[] = [tag, level, dash];
 const partsMax = 8;
 
-/** Where what tools put before the line `text[from, to)` ends; `from`: there is nothing. */
+/** The end of the tool's prefix of the line `text[from, to)`; `from`: it has none. */
 export function findPrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStamp);
 }
 
-/** Where the first part of it ends: the line itself may begin with a number or a date, too. */
+/** The end of the prefix's first part: the line itself can begin with a number or a date, too. */
 export function findFirstPrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, []);
 }
 
-/** As `prefixEnd`, with the name of a program or a logger that may stand behind a time stamp. */
+/** As {@link findPrefixEnd}, also with the name of a program or a logger after a time stamp. */
 export function findLoosePrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStampLoose);
 }
@@ -99,14 +100,14 @@ function endOf(text: string, from: number, to: number, after: readonly RegExp[])
     if (part === undefined) return at;
     at = part.lastIndex;
     stamped ||= part === stamp || part === bracket || part === column;
-    // One line number, or one name of a file with one: what follows is the line.
+    // After one line number, or one file name with a line number, the line follows.
     if (!stamped) return at;
     if (part === origin || part === program) named = true;
   }
   return at;
 }
 
-/** Nearly all prefixes begin with a digit, a bracket or a name; code mostly with a blank. */
+/** Nearly all prefixes begin with a digit, a bracket or a name; code mostly begins with a blank. */
 function mayHavePrefix(text: string, from: number, to: number): boolean {
   let at = from;
   while (at < to && (text[at] === ' ' || text[at] === '\t')) at += 1;
@@ -119,10 +120,10 @@ function mayHavePrefix(text: string, from: number, to: number): boolean {
   return /[:|│\]]|-\d+-/.test(text.slice(at, Math.min(to, at + 160)));
 }
 
-/** The column that `diff` puts before a line, or two of a merge's. */
+/** The column that `diff` adds to a line, or two columns for a merge. */
 const diffMark = /(?:[+-]{1,2}|[<>] |[|!] )/y;
 
-/** Where the mark of a diff ends; `from`: there is none. */
+/** The end of a diff mark; `from`: there is none. */
 export function findDiffMarkEnd(text: string, from: number, to: number): number {
   diffMark.lastIndex = from;
   return diffMark.test(text) && diffMark.lastIndex <= to ? diffMark.lastIndex : from;
@@ -135,13 +136,13 @@ const marks = [
 ];
 const marker = new RegExp(String.raw`[ \t]*(?:${marks.join('|')})`, 'y');
 
-/** Where the first mark of the line ends; `from`: there is none. */
+/** The end of the line's first mark; `from`: there is none. */
 export function findMarkerEnd(text: string, from: number, to: number): number {
   marker.lastIndex = from;
   return marker.test(text) && marker.lastIndex <= to ? marker.lastIndex : from;
 }
 
-/** Where the last of several marks in a row ends: `> + // text`. */
+/** The end of the last of several marks: `> + // text`. */
 export function findMarkersEnd(text: string, from: number, to: number): number {
   let at = findMarkerEnd(text, from, to);
   for (let more = 0; more < 3; more += 1) {
@@ -150,4 +151,68 @@ export function findMarkersEnd(text: string, from: number, to: number): number {
     at = next;
   }
   return at;
+}
+
+const prefixCharsMax = 160;
+
+/**
+ * The start of each line after the prefix that it shares with its neighbours; `known`: the start
+ * after a recognised prefix. A shared prefix counts only if it looks like a tool's: it has a digit,
+ * a bracket, a colon or a bar, or follows a recognised prefix.
+ */
+export function findSharedPrefixes(
+  text: string,
+  lines: readonly number[],
+  known: readonly number[],
+): number[] {
+  const count = known.length;
+  const common = Array.from({ length: count }, () => 0);
+  for (let i = 0; i + 1 < count; i += 1) {
+    common[i] = commonChars(text, lines, known, i);
+  }
+  const inner = known.map((_, i) => Math.min(common[i - 1] ?? 0, common[i] ?? 0));
+  return known.map((from, i) => {
+    // At the edge of a block, the line within shows what all lines share.
+    const own = inner[i] ?? 0;
+    const after = sharedWithNeighbour(common[i], inner[i + 1]);
+    const chars = own > 0 ? own : Math.max(after, sharedWithNeighbour(common[i - 1], inner[i - 1]));
+    if (chars < 3) return from;
+    const recognised = from !== lines[i];
+    const end = from + chars;
+    return recognised || /[\d[\]:|]/.test(text.slice(from, end)) ? end : from;
+  });
+}
+
+/** What a line shares with a neighbour, of which the neighbour shares `within` with all. */
+function sharedWithNeighbour(common = 0, within = 0): number {
+  return within > 0 ? Math.min(common, within) : common;
+}
+
+/** What line `i` and the next share after their known prefixes, up to a separator. */
+function commonChars(
+  text: string,
+  lines: readonly number[],
+  known: readonly number[],
+  i: number,
+): number {
+  const from = known[i] ?? 0;
+  const next = known[i + 1] ?? 0;
+  const limit = Math.min(next - from, (lines[i + 2] ?? next) - next, prefixCharsMax);
+  let end = 0;
+  for (let at = 0; at < limit; at += 1) {
+    const one = text.charCodeAt(from + at);
+    const two = text.charCodeAt(next + at);
+    if (one !== two && !(isDigit(one) && isDigit(two))) break;
+    if (isSeparator(one)) end = at + 1;
+  }
+  return end;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** Blank, tab, `]`, `|`, `:`, `>`. */
+function isSeparator(code: number): boolean {
+  return code === 0x20 || code === 0x09 || code === 0x5d || code === 0x7c || code === 0x3a;
 }

@@ -1,21 +1,21 @@
-/** Puts the two halves of redaction together for one stream. */
+/** Connects the two halves of redaction, known values and detection, for one stream or one text. */
 import { Detector, type DetectorOptions } from './detect/detector.ts';
-import { thresholdsOf, type ScoreThresholds } from './detect/thresholds.ts';
-import { compileUserRules, type UserRule } from './rules/user-rules.ts';
-import type { SecretPrior, RedactionProfile } from './secret-finding.ts';
+import { thresholdsOf, type ScoreThresholds } from './detect/score.ts';
 import type { KnownIndex } from './known/known-index.ts';
 import { KnownMasker } from './known/known-masker.ts';
+import type { RedactionTags } from './redaction-tags.ts';
+import { compileUserRules, type UserRule } from './rules/user-rules.ts';
+import type { RedactionProfile, SecretPrior } from './secret-finding.ts';
 import {
   StreamRedactor,
   type SecretReplacement,
   type StreamRedactorParts,
 } from './stream-redactor.ts';
-import type { RedactionTags } from './redaction-tags.ts';
 
-/** How output is looked through; the installation's, not a session's. */
+/** How output is searched; a setting of the installation, not of a session. */
 export interface RedactionOptions {
   readonly profile: RedactionProfile;
-  /** In place of the profile's: of the score (0 to 1), bits a character, log-likelihood a pair. */
+  /** Overrides of the profile: the score (0 to 1), bits for each character, bits for each pair. */
   readonly thresholds: {
     readonly score?: number;
     readonly shannon?: number;
@@ -26,21 +26,23 @@ export interface RedactionOptions {
 
 export interface StreamRedactorOptions {
   readonly options: RedactionOptions;
-  /** What the command's text says of its output. */
+  /** What the command's text says about its output. */
   readonly prior: SecretPrior;
   /** `null`: no value is known. */
   readonly index: KnownIndex | null;
   readonly tags: RedactionTags;
   readonly revealed?: StreamRedactorParts['revealed'];
-  /** Default: known values that are weak are hidden beside what says that they are meant. */
+  /**
+   * Do not hide weak known values. Default: they are hidden in a context that shows they are meant.
+   */
   readonly leavesWeak?: true;
-  /** Told of each replacement in the order of the stream. Must not throw. */
+  /** Called for each replacement in the order of the stream. Must not throw. */
   readonly onRedaction: (redaction: SecretReplacement) => void;
   /** See {@link StreamRedactor}. */
   readonly onMasked?: NonNullable<StreamRedactorParts['onMasked']>;
 }
 
-/** @throws TrlError `INVALID_PARAMS` for a pattern of the user's that cannot be used */
+/** @throws TrlError `INVALID_PARAMS` for an unusable pattern of the user */
 export function openRedactor(open: StreamRedactorOptions): StreamRedactor {
   const { options, prior, index, leavesWeak, ...parts } = open;
   const { masker, weak } = index === null ? { masker: null, weak: null } : makeMaskers(index);
@@ -52,7 +54,7 @@ export function openRedactor(open: StreamRedactorOptions): StreamRedactor {
   });
 }
 
-/** What hides the values of an index in one stream. */
+/** The maskers for the values of an index in one stream. */
 export function makeMaskers(index: KnownIndex): Pick<StreamRedactorParts, 'masker' | 'weak'> {
   const masker = index.values.length === 0 ? null : new KnownMasker(index);
   return { masker, weak: index.weak };
@@ -61,7 +63,7 @@ export function makeMaskers(index: KnownIndex): Pick<StreamRedactorParts, 'maske
 type Detection = Omit<DetectorOptions, 'prior'>;
 const detections = new WeakMap<RedactionOptions, Detection>();
 
-/** The options as the detector takes them, made once for all streams of an installation. */
+/** The options in the detector's form, created once for all streams of an installation. */
 function detection(options: RedactionOptions): Detection {
   const made = detections.get(options) ?? detectionOf(options);
   detections.set(options, made);
@@ -88,4 +90,45 @@ function detectionOf({ profile, thresholds, patterns }: RedactionOptions): Detec
     },
     ...(patterns.length === 0 ? {} : { rules: compileUserRules(patterns) }),
   };
+}
+
+export interface SecretSpan {
+  /** UTF-16 offsets `[start, end)`. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** In order, not overlapping. */
+export function findSecretSpans(
+  open: Omit<StreamRedactorOptions, 'onRedaction'>,
+  text: string,
+): SecretSpan[] {
+  const found: { from: number; to: number }[] = [];
+  const stream = openRedactor({
+    ...open,
+    onRedaction: ({ from, to }) => {
+      const last = found.at(-1);
+      // Two adjacent findings in one long line are one secret.
+      if (last !== undefined && from <= last.to) last.to = Math.max(last.to, to);
+      else found.push({ from, to });
+    },
+  });
+  stream.push(Buffer.from(text));
+  stream.end();
+  return inUnits(text, found);
+}
+
+/** Byte offsets in UTF-8 as offsets in UTF-16. `found` is in order. */
+function inUnits(text: string, found: readonly { from: number; to: number }[]): SecretSpan[] {
+  let unit = 0;
+  let byte = 0;
+  const reach = (wanted: number): number => {
+    while (byte < wanted && unit < text.length) {
+      const point = text.codePointAt(unit) ?? 0;
+      byte += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+      unit += point < 0x10000 ? 1 : 2;
+    }
+    return unit;
+  };
+  return found.map(({ from, to }) => ({ start: reach(from), end: reach(to) }));
 }

@@ -1,33 +1,33 @@
 /**
- * What stands in the place of a secret: `[HIDDEN:8f2a1b]`. The digits begin the HMAC-SHA-256 of
- * the secret's own bytes, so that equal secrets can be told to be equal and nothing else is told.
+ * The replacements of secrets: `[HIDDEN:8f2a1b]`. The digits begin the HMAC-SHA-256 of the secret's
+ * bytes, so that a reader can see that two secrets are equal, and nothing else.
  */
 import { createHmac } from 'node:crypto';
 import type { IssuedTags } from '../redacted.ts';
 
 const digitsMin = 6;
 const digitsStep = 2;
-/** Set apart from every other use of the key. */
+/** Separates this use of the key from all others. */
 const domain = 'trl redaction tag v1\n';
-/** Secrets remembered at once; beyond, a tag is lengthened less eagerly, and never wrong. */
+/** Stored secrets. Beyond, tags are lengthened less often, but are never wrong. */
 const rememberedMax = 200_000;
 const recentMax = 1_024;
 const recentBytesMax = 256;
 
 /**
- * The tags of one installation. 24 bits are shared by two of a few thousand secrets: the registry
- * of whole digests makes the later one's tag longer.
+ * The tags of one installation. Among a few thousand secrets, two share 24 bits; the registry of
+ * whole digests then lengthens the later tag.
  */
 export class RedactionTags implements IssuedTags {
   readonly #key: Uint8Array;
   /** Digits → the digest that has them. */
   readonly #taken = new Map<string, string>();
-  /** What other redactors of this key gave out. */
+  /** Tags of other redactors with this key. */
   readonly #noted = new Set<string>();
-  /** The same few secrets come again and again. */
+  /** A cache: the same few secrets occur again and again. */
   readonly #recent = new Map<string, { readonly tag: string; readonly name: string }>();
 
-  /** @param key 32 bytes, the installation's */
+  /** @param key 32 bytes, of the installation */
   constructor(key: Uint8Array) {
     this.#key = key;
   }
@@ -37,12 +37,12 @@ export class RedactionTags implements IssuedTags {
     return this.#find(secret).tag;
   }
 
-  /** The 32 digits that name a secret: those of its tag first. */
+  /** The 32 digits that name a secret, beginning with those of its tag. */
   nameOf(secret: Uint8Array): string {
     return this.#find(secret).name;
   }
 
-  /** A redactor of this key gave it out. */
+  /** Records a tag of another redactor with this key. */
   note(tag: string): void {
     if (this.#noted.size < rememberedMax) this.#noted.add(tag);
   }
@@ -92,7 +92,7 @@ export class RedactionTags implements IssuedTags {
   }
 }
 
-/** Digits by which a value is named for good: too many for another value to have the same. */
+/** The digits of a permanent name: enough that no other value has the same. */
 const nameDigits = 32;
 
 const hiddenStart = '[HIDDEN:';

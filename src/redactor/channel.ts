@@ -3,7 +3,7 @@ import type { RedactionEntry, RedactionSummary } from '../redacted.ts';
 import { limits } from '../limits.ts';
 import { secretPriorOf } from '../redaction/detect/secret-prior.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { findKnownValues } from '../redaction/known/mask-text.ts';
+import { findKnownValues } from '../redaction/known/maskable.ts';
 import { makeMaskers, openRedactor, type RedactionOptions } from '../redaction/open-redactor.ts';
 import type {
   SecretReplacement,

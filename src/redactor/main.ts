@@ -9,12 +9,17 @@ import type { KnownSecret, KnownValue } from '../redacted.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { SecretRuleSet } from '../redaction/rules/rule-set.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { buildKnownIndex } from '../redaction/known/build-index.ts';
+import { buildKnownIndex } from '../redaction/known/maskable.ts';
 import { RedactionTags } from '../redaction/redaction-tags.ts';
 import { RedactorChannel, type StreamName } from './channel.ts';
-import type { ChannelOpen, RedactorEvent, RedactorRequest, RedactorStart } from './wire.ts';
+import {
+  redactorControlBytesMax,
+  type ChannelOpen,
+  type RedactorEvent,
+  type RedactorRequest,
+  type RedactorStart,
+} from './wire.ts';
 import { FairScheduler } from './fair-scheduler.ts';
-import { redactorControlBytesMax } from './wire.ts';
 
 const linkFd = 3;
 /** Indexes of values kept for the next command of a session. */

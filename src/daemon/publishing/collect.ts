@@ -12,7 +12,7 @@ import {
   PublicationBudget,
   type OutgoingCollection,
   type UnscannedItem,
-} from '../../publish/outgoing.ts';
+} from '../../publish/publication.ts';
 import { printedItems } from './printed-items.ts';
 import { recordedItems } from './recorded-items.ts';
 

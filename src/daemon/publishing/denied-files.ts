@@ -9,18 +9,15 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import type { BytePath, StatKey } from '../../change.ts';
 import { restoreIndex, saveIndex } from '../../publish/index-file.ts';
-import {
-  matchDeniedText,
-  type DeniedIndex,
-  type PassageMatch,
-} from '../../publish/denied-index.ts';
+import { matchDeniedText, type DeniedIndex } from '../../publish/denied-index.ts';
+import type { PassageMatch } from '../../publish/match.ts';
 import { readPackageNames } from '../../publish/denied-names.ts';
 import { limits } from '../../limits.ts';
 import { pathText } from '../../workspace/byte-path.ts';
 import { errnoCodeOf } from '../../workspace/byte-path.ts';
 import { TimeSlices } from '../../workspace/time-slices.ts';
 import type { DeniedFile, FileSource } from '../../host/port.ts';
-import type { EarlierFile } from '../../publish/outgoing.ts';
+import type { EarlierFile } from '../../publish/publication.ts';
 import { digestInSlices } from './digest-in-slices.ts';
 import { sliceFile, parseSliceName } from './file-slices.ts';
 

@@ -1,8 +1,8 @@
 /** Secrets in what leaves: known values in any encoding, and what looks like one. */
 import { secretPriorOf } from '../../redaction/detect/secret-prior.ts';
 import { openRedactor } from '../../redaction/open-redactor.ts';
-import type { SecretHit } from '../../publish/gate-input.ts';
-import { isPublicWord } from '../../publish/background-words.ts';
+import type { SecretHit } from '../../publish/publication.ts';
+import { isPublicWord } from '../../publish/background.ts';
 import type { DiffRedaction } from '../diffs/diff-redaction.ts';
 
 const stepBytes = 64 * 1024;

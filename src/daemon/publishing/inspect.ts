@@ -2,17 +2,20 @@
 import { createHmac } from 'node:crypto';
 import type { BytePath } from '../../change.ts';
 import { checkPublication } from '../../publish/gate.ts';
-import type { GateInput, GateItem, Interference } from '../../publish/gate-input.ts';
-import { DeniedNames } from '../../publish/denied-names.ts';
-import type { GateFinding, GateVerdict } from '../../publish/publication.ts';
-import { bytePathOf, parentPathOf, pathText } from '../../workspace/byte-path.ts';
-import type { DeniedFiles } from './denied-files.ts';
 import type {
-  OutgoingCollection,
   EarlierFile,
+  GateFinding,
+  GateInput,
+  GateItem,
+  GateVerdict,
+  Interference,
+  OutgoingCollection,
   OutgoingItem,
   UnscannedItem,
-} from '../../publish/outgoing.ts';
+} from '../../publish/publication.ts';
+import { DeniedNames } from '../../publish/denied-names.ts';
+import { bytePathOf, parentPathOf, pathText } from '../../workspace/byte-path.ts';
+import type { DeniedFiles } from './denied-files.ts';
 import type { PublicationScope } from './publication-scope.ts';
 
 export interface InspectionInput {

@@ -1,9 +1,8 @@
 /** What the records say of who made what leaves, and what they could read. */
 import type { BytePath } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
-import type { Interference } from '../../publish/gate-input.ts';
+import type { Interference, OutgoingItem } from '../../publish/publication.ts';
 import type { ChangeRecord } from '../../host/port.ts';
-import type { OutgoingItem } from '../../publish/outgoing.ts';
 
 /** What one command could read, as it was recorded when it ran. */
 export interface CommandVisibility {

@@ -14,7 +14,7 @@ import { limits } from '../../limits.ts';
 import type { PublicationId, PublishedFile } from '../../protocol/publish.ts';
 import { octalMode } from '../diffs/git-text.ts';
 import { pathView } from '../workspaces/change-views.ts';
-import type { OutgoingItem } from '../../publish/outgoing.ts';
+import type { OutgoingItem } from '../../publish/publication.ts';
 
 export interface LaidOutPublication {
   readonly id: PublicationId;

@@ -2,10 +2,9 @@
 import { TrlError } from '../../errors.ts';
 import type { ExecId } from '../../command.ts';
 import type { RunnerLink } from '../../process/runner-link.ts';
-import type { TrackedExecution } from '../executions/executions.ts';
-import { isExecutionOver } from '../executions/executions.ts';
+import { isExecutionOver, type TrackedExecution } from '../executions/executions.ts';
 import { readJournalRange } from '../executions/read-output.ts';
-import type { PublicationBudget, OutgoingItem, UnscannedItem } from '../../publish/outgoing.ts';
+import type { PublicationBudget, OutgoingItem, UnscannedItem } from '../../publish/publication.ts';
 
 const stepBytes = 1024 * 1024;
 const readable = 0o644;

@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import type { EventKind, Json } from '../../audit/event.ts';
 import { canonicalJson } from '../../canonical.ts';
 import type { Caller, ExecId, SessionId } from '../../command.ts';
-import type { GateFinding, GateVerdict } from '../../publish/publication.ts';
+import type { GateFinding, GateVerdict, OutgoingItem } from '../../publish/publication.ts';
 import type { AuditRecord } from '../auditing/auditing.ts';
-import type { OutgoingItem } from '../../publish/outgoing.ts';
 
 /** Items that one event names; the digest is of all of them. */
 const namedMax = 1_000;

@@ -30,7 +30,7 @@ import {
 import { secretFinder } from './find-secrets.ts';
 import { digestInSlices } from './digest-in-slices.ts';
 import { inspectPublication } from './inspect.ts';
-import type { OutgoingCollection, EarlierFile } from '../../publish/outgoing.ts';
+import type { OutgoingCollection, EarlierFile } from '../../publish/publication.ts';
 import { pathsChangedBy, interferenceBy, type CommandVisibility } from './interference.ts';
 import { layOutPublication, removePublication } from './outgoing.ts';
 import {

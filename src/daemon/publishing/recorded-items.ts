@@ -6,7 +6,7 @@ import {
   type PublicationBudget,
   type OutgoingItem,
   type UnscannedItem,
-} from '../../publish/outgoing.ts';
+} from '../../publish/publication.ts';
 
 interface Reading {
   readonly read: (sha256: string) => Promise<Buffer | null>;

@@ -8,7 +8,7 @@ import {
   type OutgoingItem,
   type PublicationBudget,
   type UnscannedItem,
-} from '../../publish/outgoing.ts';
+} from '../../publish/publication.ts';
 import {
   baseNameOf,
   errnoCodeOf,

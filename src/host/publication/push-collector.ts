@@ -12,7 +12,7 @@ import {
   type EarlierFile,
   type OutgoingItem,
   type UnscannedItem,
-} from '../../publish/outgoing.ts';
+} from '../../publish/publication.ts';
 import type { PushRequest } from '../port.ts';
 import { isNullObjectId, PushRepository, type GitCommitEntry } from './push-repository.ts';
 

@@ -13,16 +13,19 @@ const header = new RegExp(
 const field = /^[A-Za-z][\w-]{1,24}: /u;
 const base64Run = /[\w+/]{16}/u;
 
-/** Lines of a key that may still come. */
+/** The lines of a key that can follow. */
 export interface KeyArmour {
-  /** `hex`, `base64`: lines of nothing else. `pem`: up to the end that is written. */
+  /** `hex`, `base64`: only such lines. `pem`: all lines up to the written end. */
   readonly form: 'pem' | 'base64' | 'hex';
   readonly lines: number;
 }
 
 export const pemArmour: KeyArmour = { form: 'pem', lines: Infinity };
 
-/** @param at Where the dashes begin. @returns Whether lines of the key follow. */
+/**
+ * @param at the start of the dashes
+ * @returns whether lines of the key follow
+ */
 export function findKeyHeader(
   { text, end, spent }: LineSegment,
   at: number,
@@ -33,13 +36,13 @@ export function findKeyHeader(
   const body = header.lastIndex;
   const close = endOf(text, body, end);
   if (close !== null) {
-    // A sentence about keys has nothing between the two.
+    // In a sentence about keys, nothing is between the two.
     if (!base64Run.test(text.slice(body, close))) return false;
     spent.until = close;
     report(armour(at, close));
     return false;
   }
-  // A constant of a program that reads keys: its own text ends here. A key may still follow it.
+  // A constant in a program that reads keys ends here. A key can still follow it.
   const quote = text.charAt(body);
   const constant =
     /["'`]/u.test(quote) && /^["'`][;)\s]*$/u.test(text.slice(body, Math.min(end, body + 16)));
@@ -56,7 +59,11 @@ export function findKeyHeader(
   return true;
 }
 
-/** One line under a header. @returns What may still come; null: the key is at its end. */
+/**
+ * Searches one line of a key.
+ *
+ * @returns what can follow; `null`: the key has ended
+ */
 export function findKeyBody(
   segment: LineSegment,
   { form, lines }: KeyArmour,
@@ -79,7 +86,7 @@ const vault = /\$ANSIBLE_VAULT;[\d.]{1,8};AES\d*(?:;[\w.-]{1,64})?/iuy;
 const vaultBody = /(?:\\+[rn]|[\da-f]|[ \t]){20,16384}/uy;
 const puttyBody = /Private-Lines: ?(\d{1,3})[ \t]*$/iuy;
 
-/** `$ANSIBLE_VAULT;1.1;AES256`: hexadecimal digits follow, or come in the same text. */
+/** `$ANSIBLE_VAULT;1.1;AES256`: hexadecimal digits follow, on later lines or in the same text. */
 export function findAnsibleVault(
   { text, end }: LineSegment,
   at: number,
@@ -97,7 +104,7 @@ export function findAnsibleVault(
     : null;
 }
 
-/** `Private-Lines: 8`, as PuTTY writes it before so many lines. */
+/** `Private-Lines: 8`: PuTTY announces the number of lines. */
 export function findPuttyKey({ text, end }: LineSegment, at: number): KeyArmour | null {
   const count = puttyBody.exec(text.slice(at, Math.min(end, at + 32)))?.[1];
   puttyBody.lastIndex = 0;
@@ -108,7 +115,7 @@ function findPemBody({ text, start, end }: LineSegment, report: ReportFinding): 
   const close = endOf(text, start, end);
   const from = skipCharactersOf(text, start, end, BLANK);
   if (close !== null) {
-    // `END = b"-----END …"`: words stand before it, and no key.
+    // `END = b"-----END …"`: a word precedes it, and no key.
     const before = text.slice(from, text.indexOf('-----END', from));
     if (!/^[\w]+\s*[:=]/u.test(before) || base64Run.test(before)) report(armour(from, close));
     return false;
@@ -119,7 +126,9 @@ function findPemBody({ text, start, end }: LineSegment, report: ReportFinding): 
   return true;
 }
 
-/** Base64, perhaps behind a gutter, or a header field. Words of a sentence end a key. */
+/**
+ * Whether the line is base64, perhaps after a gutter, or a header field. A sentence ends the key.
+ */
 function isBody(line: string): boolean {
   if (field.test(line)) return true;
   const words = line.split(/\s+/u);

@@ -1,4 +1,4 @@
-/** Values behind `=`, `:` and `=>`. */
+/** Values after `=`, `:` and `=>`. */
 import {
   ALNUM,
   BLANK,
@@ -8,7 +8,12 @@ import {
   isCharacterOf,
   skipCharactersOf,
 } from './characters.ts';
-import { isComparison as comparesNames, isExpression, isNameOfSecret } from './expression.ts';
+import {
+  isComparison as comparesNames,
+  isExpression,
+  isNameOfSecret,
+  isProgramName,
+} from './expression.ts';
 import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
 import {
   judgeNamedValue,
@@ -19,19 +24,18 @@ import {
   type NameOutcome,
 } from './judge-value.ts';
 import { secretLengthMin } from './plausibility.ts';
-import { isProgramName } from './program-name.ts';
 import { readValue, type ValueSpan } from './values.ts';
 
-/** The longest name that something is set to. */
+/** The longest name that can have a value. */
 const nameMax = 100;
 const yamlTag = /!{1,2}(?:str|binary)[ \t]+/uy;
 /** `val password: String = "…"` */
 const typed = /[A-Za-z_&][\w.<>[\]?| ]{0,40}?[ \t]?=[ \t]*(?=["'])/uy;
-/** `password: Secret<String> = …`: the type of a variable that something is assigned to. */
+/** `password: Secret<String> = …`: the type of an assigned variable. */
 const annotated = /[A-Za-z_&*:][\w.<>[\]?|:&*]{0,60}[ \t]=[ \t]/uy;
 const scheme = /[A-Za-z][\w-]{1,24}[ \t]+(?=[^\s=,;]{8})/uy;
 
-/** @param sign Where `=` or `:` stands. */
+/** @param sign the position of `=` or `:` */
 export function findAssignedValue(
   segment: LineSegment,
   name: NameInText,
@@ -58,7 +62,7 @@ export function findAssignedValue(
     if (annotated.test(text) && annotated.lastIndex < end) return 'none';
   }
   if (isCompared(segment, name, { sign, at })) return 'none';
-  // `KEY=` is empty; `key:` goes on below.
+  // `KEY=` is empty; after `key:` the value can follow on the next line.
   if (at >= end) return text.charAt(sign) === ':' ? 'open' : 'none';
   if (isCoordinate(segment, name, { sign, at })) return 'none';
   if (isDirectory(segment, name, at)) return 'none';
@@ -83,7 +87,7 @@ export function findAssignedValue(
   return assignedValue(segment, name, { sign, at }, report);
 }
 
-/** `password != confirmed`, `key === other`: no more than another name stands there. */
+/** `password != confirmed`, `key === other`: only another name is on the other side. */
 function isCompared(
   { text, end }: LineSegment,
   name: NameInText,
@@ -104,7 +108,7 @@ function behindTag(text: string, at: number): number {
 
 function isAuthorization(name: string): boolean {
   const last = name.charCodeAt(name.length - 1) | 32;
-  // Most names end neither in `h` nor in `n`.
+  // Cheap: most names end in other letters.
   if (last !== 104 && last !== 110) return false;
   return /^authori[sz]ation$|-authorization$|^auth$/iu.test(name) || name.endsWith('uth');
 }
@@ -123,7 +127,7 @@ function isCoordinate(
   { sign, at }: { readonly sign: number; readonly at: number },
 ): boolean {
   if (text.charAt(sign) !== ':') return false;
-  // `auth:<commit>` is an image, `Auth: <digest>` a line of a lock file.
+  // `auth:<commit>` is an image, `Auth: <digest>` is in a lock file.
   if (name.text.toLowerCase() === 'auth' && isRevision(text, at)) return true;
   if (at !== sign + 1 || sign !== name.end) return false;
   // `key=auth:17:5f3a`, `/auth:…`: the name is itself part of a value.
@@ -149,7 +153,7 @@ function isDirectory(
   return text.charAt(start - 1) !== ';' && /^["']?\//u.test(text.slice(at, at + 2));
 }
 
-/** A hash of a commit or of a content, and nothing behind it. */
+/** The hash of a commit or of a content, and nothing after it. */
 function isRevision(text: string, at: number): boolean {
   revision.lastIndex = at;
   return revision.test(text);
@@ -167,7 +171,7 @@ function assignedValue(
   const tight = text.charAt(sign) === '=' && at === sign + 1 && sign === name.end;
   const shouts = holdsNone(name.text, LOWER);
   const opener = text.charAt(name.start - 1);
-  // `"KEY=value"`: the quote around both ends the value.
+  // `"KEY=value"`: the quote before the name also ends the value.
   const around = isCharacterOf(text, name.start - 1, QUOTE) && sign === name.end;
   const parameter = opener === '?' || opener === '&';
   const line = (leads || name.flag || (tight && shouts)) && !around && !parameter;
@@ -182,46 +186,46 @@ function assignedValue(
   if (!tight && !value.quoted && namesAnother(text, value, name)) {
     return 'none';
   }
-  // `f(token=token)`: a bracket that was opened before the name.
+  // `f(token=token)`: the bracket was opened before the name.
   if (!shouts && value.end < end + 1 && closesMore(text, value)) {
     return judgeNamedValue(segment, name, { at, context: 'code', rule: 'key-value' }, report);
   }
-  // What follows looks at more than the value, and most values are short.
+  // The rest examines more than the value, and most values are short.
   if (value.end - value.start < secretLengthMin(name.class)) return 'none';
   const last = endsLine(text, value.end, end);
   const linked = tight && inConnection(segment, name);
   const config = linked || (line && last && (tight || !isProgram(text, value, end)));
-  const place = config || (around && tight) || name.flag ? 'shell' : 'code';
+  const location = config || (around && tight) || name.flag ? 'shell' : 'code';
   const strict =
-    place === 'shell' && !linked && !shouts && !name.flag && isProgram(text, value, end);
-  const told =
+    location === 'shell' && !linked && !shouts && !name.flag && isProgram(text, value, end);
+  const isSentence =
     !line && last && text.charAt(sign) === ':' && at > sign + 1 && followsWords(segment, name);
   return judgeFoundValue(
     segment,
     name,
-    { value, context: told ? 'prose' : strict ? 'code' : place, rule: 'key-value' },
+    { value, context: isSentence ? 'prose' : strict ? 'code' : location, rule: 'key-value' },
     report,
   );
 }
 
-/** `key:!0}),f(a`: up to where minified code goes on behind the value. */
+/** `key:!0}),f(a`: up to where minified code continues after the value. */
 function headOf(text: string, value: ValueSpan): ValueSpan {
   if (value.quoted) return value;
   if (!holdsAny(text, value)) return value;
   const { start, end } = value;
   const shown = text.slice(start, Math.min(end, start + headMax));
   const at = shown.search(goesOn);
-  // Code has none of these signs there; a password drawn at random mostly has one.
+  // Code has none of these signs here; most random passwords have one.
   if (at < 0 || /[@#%^~*]/u.test(shown)) return value;
   const head = shown.slice(0, at);
   const isHead = heads.test(head) || isProgramName(head) || isExpression(head);
   return isHead ? { ...value, end: start + at } : value;
 }
-/** How far the end of a value is looked for. */
+/** The end of a value is searched within so many characters. */
 const headMax = 200;
-/** `!0`, `null`, a name of few letters; or as long as a key is. */
+/** `!0`, `null`, a name of few letters, or anything as long as a key. */
 const heads = /^(?:!?[01]|[$A-Za-z_][$\w]{0,2}|null|void|true|false|this|[\w+/=-]{12,})$/u;
-/** Signs that `goesOn` begins with. */
+/** The first characters of `goesOn`. */
 const ends = new Uint8Array(256);
 for (const sign of ')]},;') ends[sign.charCodeAt(0)] = 1;
 function holdsAny(text: string, { start, end }: ValueSpan): boolean {
@@ -244,7 +248,7 @@ const goesOn = new RegExp(
 function namesAnother(text: string, { start, end }: ValueSpan, name: NameInText): boolean {
   if (end - start > nameMax || !isCharacterOf(text, start, LETTER)) return false;
   const bare = text.slice(start, end).replace(/[)\]};,:?!]+$/u, '');
-  // Of small words people make passwords: `password: my_secret_password` may be one.
+  // People make passwords of small words: `password: my_secret_password` can be one.
   const isConstant = /^[A-Z]+(?:_[A-Z]+)+$/u.test(bare);
   if (isConstant || (name.text.includes('.') && /^[a-z]+(?:_[a-z]+)+$/u.test(bare))) {
     return isNameOfSecret(bare) && isProgramName(bare);
@@ -259,7 +263,7 @@ function holdsNone(text: string, bits: number): boolean {
   return true;
 }
 
-/** Whether it ends in a bracket and opens none. */
+/** Whether it ends in a bracket that it did not open. */
 function closesMore(text: string, { start, end }: ValueSpan): boolean {
   if (!')]}'.includes(text.charAt(end - 1)) || '([{'.includes(text.charAt(end - 2))) return false;
   for (let at = start; at < end; at++) if ('([{'.includes(text.charAt(at))) return false;
@@ -276,7 +280,7 @@ function inConnection({ text, start }: LineSegment, name: NameInText): boolean {
 const connection =
   /(?:server|data source|database|initial catalog|host|user id|uid|dsn|driver|user)[ \t]*=/iu;
 
-/** Nothing but a comment follows. */
+/** Whether only a comment follows. */
 function endsLine(text: string, at: number, end: number): boolean {
   const after = skipCharactersOf(text, at, end, BLANK);
   return (
@@ -284,7 +288,7 @@ function endsLine(text: string, at: number, end: number): boolean {
   );
 }
 
-/** Nothing but words of a sentence before the name: `Generated admin password: …`. */
+/** Whether only words of a sentence precede the name: `Generated admin password: …`. */
 function followsWords({ text, start }: LineSegment, name: NameInText): boolean {
   if (name.class !== 'password' || name.start - start > 120) return false;
   return /^[\w .'-]*[a-z] $/iu.test(text.slice(start, name.start));

@@ -1,15 +1,13 @@
-/** Tokens that nothing but their look gives away. */
+/** Tokens that only their own characters reveal. */
 import type { SecretFinding, SecretPrior } from '../secret-finding.ts';
-import { recogniseToken, strengthOf } from '../recognise/recognise-token.ts';
+import { recogniseToken } from '../recognise/recognise-token.ts';
+import { strengthOf } from '../recognise/families.ts';
 import { wordiness } from './bigram.ts';
 import { ALNUM, isCharacterOf } from './characters.ts';
-import { shannonEntropy } from './features.ts';
+import { scoreToken, shannonEntropy, type ScoreThresholds, type ScoreVetoes } from './score.ts';
 import type { ReportFinding, LineSegment } from './line-segment.ts';
-import { isProgramName, isProgramPath } from './program-name.ts';
-import { scoreToken } from './score.ts';
-import { screenToken } from './screen.ts';
-import type { ScoreThresholds, ScoreVetoes } from './thresholds.ts';
-import { extractToken } from './tokens.ts';
+import { isProgramName, isProgramPath } from './expression.ts';
+import { extractToken, screenToken } from './tokens.ts';
 
 export interface BareTokenCriteria {
   readonly thresholds: ScoreThresholds;
@@ -20,7 +18,7 @@ export interface BareTokenCriteria {
 /** A name further away belongs to something else, in characters. */
 export const labelDistanceMax = 48;
 
-/** Nothing but quotes, a bullet and punctuation around it. */
+/** Whether only quotes, a bullet and punctuation are around it. */
 function isAlone(
   text: string,
   [start, end]: readonly [number, number],
@@ -35,8 +33,8 @@ function isAlone(
 }
 
 /**
- * Whether it is a hash, an identifier or the like. Where a command prints secrets, only what can be
- * nothing else: `config/master.key` holds 32 hexadecimal digits.
+ * Whether it is a hash, an identifier or the like. If the command prints secrets, only certain
+ * families count: `config/master.key` contains 32 hexadecimal digits.
  */
 function isExplained(
   text: string,
@@ -48,7 +46,7 @@ function isExplained(
   return family !== null && (prior !== 'secrets' || strengthOf(family) === 'certain');
 }
 
-/** Base64 of 16 bytes or more that ends in padding: what programs that make keys print. */
+/** Base64 of at least 16 bytes that ends in padding, as key generators print it. */
 function isPadded(text: string, start: number, end: number): boolean {
   if (end - start < 24 || (end - start) % 4 !== 0) return false;
   return /^[A-Za-z0-9+/]+={1,2}$/u.test(text.slice(start, end));
@@ -59,8 +57,8 @@ const duration =
   /^P(?:\d{1,4}(?:\.\d{1,6})?[YMWD]){0,4}(?:T(?:\d{1,4}(?:\.\d{1,6})?[HMS]){1,3})?$/u;
 
 /**
- * @param run A run of characters of the segment, and where the last telling name of it ends; less
- *   than 0: there is none.
+ * @param run a run of characters of the segment, and the end of the last telling name before it;
+ *   below 0: there is none
  */
 export function findBareToken(
   { text, start: lineStart, end: lineEnd }: LineSegment,
@@ -77,8 +75,8 @@ export function findBareToken(
   const weak = family === 'dump' && (labelled || prior === 'secrets');
   if (family !== null && !weak && (prior !== 'secrets' || family !== 'digest')) return;
   const alone = isAlone(text, token, lineStart, lineEnd);
-  const place = labelled ? 'labelled' : alone ? 'alone' : 'inline';
-  const least = thresholds[place][prior];
+  const position = labelled ? 'labelled' : alone ? 'alone' : 'inline';
+  const least = thresholds[position][prior];
   if (least > 1) return;
   const score = scoreToken(text, start, end, { lineStart, lineEnd, labelled });
   const padded = alone && prior === 'secrets' && isPadded(text, start, end);

@@ -1,27 +1,30 @@
 /**
- * How much a text reads like the words, paths and names of code and logs: a model of pairs of
+ * How much a text resembles the words, paths and names in code and logs, by a model of pairs of
  * neighbouring characters.
  */
 import { bigramWeights } from './bigram-weights.ts';
 
-/** One cell is the logarithm to base 2 of how much likelier a pair is than by chance, times 16. */
+/** A cell is 16 times the base-2 logarithm of how much more frequent a pair is than by chance. */
 const cells = new Int8Array(Buffer.from(bigramWeights, 'base64'));
 const size = 96;
 
-/** By byte, its row and column: printable ASCII has one each, the rest shares the last. */
+/**
+ * The row and column of each byte: each printable ASCII character has its own, all others share the
+ * last.
+ */
 const columns = Uint8Array.from({ length: 256 }, (_, code) =>
   code >= 32 && code < 127 ? code - 32 : size - 1,
 );
 
-/** Bits for the pair of two bytes. */
+/** Bits of a pair of bytes. */
 export function pairBits(first: number, second: number): number {
   const row = columns[first] ?? size - 1;
   return (cells[row * size + (columns[second] ?? size - 1)] ?? 0) / 16;
 }
 
 /**
- * Mean bits a pair: above 1 for words and identifiers, below 0 for what was drawn at random.
- * Texts of fewer than two characters have 0.
+ * Mean bits of all pairs: above 1 for words and identifiers, below 0 for random text, 0 for fewer
+ * than two characters.
  */
 export function wordiness(text: string, start: number, end: number): number {
   if (end - start < 2) return 0;
@@ -32,6 +35,6 @@ export function wordiness(text: string, start: number, end: number): number {
     sum += cells[row * size + column] ?? 0;
     row = column;
   }
-  // Sixteenths add up exactly.
+  // Sums of sixteenths are exact.
   return sum / 16 / (end - start - 1);
 }

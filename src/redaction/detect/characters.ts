@@ -1,4 +1,4 @@
-/** Classes of bytes, as bits of a table: one look-up instead of a chain of comparisons. */
+/** Classes of bytes, as bits in a table: one look-up instead of a chain of comparisons. */
 
 export const UPPER = 1;
 export const LOWER = 2;
@@ -9,7 +9,7 @@ export const JOINER = 8;
 export const BLANK = 16;
 /** `" ' `` ` */
 export const QUOTE = 32;
-/** Stands in keys of all kinds besides letters and digits: `_ - + / = ~`. */
+/** Occurs in keys besides letters and digits: `_ - + / = ~`. */
 export const TOKEN_SIGN = 64;
 export const LETTER = UPPER | LOWER;
 export const ALNUM = LETTER | DIGIT;
@@ -32,14 +32,14 @@ for (const [signs, bit] of [
   }
 }
 
-/** Whether the character at an offset is of one of the classes; false outside of the text. */
+/** Whether the character at an offset is in one of the classes; false outside of the text. */
 export function isCharacterOf(text: string, at: number, bits: number): boolean {
-  // Reading outside of a text is slow, and makes every later reading slow.
+  // Reading outside of a text is slow, and slows down all later reads.
   if (at < 0 || at >= text.length) return false;
   return ((characterClasses[text.charCodeAt(at)] ?? 0) & bits) !== 0;
 }
 
-/** The first offset from `at` on, at most `end`, that is not of the classes. */
+/** The first offset from `at` on, at most `end`, whose character is in none of the classes. */
 export function skipCharactersOf(text: string, at: number, end: number, bits: number): number {
   let p = at;
   while (p < end && ((characterClasses[text.charCodeAt(p)] ?? 0) & bits) !== 0) p++;

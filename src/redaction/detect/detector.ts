@@ -1,64 +1,67 @@
 /**
- * Finds secrets that nobody named beforehand: known formats, what stands beside a telling name, and
- * tokens that look drawn at random.
+ * Finds unknown secrets: known formats, values next to a telling name, and tokens that look random.
  */
-import type { SecretFinding, SecretPrior, RedactionProfile } from '../secret-finding.ts';
+import {
+  mergeFindings,
+  type SecretFinding,
+  type SecretPrior,
+  type RedactionProfile,
+} from '../secret-finding.ts';
 import type { KeywordHits } from '../rules/keyword-automaton.ts';
-import type { LineSpan } from '../recognise/line-families.ts';
-import { recogniseToken, strengthOf } from '../recognise/recognise-token.ts';
+import { strengthOf, type LineSpan } from '../recognise/families.ts';
+import { recogniseToken } from '../recognise/recognise-token.ts';
 import { SecretRuleSet } from '../rules/rule-set.ts';
 import { findBareToken, labelDistanceMax, type BareTokenCriteria } from './bare-tokens.ts';
 import { wordiness } from './bigram.ts';
 import { NAME, isCharacterOf } from './characters.ts';
-import { makeLineSegment, type ReportFinding, type LineSegment } from './line-segment.ts';
-import { lineKeywords, searchSegment, type LineState } from './segment-search.ts';
-import { mergeFindings } from './merge-findings.ts';
-import { secretPriorOf, readPromptCommand } from './secret-prior.ts';
-import { isBase64Line, isBase64Tail } from './screen.ts';
 import {
-  defaultVetoes,
-  thresholdsOf,
-  type ScoreThresholds,
-  type ScoreVetoes,
-} from './thresholds.ts';
-import { isProgramName } from './program-name.ts';
-import { findTokenRuns, type TokenRuns } from './tokens.ts';
+  isWideLine,
+  makeLineSegment,
+  narrowLine,
+  widenFinding,
+  type LineSegment,
+  type ReportFinding,
+} from './line-segment.ts';
+import { lineKeywords, searchSegment, type LineState } from './segment-search.ts';
+import { secretPriorOf, readPromptCommand } from './secret-prior.ts';
+import { findTokenRuns, isBase64Line, isBase64Tail, type TokenRuns } from './tokens.ts';
+import { defaultVetoes, thresholdsOf, type ScoreThresholds, type ScoreVetoes } from './score.ts';
+import { isProgramName } from './expression.ts';
 import { clearValueCache } from './values.ts';
-import { isWideLine, narrowLine, widenFinding } from './wide-text.ts';
 
-/** Rules by the form of a key: those shipped, and those that people write. */
+/** Rules for the forms of keys: those shipped, and the user's. */
 export interface SecretRuleFinder {
   find(text: string, bytes: Uint8Array, from: number, to: number): readonly SecretFinding[];
 }
 
 export interface DetectorOptions {
   readonly profile: RedactionProfile;
-  /** See `priorOf`. A first line that is a prompt with a command has its own. */
+  /** See {@link secretPriorOf}. A first line that is a prompt with a command overrides it. */
   readonly prior: SecretPrior;
   readonly thresholds?: Partial<ScoreThresholds>;
   readonly vetoes?: Partial<ScoreVetoes>;
-  /** Besides the shipped ones. */
+  /** In addition to the shipped ones. */
   readonly rules?: SecretRuleFinder;
 }
 
-/** Occurrences in a block: words, and runs of characters that could be a key. */
+/** The occurrences in a block: keywords, and runs of characters that could be a key. */
 interface Block {
   readonly text: string;
-  /** Without carriage returns and NULs. */
+  /** Whether it has neither carriage returns nor NULs. */
   readonly plain: boolean;
   readonly hits: KeywordHits;
   readonly runs: TokenRuns;
-  /** What rules found, sorted. */
+  /** Findings of the rules, sorted. */
   readonly covered: readonly SecretFinding[];
-  /** The next ones. */
+  /** Indices of the next ones. */
   hit: number;
   run: number;
   cover: number;
 }
 
 /**
- * Takes the text of one stream in order. Findings are the same however whole lines are grouped into
- * calls.
+ * Searches the text of one stream in order. The findings do not depend on how whole lines are
+ * grouped into calls.
  */
 export class Detector {
   readonly #shipped = SecretRuleSet.shipped();
@@ -73,7 +76,7 @@ export class Detector {
   readonly #hits: KeywordHits = { pairs: new Int32Array(1024), count: 0 };
   #judge: BareTokenCriteria;
   #first = true;
-  /** Where the line begins that follows a full line of base64. */
+  /** The start of the line after a full line of base64. */
   #behindBody = -1;
 
   constructor({ profile, prior, thresholds, vetoes, rules }: DetectorOptions) {
@@ -86,10 +89,10 @@ export class Detector {
   }
 
   /**
-   * @param text Whole lines, or one piece of a line that goes on in the next call. One character is
-   *   one byte.
-   * @param bytes The same.
-   * @returns In order, not overlapping.
+   * @param text whole lines, or one slice of a line that continues in the next call; one character
+   *   is one byte
+   * @param bytes the same text
+   * @returns findings in order, not overlapping
    */
   scan(text: string, bytes: Uint8Array): SecretFinding[] {
     if (this.#first) this.#prompt(text);
@@ -97,7 +100,7 @@ export class Detector {
     const report: ReportFinding = (finding) => {
       findings.push(finding);
     };
-    // One look for a NUL tells binary and UTF-16 output apart.
+    // One search for a NUL separates binary and UTF-16 output from text.
     if (bytes.includes(0)) this.#wideLines(text, bytes, report);
     else this.#block(text, bytes, report);
     clearValueCache();
@@ -160,13 +163,13 @@ export class Detector {
     this.#behindBody = this.#behindBody === text.length ? 0 : -1;
   }
 
-  /** Whether the next line is looked at whatever stands in it. */
+  /** Whether the next line is examined whatever it contains. */
   get #waits(): boolean {
     const { armour, codes, expected, column } = this.#carried;
     return armour !== null || codes !== null || expected !== null || column !== null;
   }
 
-  /** A line, in the parts that carriage returns and NULs make of it. */
+  /** Splits a line at carriage returns and NULs. */
   #line(block: Block, start: number, end: number, report: ReportFinding): void {
     const { text } = block;
     let from = start;
@@ -222,10 +225,13 @@ function nextLine({ text, end }: LineSegment): number {
   return text.charCodeAt(end) === 13 && text.charCodeAt(end + 1) === 10 ? end + 2 : end + 1;
 }
 
-/** A form that arose by chance: of words, or in the middle of a symbol or a line of base64. */
+/**
+ * Whether a form occurs by chance: it consists of words, or is in the middle of a symbol or a line
+ * of base64.
+ */
 function isChance(text: string, { start, end, score }: SecretFinding): boolean {
   const shown = text.slice(start, end);
-  // Drawn letters hardly ever read like words, and never without a digit among them.
+  // Random letters hardly ever look like words, and never without a digit among them.
   if ((score < 0.9 || !/\d/u.test(shown)) && isProgramName(shown)) return true;
   if (score < 0.9) {
     let from = start;
@@ -241,7 +247,7 @@ function isChance(text: string, { start, end, score }: SecretFinding): boolean {
   return start - line.start <= 76 && isBase64Line(text, line);
 }
 
-/** As far as its form is looked at. */
+/** Characters of the line that are examined on either side. */
 const aroundMax = 256;
 
 function lineAround(text: string, start: number, end: number): LineSpan {
@@ -254,10 +260,10 @@ function lineAround(text: string, start: number, end: number): LineSpan {
   };
 }
 
-/** `"integrity": "sha512-…`, `,sha256=…`: a form in the middle of a hash arose by chance. */
+/** `"integrity": "sha512-…`, `,sha256=…`: a form within a hash is there by chance. */
 const inDigest = /(?:sha-?(?:1|224|256|384|512)|md5)[-:=][\w+/-]*$/iu;
 
-/** Infinity: there are no more. */
+/** Infinity: there is no other hit. */
 function hitEnd({ hits, hit }: Block): number {
   return hit < hits.count ? (hits.pairs[hit * 2 + 1] ?? 0) : Infinity;
 }
@@ -270,7 +276,7 @@ function skipHits(block: Block, end: number): void {
   while (hitEnd(block) <= end) block.hit++;
 }
 
-/** Runs are asked about in their order. */
+/** Must be called in the order of the runs. */
 function isCovered(block: Block, start: number, end: number): boolean {
   const { covered } = block;
   while ((covered[block.cover]?.end ?? Infinity) <= start) block.cover++;

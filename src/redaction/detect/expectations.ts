@@ -1,6 +1,6 @@
 /**
- * What one line lets the next ones hold: a value under its name, the `value:` of a `name:`, a key
- * that the line before announced.
+ * What a line announces for the next ones: a value under its name, the `value:` of a `name:`, a
+ * key.
  */
 import { BLANK, QUOTE, isCharacterOf, skipCharactersOf } from './characters.ts';
 import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
@@ -13,12 +13,12 @@ import { readValue } from './values.ts';
 export interface ValueExpectation {
   /**
    * `value`: the next line is the value. `pair`: one of the next lines is `value: x`. `announced`:
-   * the next line that is not empty is nothing but the value. `asked`: a server asks for `PASS x`.
+   * the next line that is not empty is only the value. `asked`: a server asks for `PASS x`.
    */
   readonly kind: 'value' | 'pair' | 'announced' | 'phrase' | 'asked';
   readonly name: string;
   readonly class: NameClass;
-  /** Lines, blank ones included, that may still come. */
+  /** Lines, blank ones included, that can still follow. */
   readonly lines: number;
 }
 
@@ -29,13 +29,13 @@ const announcing = new RegExp(
   ].join(''),
   'iu',
 );
-/** What servers of files answer to `USER x`. */
+/** The answer of FTP servers to `USER x`. */
 const asking = /^\W{0,8}331[ -]/u;
 const pairName =
   /(?:^|[\s{,"'-])["'\\]*(?:name|key|variable|envvar)["'\\]*[ \t]*[:=][ \t]*["'\\]*$/iu;
 const pairValue = /[ \t]*[-+]?[ \t]*["'\\]*(?:value|val|default|content)["'\\]*[ \t]*[:=][ \t]*/iuy;
 
-/** What follows from a name whose line does not hold its value. */
+/** What can follow a name whose line does not have its value. */
 export function expectAfterName(
   { text, start, end }: LineSegment,
   name: {
@@ -60,7 +60,7 @@ export function expectAfterName(
   return null;
 }
 
-/** @returns What is still expected after this line. */
+/** @returns what is still expected after this line */
 export function meetExpectation(
   expected: ValueExpectation,
   segment: LineSegment,
@@ -101,7 +101,7 @@ function judge(
   if (score > 0) report(makeFinding([value.start, value.end], 'name-value', score, expected.name));
 }
 
-/** Only where nothing else stands in the line. */
+/** Only if nothing else is on the line. */
 function alone(
   segment: LineSegment,
   expected: ValueExpectation,

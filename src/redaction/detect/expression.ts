@@ -1,7 +1,11 @@
-/** Whether what stands in the place of a value is a piece of a program: a type, a name, a call. */
+/**
+ * Whether the text after a name is part of a program and no value: a type, a call, another name.
+ *
+ * Names in programs (`xmlSecKeyDataGetKlass`, `PKCS7PrivateKeyTypes`, `MAX_RETRY_COUNT`) are made
+ * of words; in a random token the case changes at every other character.
+ */
 import { isJoinedWords } from '../recognise/technical-names.ts';
 import { wordiness } from './bigram.ts';
-import { isProgramPath } from './program-name.ts';
 import type { NameClass } from './name-class.ts';
 
 const pathOfNames = /^(?:::)?[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)#?[A-Za-z_$][\w$-]*)+[!?;]*$/u;
@@ -20,7 +24,7 @@ const pointer = new RegExp(
 );
 /** `1<<8` */
 const shift = /^\w+<<\w+$/u;
-/** `/[a-z]+$/i`, `qr/\d/`: a pattern, with a sign that base64 has not. */
+/** `/[a-z]+$/i`, `qr/\d/`: a pattern, with a character that base64 does not have. */
 const pattern = /^(?:\/(?=.*[[({^$|\\]).+\/[dgimsuvxy]{0,6}(?:\.\w.*)?|(?:qr|m|tr|s)[/{|!].+)$/u;
 /** `$self->{x}`, `$arg{Domain}`, `$ftp->pwd`, of Perl and PHP. */
 const field = /^\$[A-Za-z_][\w:]*(?:->|\{|\[)/u;
@@ -38,7 +42,7 @@ const constant = /^[A-Z][A-Z\d]*(?:_[A-Z\d]+)+$/u;
 const snake = /^_{0,2}[a-z][a-z\d]*(?:_[a-z\d]+)+$/u;
 const identifier = /^[A-Za-z_$][\w$]*$/u;
 
-/** Of a value without quotes that is no line of a configuration. */
+/** For a value without quotes outside of configurations. */
 export function isExpression(value: string): boolean {
   if (/^[([{<]/u.test(value) || generic.test(value) || pointer.test(value)) return true;
   if (comparison.test(value) || page.test(value) || shift.test(value)) return true;
@@ -56,7 +60,7 @@ function isSum(value: string): boolean {
   if (terms.length < 2 || !terms.some((term) => isProgramPath(term))) return false;
   return terms.every((term) => isProgramPath(term) || /^(?:[\w$]{1,4}|["'`].*)$/u.test(term));
 }
-/** A name or a bracket, and an operator somewhere. */
+/** A name or a bracket, and an operator. */
 const sum = new RegExp(
   [
     String.raw`^[([!]{0,3}[$\w]{1,40}(?:\.[$\w]{1,40}){0,6}[)\]]{0,3}(?:[+?]|&&|\|\|)`,
@@ -67,14 +71,15 @@ const sum = new RegExp(
 /** `fe?T:void` */
 const choice = /^[$\w.]{1,16}\?[$\w.!]{1,16}:(?:void|null|[$\w.]{0,16})$/u;
 
-/** `0x02`, `-0x7f879679`: a number, not the hundreds of bits of a key. */
+/** `0x02`, `-0x7f879679`: a number, too short for a key. */
 export function isHexNumber(value: string): boolean {
   return hexNumber.test(value);
 }
 
 /**
- * `LSA_UNICODE_STRING`, `confirm_password:`, `AccessTokenV2`: the name of a type, of a constant or
- * of another variable. People make passwords of words, too: of those only what tells of itself.
+ * `LSA_UNICODE_STRING`, `confirm_password:`, `AccessTokenV2`: the name of a type, a constant or
+ * another variable. People make passwords of words, too, so a password counts as a name only if it
+ * names a secret.
  */
 export function isIdentifier(value: string, name: NameClass): boolean {
   let end = value.length;
@@ -86,13 +91,13 @@ export function isIdentifier(value: string, name: NameClass): boolean {
   return /[A-Z_]/u.test(bare.slice(1)) && isJoinedWords(bare.replace(acronym, ''));
 }
 
-/** What is compared with a secret: another name, or something that is calculated. */
+/** The other side of a comparison with a secret: another name, or a calculated value. */
 export function isComparison(value: string, name: NameClass): boolean {
   if (name === 'password' || !/^[\w+/=.-]+$/u.test(value)) return true;
   return isJoinedWords(value);
 }
 
-/** `accessToken`, `password-field`, `DB_PASS`: the name of a secret rather than one. */
+/** `accessToken`, `password-field`, `DB_PASS`: the name of a secret and not a secret. */
 export function isNameOfSecret(value: string): boolean {
   return (
     /pass(?:w|$|[^a-z])|passphrase|passcode|passwd|pwd|secret|token|credential|cred(?:s|$)/iu.test(
@@ -102,10 +107,10 @@ export function isNameOfSecret(value: string): boolean {
 }
 
 const resource = /^[a-z][a-z\d]{0,30}(?:[-.][a-z\d]{1,30}){1,8}$/u;
-/** The name says that a secret is named, whatever the name. */
+/** Keys whose value names a secret, whatever the value. */
 const referring =
   /(?:existing|pull)_?secrets?$|secrets?_?(?:ref|reference|name|key_?ref|object)$|^secret$/u;
-/** What a secret of a cluster holds. */
+/** Keys whose value can name an object of a cluster that contains secrets. */
 const holding = new RegExp(
   [
     '(?:passw(?:or)?d|credentials?|creds?|token|auth|tls|ssl|cert|certificate|image|registry|',
@@ -117,9 +122,9 @@ const holding = new RegExp(
 );
 
 /**
- * `existingSecret: edge-postgresql-auth`: an object of a cluster that holds the secret.
+ * `existingSecret: edge-postgresql-auth`: a cluster object that contains the secret.
  *
- * @param mapped Behind a colon and a blank, without quotes.
+ * @param mapped whether it follows a colon and a blank, without quotes
  */
 export function isResourceName(value: string, name: string, mapped: boolean): boolean {
   if (value.length > 120 || !resource.test(value)) return false;
@@ -130,7 +135,7 @@ export function isResourceName(value: string, name: string, mapped: boolean): bo
   return mapped && (referring.test(key) || holding.test(key)) && isJoinedWords(value);
 }
 
-/** `ABCDEFGHIJ…`, `0123456789abcdef`: mostly steps from one character to the next. */
+/** `ABCDEFGHIJ…`, `0123456789abcdef`: mostly consecutive characters. */
 export function isSequence(text: string, start: number, end: number): boolean {
   let steps = 0;
   for (let at = start + 1; at < end; at++) {
@@ -138,4 +143,77 @@ export function isSequence(text: string, start: number, end: number): boolean {
     if (step === 1 || step === -1) steps++;
   }
   return steps * 2 > end - start && end - start >= 8;
+}
+
+const programNameMax = 80;
+const programName = /^[$_]{0,3}[A-Za-z]\w*$/u;
+const programPath =
+  /^(?:::)?[$_]{0,3}[A-Za-z]\w*(?:(?:\.|::|->|\?\.)#?[$_]{0,3}[A-Za-z]\w*)+[!?;]{0,2}$/u;
+const between = /\?\.|\.|::|->/u;
+const nameParts = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/gu;
+/** `win32api`, `py3k` */
+const moduleName = /^[a-z]{2,8}\d{0,2}[a-z]{0,4}$/u;
+const vowel = /[aeiouy]/iu;
+/** Mean letters of a name between changes of case; random base 62 has about two. */
+const lettersMin = 3.2;
+/** 999 of 1,000 random tokens in base 62 have a lower mean. */
+const drawnBits = -1;
+/** Shorter text after `_` is no key. */
+const partMin = 10;
+/** For one word alone, or for a longer word than most. */
+const wordBits = 1;
+const wordMax = 14;
+/** The same for text in one case, where no change of case separates words. */
+const drawnBitsOfOneCase = 0;
+
+/** Whether a text is one name that consists of words. */
+export function isProgramName(value: string): boolean {
+  if (value.length > programNameMax || !programName.test(value)) return false;
+  if (wordiness(value, 0, value.length) <= drawnBits) return false;
+  // A key after words with `_`: `acme_prod_…`.
+  const last = value.slice(value.lastIndexOf('_') + 1);
+  return isWordy(value) && (last.length < partMin || last === value || isWordy(last));
+}
+
+function isWordy(value: string): boolean {
+  const parts = value.match(nameParts) ?? [];
+  const words = parts.filter((part) => !isDigit(part));
+  const digits = parts.filter(isDigit);
+  const letters = lengthOf(words);
+  if (digits.some((part) => part.length > 4) || lengthOf(digits) * 4 > letters) return false;
+  if (digits.length > 1 + value.length / 12 || letters < lettersMin * words.length) return false;
+  if (words.some((word) => word.length > wordMax && wordiness(word, 0, word.length) <= wordBits)) {
+    return false;
+  }
+  const long = words.filter((word) => word.length > 2);
+  const spoken = long.filter((word) => vowel.test(word));
+  if (lengthOf(long) * 4 < letters * 3 || spoken.length * 2 < long.length) return false;
+  const bits = wordiness(value, 0, value.length);
+  if (words.length === 1 && bits <= wordBits) return false;
+  return bits > (new Set(words.map(caseOf)).size > 1 ? drawnBits : drawnBitsOfOneCase);
+}
+
+/** `OSSL.Kind.AtToken`, `r.C0.ESC`, `self->passwd`: names joined by dots or arrows. */
+export function isProgramPath(value: string): boolean {
+  if (value.length > 160 || !programPath.test(value)) return false;
+  const names = value
+    .replace(/[!?;]+$/u, '')
+    .split(between)
+    .filter((one) => one !== '');
+  return names.every(
+    (one) => one.length <= 4 || moduleName.test(one) || isTitled(one) || isProgramName(one),
+  );
+}
+
+const isTitled = (one: string): boolean =>
+  /^(?:[A-Z][a-z]+){2,6}$/u.test(one) && wordiness(one, 0, one.length) > 0;
+
+const isDigit = (part: string): boolean => /^\d/u.test(part);
+
+const lengthOf = (parts: readonly string[]): number =>
+  parts.reduce((sum, part) => sum + part.length, 0);
+
+function caseOf(word: string): 'upper' | 'lower' | 'title' {
+  if (/^[a-z]/u.test(word)) return 'lower';
+  return word.length > 1 && /[a-z]$/u.test(word) ? 'title' : 'upper';
 }

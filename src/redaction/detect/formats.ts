@@ -1,4 +1,4 @@
-/** Secrets in forms of their own, in which no name with an operator stands beside them. */
+/** Secrets in formats of their own, without a name and an operator before them. */
 import { wordiness } from './bigram.ts';
 import { ALNUM, BLANK, isCharacterOf } from './characters.ts';
 import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
@@ -12,7 +12,7 @@ import {
 
 type Find = (segment: LineSegment, at: number, report: ReportFinding) => void;
 
-/** By keyword, what looks; `at` is where the keyword begins. */
+/** The finder for each keyword; `at` is the start of the keyword. */
 export const formatFinders: ReadonlyMap<string, Find> = new Map<string, Find>([
   ['"kty', findJwk],
   ['"d"', findJwkNumber],
@@ -36,7 +36,7 @@ export const formatFinders: ReadonlyMap<string, Find> = new Map<string, Find>([
 
 const jwkPrivate = /["'](?:d|p|q|dp|dq|qi|k)\\*["']\s*:\s*\\*["']([\w-]{11,2048})/gu;
 
-/** The private numbers of a key in one line: `{"kty":"EC","x":"…","d":"…"}`. */
+/** The private numbers of a key on one line: `{"kty":"EC","x":"…","d":"…"}`. */
 function findJwk({ text, start, end }: LineSegment, at: number, report: ReportFinding): void {
   const low = Math.max(start, at - 8192);
   for (const match of text.slice(low, Math.min(end, at + 8192)).matchAll(jwkPrivate)) {
@@ -48,7 +48,7 @@ function findJwk({ text, start, end }: LineSegment, at: number, report: ReportFi
 
 const jwkNumber = /"\w+"\s*:\s*"([\w-]{43,2048})"/uy;
 
-/** One of them in a line of its own, where the kind of the key stands in another. */
+/** A private number on a line of its own; the kind of the key is on another line. */
 function findJwkNumber({ text, end }: LineSegment, at: number, report: ReportFinding): void {
   jwkNumber.lastIndex = at;
   const value = jwkNumber.exec(text)?.[1];
@@ -58,7 +58,7 @@ function findJwkNumber({ text, end }: LineSegment, at: number, report: ReportFin
   report(makeFinding([stop - value.length, stop], 'jwk', 0.85, 'jwk'));
 }
 
-/** `user:password@tcp(host:3306)/db`: what Go's drivers take. */
+/** `user:password@tcp(host:3306)/db`, for drivers of Go. */
 function findDsn({ text, start }: LineSegment, at: number, report: ReportFinding): void {
   const low = Math.max(start, at - 160);
   const match = /(?:^|[\s"'`=(])[\w.-]{1,64}:([^\s"'`/]\S{2,127})$/u.exec(text.slice(low, at));
@@ -125,7 +125,7 @@ function findInsert({ text, end }: LineSegment, at: number, report: ReportFindin
   }
 }
 
-/** Where the values of a tuple stand, empty for those without quotes, and where it ends. */
+/** The spans of a tuple's values, empty for those without quotes, and the end of the tuple. */
 function tupleAt(
   text: string,
   open: number,
@@ -150,7 +150,7 @@ function tupleAt(
   return { spans, end: p };
 }
 
-/** A doubled quote and one behind a backslash are part of the text. */
+/** A doubled quote, or one after a backslash, is part of the text. */
 function quoteEnd(text: string, open: number, end: number): number {
   let p = open + 1;
   while (p < end) {

@@ -1,4 +1,4 @@
-/** Whether the value that belongs to a name is a secret, and what is told of it. */
+/** Decides whether the value that belongs to a name is a secret, and reports it. */
 import { wordiness } from './bigram.ts';
 import { ALNUM, BLANK, DIGIT, NAME, QUOTE, isCharacterOf } from './characters.ts';
 import { isResourceName } from './expression.ts';
@@ -13,7 +13,7 @@ import { mixesLettersAndDigits, valuePlausibility, type ValueContext } from './p
 import { readValueToQuote, readValue, type ValueSpan } from './values.ts';
 
 export interface NameInText {
-  /** Without dashes before it. */
+  /** Without leading dashes. */
   readonly start: number;
   readonly end: number;
   readonly text: string;
@@ -22,7 +22,10 @@ export interface NameInText {
   readonly flag: boolean;
 }
 
-/** What came of a name: `open`: the value is expected on the lines after. */
+/**
+ * The result for a name. `open`: the value is expected on the next lines. `label`: it can label a
+ * later value.
+ */
 export type NameOutcome = 'found' | 'none' | 'open' | 'label';
 
 export interface ValueTarget {
@@ -50,12 +53,12 @@ export function judgeNamedValue(
 export function judgeFoundValue(
   { text, spent }: LineSegment,
   name: NameInText,
-  { value, context: place, rule }: Omit<ValueTarget, 'at'> & { readonly value: ValueSpan },
+  { value, context, rule }: Omit<ValueTarget, 'at'> & { readonly value: ValueSpan },
   report: ReportFinding,
 ): NameOutcome {
-  const held = name.class === 'password' || !refersTo(text, name, value);
-  const score = held
-    ? valuePlausibility(text, value, name.class, value.quoted ? 'data' : place)
+  const canBeSecret = name.class === 'password' || !refersTo(text, name, value);
+  const score = canBeSecret
+    ? valuePlausibility(text, value, name.class, value.quoted ? 'data' : context)
     : 0;
   if (score === 0) {
     if (value.end - value.start > 200 && ++spent.looks > segmentLooksMax) spent.until = value.end;
@@ -66,9 +69,9 @@ export function judgeFoundValue(
   return 'found';
 }
 
-/** Whether the value names the object that holds the secret. */
+/** Whether the value names the object that contains the secret. */
 function refersTo(text: string, name: NameInText, { start, end, quoted }: ValueSpan): boolean {
-  // `--secret-id prod/db`: where a store of secrets keeps one.
+  // `--secret-id prod/db`: the place of a secret in a store.
   if (/secret[._-]?id$/iu.test(name.text)) {
     const value = text.slice(start, Math.min(end, start + 128));
     const words = /secret|password|cred|token|prod|staging|database/iu.test(value);
@@ -79,7 +82,7 @@ function refersTo(text: string, name: NameInText, { start, end, quoted }: ValueS
   return isResourceName(text.slice(start, Math.min(end, start + 128)), name.text, mapped);
 }
 
-/** To the quote that began around or before, or as far as a field goes. */
+/** To the quote that began before the name, or to the end of the field. */
 export function readToQuoteEnd(
   { text, end }: LineSegment,
   at: number,
@@ -89,7 +92,7 @@ export function readToQuoteEnd(
   return inside ?? readValue(text, at, end, 'field');
 }
 
-/** Letters and digits or signs, and not the look of words. */
+/** Letters with digits or signs, unlike words. */
 export function hasMixedCharacters(text: string, { start, end }: ValueSpan): boolean {
   if (mixesLettersAndDigits(text, start, end)) {
     let digits = 0;
@@ -102,7 +105,7 @@ export function hasMixedCharacters(text: string, { start, end }: ValueSpan): boo
   return false;
 }
 
-/** Whether only blanks, a gutter, a mark of a diff or a word like `export` stand before it. */
+/** Whether only blanks, a gutter, a mark of a diff or a word such as `export` precede it. */
 export function isAtLineStart({ text, start }: LineSegment, { start: at }: NameInText): boolean {
   let p = at;
   while (

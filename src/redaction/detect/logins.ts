@@ -1,9 +1,15 @@
-/** Passwords that their place in a command or in a protocol gives away. */
+/**
+ * Passwords that their place in a command or in a protocol reveals, also short flags of well-known
+ * programs: `mysql -pX`, `curl -u user:X`.
+ */
 import { wordiness } from './bigram.ts';
-import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
-import { isPlaceholderValue, isVariableReference } from './plausibility.ts';
+import { BLANK, isCharacterOf, QUOTE, skipCharactersOf } from './characters.ts';
+import { makeFinding, type LineSegment, type ReportFinding } from './line-segment.ts';
+import { isPlaceholderValue, isVariableReference, mixesLettersAndDigits } from './plausibility.ts';
+import { readValue, type ValueSpan } from './values.ts';
+import { findCookiePairs } from './web-credentials.ts';
 
-/** Sticky at the keyword's start; group 1 is before the password, group 2 the password. */
+/** Sticky at the start of the keyword. Group 1 precedes the password, group 2 is the password. */
 interface Form {
   readonly pattern: RegExp;
   readonly rule: string;
@@ -100,14 +106,14 @@ function quoted(): string {
   return String.raw`"[^"\s]{4,128}"|'[^'\s]{4,128}'`;
 }
 
-/** A digit before the value tells how it is hidden. */
+/** A digit before the value is the kind of its encryption. */
 function device(before: string): Form {
   return form('device', String.raw`${before}(?:\d +)?`);
 }
 
 export const loginWords: readonly string[] = [...forms.keys()];
 
-/** @param at Where the keyword begins. */
+/** @param at the start of the keyword */
 export function findLoginForm(
   { text, end }: LineSegment,
   { word: keyword, at }: { readonly word: string; readonly at: number },
@@ -136,7 +142,7 @@ function reportWord(
   report(makeFinding([start, end], rule, 0.9, null));
 }
 
-/** What reads a password from the program before it in a pipe. */
+/** Programs and flags that read a password from a pipe. */
 export const passwordReaderWords: readonly string[] = [
   'chpasswd',
   'smbpasswd',
@@ -154,7 +160,11 @@ const piped = new RegExp(
   'u',
 );
 
-/** `echo 'user:password' | chpasswd`. @param at Where the word that reads begins. */
+/**
+ * `echo 'user:password' | chpasswd`
+ *
+ * @param at the start of the reader's name
+ */
 export function findPasswordPipedTo(
   { text, start }: LineSegment,
   at: number,
@@ -175,7 +185,11 @@ export function findPasswordPipedTo(
 
 const ftp = /(?:^|[>:*]\s*|C:\s*)PASS ([^\s/]{4,128})\s*$/u;
 
-/** `PASS x`, as FTP, POP and IRC have it; tests print it too. @param asked One was asked for. */
+/**
+ * `PASS x` of FTP, POP and IRC; test runners print it, too.
+ *
+ * @param asked whether the server asked for it
+ */
 export function findPassCommand(
   { text, start, end }: LineSegment,
   asked: boolean,
@@ -203,7 +217,7 @@ export function findPassCommand(
 const imap =
   /^\W{0,8}[A-Za-z]{0,6}\d{1,8} LOGIN (?:"[^"]{1,80}"|\S{1,80}) ("[^"]{1,128}"|\S{1,128})\s*$/u;
 
-/** `a1 LOGIN user "password"`, as IMAP has it. */
+/** `a1 LOGIN user "password"` of IMAP. */
 export function findImapLogin({ text, start, end }: LineSegment, report: ReportFinding): void {
   if (end - start > 320) return;
   const line = text.slice(start, end);
@@ -211,4 +225,142 @@ export function findImapLogin({ text, start, end }: LineSegment, report: ReportF
   if (value === undefined) return;
   const from = start + line.lastIndexOf(value);
   reportWord(text, [from, from + value.length], 'flag', report);
+}
+
+/**
+ * `joined`: the value follows at once. `user`: it follows the first colon. `cookie`: pairs of a
+ * cookie follow.
+ */
+interface Flag {
+  readonly flag: string;
+  readonly form: 'next' | 'joined' | 'either' | 'user' | 'cookie';
+}
+
+const programs: ReadonlyMap<string, readonly Flag[]> = new Map([
+  ['mysql', [{ flag: '-p', form: 'joined' }]],
+  ['mysqldump', [{ flag: '-p', form: 'joined' }]],
+  ['mysqladmin', [{ flag: '-p', form: 'joined' }]],
+  ['mariadb', [{ flag: '-p', form: 'joined' }]],
+  ['sshpass', [{ flag: '-p', form: 'either' }]],
+  ['psexec', [{ flag: '-p', form: 'next' }]],
+  [
+    'curl',
+    [
+      { flag: '-u', form: 'user' },
+      { flag: '--user', form: 'user' },
+      { flag: '-U', form: 'user' },
+      { flag: '--proxy-user', form: 'user' },
+      { flag: '-b', form: 'cookie' },
+    ],
+  ],
+  ['login', [{ flag: '-p', form: 'next' }]],
+  ['redis-cli', [{ flag: '-a', form: 'next' }]],
+  ['ldapsearch', [{ flag: '-w', form: 'next' }]],
+  ['ldapadd', [{ flag: '-w', form: 'next' }]],
+  ['ldapmodify', [{ flag: '-w', form: 'next' }]],
+  ['mongo', [{ flag: '-p', form: 'next' }]],
+  ['mongosh', [{ flag: '-p', form: 'next' }]],
+  ['mongodump', [{ flag: '-p', form: 'next' }]],
+  ['sqlcmd', [{ flag: '-P', form: 'either' }]],
+  ['bcp', [{ flag: '-P', form: 'either' }]],
+  ['isql', [{ flag: '-P', form: 'either' }]],
+  ['plink', [{ flag: '-pw', form: 'next' }]],
+  ['pscp', [{ flag: '-pw', form: 'next' }]],
+  ['xfreerdp', [{ flag: '/p:', form: 'joined' }]],
+  ['rdesktop', [{ flag: '-p', form: 'next' }]],
+  ['smbclient', [{ flag: '-U', form: 'user' }]],
+  ['unzip', [{ flag: '-P', form: 'next' }]],
+  ['zip', [{ flag: '-P', form: 'next' }]],
+  ['7z', [{ flag: '-p', form: 'joined' }]],
+  [
+    'openssl',
+    [
+      { flag: 'pass:', form: 'joined' },
+      { flag: '-k', form: 'next' },
+      { flag: '-K', form: 'next' },
+    ],
+  ],
+  [
+    'ldappasswd',
+    [
+      { flag: '-w', form: 'next' },
+      { flag: '-s', form: 'next' },
+    ],
+  ],
+  ['ldapdelete', [{ flag: '-w', form: 'next' }]],
+  ['dsconf', [{ flag: '-w', form: 'next' }]],
+  ['wget', [{ flag: '--http-passwd', form: 'next' }]],
+  ['mosquitto_pub', [{ flag: '-P', form: 'next' }]],
+  ['mosquitto_sub', [{ flag: '-P', form: 'next' }]],
+  ['ipmitool', [{ flag: '-P', form: 'next' }]],
+  [
+    'snmpwalk',
+    [
+      { flag: '-A', form: 'next' },
+      { flag: '-X', form: 'next' },
+    ],
+  ],
+  ['net use', []],
+]);
+
+export const programWords: readonly string[] = [...programs.keys()].filter(
+  (name) => name !== 'net use',
+);
+
+/** @param at the end of the program's name */
+export function findSecretFlags(
+  segment: LineSegment,
+  program: string,
+  at: number,
+  report: ReportFinding,
+): void {
+  const { text, end } = segment;
+  if (!isCharacterOf(text, at, BLANK)) return;
+  const rest = text.slice(at, Math.min(end, at + 2048));
+  for (const { flag, form } of programs.get(program) ?? []) {
+    let p = rest.indexOf(flag);
+    for (let tries = 0; tries < 8 && p >= 0; tries++) {
+      const behind = p + flag.length;
+      const begins = isCharacterOf(rest, p - 1, BLANK | QUOTE);
+      if (begins) judgeFlag(segment, { form, behind: at + behind }, flag, report);
+      p = rest.indexOf(flag, behind);
+    }
+  }
+}
+
+function judgeFlag(
+  { text, end }: LineSegment,
+  { form, behind }: { readonly form: Flag['form']; readonly behind: number },
+  flag: string,
+  report: ReportFinding,
+): void {
+  const spaced = isCharacterOf(text, behind, BLANK) || text.charAt(behind) === '=';
+  if (form === 'joined' && spaced) return;
+  if (form === 'next' && !spaced) return;
+  if (form === 'cookie') {
+    findCookiePairs({ text, end }, skipCharactersOf(text, behind, end, BLANK), report);
+    return;
+  }
+  const at = spaced ? skipCharactersOf(text, behind + 1, end, BLANK) : behind;
+  const value = readValue(text, at, end, 'assignment');
+  if (value === null || value.end - value.start < 4) return;
+  if (text.charAt(at) === '-' && !isDrawn(text, value)) return;
+  let start = value.start;
+  if (form === 'user') {
+    const colon = text.slice(start, value.end).search(/[:%]/u);
+    if (colon < 0) return;
+    start += colon + 1;
+  }
+  const shown = text.slice(start, Math.min(value.end, start + 200));
+  if (shown.length < 3 || isVariableReference(shown) || isPlaceholderValue(shown)) return;
+  // `mysql -port 3306`, `curl -upgrade`.
+  if (form !== 'user' && !spaced && /^(?:ort|assword|rotocol|ath|ipe)\b/u.test(shown)) return;
+  report(makeFinding([start, value.end], 'flag', 0.9, flag));
+}
+
+/** `-a -JvF_CcczsR9Vyle`: the value is not another flag. */
+function isDrawn(text: string, { start, end }: ValueSpan): boolean {
+  return (
+    end - start >= 10 && mixesLettersAndDigits(text, start, end) && wordiness(text, start, end) < 0
+  );
 }

@@ -1,14 +1,14 @@
 /**
- * What the name of a variable, field, flag or header says about its value. A name is cut into words
- * at `_ - .` and where lower case turns to upper; what decides is the last word that is not an
- * ending of no meaning, and the word before it: `MASTER_KEY` is one, `public_key`, `max_tokens`,
- * `tokenizer`, `secretName`, `Secretary` and `monkey` are not.
+ * What the name of a variable, field, flag or header says about its value. The name is split into
+ * words at `_ - .` and at capitals after lower-case letters. The last word that is not neutral
+ * decides, with the word before it: `MASTER_KEY` names a secret; `public_key`, `max_tokens`,
+ * `tokenizer`, `secretName`, `Secretary` and `monkey` do not.
  */
 import { DIGIT, LOWER, UPPER, isCharacterOf } from './characters.ts';
 
 /**
- * `password`: people choose these, so any word may be one. `secret`: a key or token. `likely`: a
- * key if it looks like one (`x_key`). `mild`: only makes a random look more suspicious (`key`).
+ * `password`: chosen by people, so any word can be one. `secret`: a key or token. `likely`: a key
+ * if it looks like one (`x_key`). `mild`: only makes random text more suspicious (`key`).
  */
 export type NameClass = 'password' | 'secret' | 'likely' | 'mild' | 'none';
 
@@ -29,7 +29,7 @@ const secrets =
   refreshtoken sessiontoken otp totp crumb dockerconfigjson`);
 const secretEndings = ['secret', 'token', 'apikey', 'secretkey', 'accesskey', 'privatekey'];
 
-/** Before `key`: a key to something. Any other word makes it likely only. */
+/** With one of these before it, `key` is certainly a secret; with any other word only `likely`. */
 const keyOwners = set(`api access secret private auth encryption encrypt signing sign master app
   application account service admin license deploy storage shared client consumer subscription
   ssh webhook hmac jwt crypto cipher aes rsa root session cookie server developer dev
@@ -37,7 +37,7 @@ const keyOwners = set(`api access secret private auth encryption encrypt signing
   provision provisioning device store customer site recovery authentication
   authorization unseal tsig preshared`);
 
-/** Before `key`, `token` and the like: means no secret. */
+/** With one of these before it, `key`, `token` and the like are no secret. */
 const benignOwners =
   set(`public pub cache primary foreign partition sort row hash index idx map object group
   routing registry registration host idempotency dedup lock i18n translation config lookup json
@@ -52,7 +52,7 @@ const benignOwners =
   attribute param state context query mutation job task queue topic channel bucket span trace
   request response metric series stream shard segment hashed author default`);
 
-/** After the word: means something about a secret, not a secret. */
+/** With one of these after it, the word is about a secret, but not a secret. */
 const benignEndings =
   set(`id ids url uri urls name names path paths file files filename dir directory type types
   length len size count counts limit max min ttl expiry expires expiration expire expired at age
@@ -73,17 +73,17 @@ const benignEndings =
   attributes screen page dialog view template expired revoked missing invalid changed helper
   protector store safe less free`);
 
-/** Endings of no meaning: what decides stands before them. */
+/** Neutral endings: the word before them decides. */
 const neutralEndings = set(`value val values v base64 b64 hex current new old main live
   prod production staging dev test sandbox default primary secondary backup raw plain plaintext
   encoded string str var env data a b x y content body here base`);
 
-/** Before `routing key`: what is sent there is let in by the key alone. */
+/** Before `routing key`: the key alone gives access. */
 const alerting = set('pagerduty pd opsgenie alert alerts integration');
 /** Before `cookie`: a secret that two sides share, or a session. */
 const cookieOwners = set('erlang magic rabbitmq session auth login remember secret');
 
-/** Before `pass`: a turn through something rather than a password. */
+/** Before `pass`: a pass through something, and no password. */
 const beforePass = set(`by ask first second third multi two one render single each last next result
   final initial loop function machine debug print optimization analysis codegen compiler r`);
 const negating = set('is has no not without');
@@ -96,7 +96,7 @@ const mild =
 const cache = new Map<string, NameClass>();
 const cacheMax = 4096;
 
-/** @param name As it stands in the text, without quotes and leading dashes. */
+/** @param name as written in the text, without quotes and leading dashes */
 export function classifyName(name: string): NameClass {
   const known = cache.get(name);
   if (known !== undefined) return known;
@@ -125,12 +125,12 @@ function classify(words: readonly string[]): NameClass {
     return keyClass(before, word, words.length);
   }
   if (word === 'cookie' && cookieOwners.has(before)) return 'secret';
-  // Of an application role at Vault, and of Tencent's cloud; `client_secret_id` only names one.
+  // `secret_id` is a secret at Vault and Tencent Cloud; `client_secret_id` only names one.
   if (word === 'id' && before === 'secret') return words[last - 2] === 'client' ? 'none' : 'secret';
-  // `PublicKeyToken=…`: a part of the name of an assembly of .NET.
+  // `PublicKeyToken=…`: part of an assembly's name in .NET.
   if (word === 'token' && before === 'key' && words[last - 2] === 'public') return 'none';
   if (secrets.has(word) || endsIn(word, secretEndings)) {
-    // An idempotency key at AWS, a key at Vault: what it looks like decides.
+    // An idempotency token at AWS, a key at Vault: the value decides.
     if (before === 'client' && word === 'token') return 'likely';
     if (benignOwners.has(before)) return word === 'secret' && before !== 'no' ? 'likely' : 'none';
     return 'secret';
@@ -146,11 +146,11 @@ function classify(words: readonly string[]): NameClass {
 function passwordClass(words: readonly string[], last: number): NameClass {
   const word = words[last] ?? '';
   const before = words[last - 1] ?? '';
-  // `pass` and `pw` alone are short enough to be something else: `by_pass`, `first_pass`.
+  // `pass` and `pw` are short enough to mean something else: `by_pass`, `first_pass`.
   if (word === 'pass' && beforePass.has(before)) {
     return 'none';
   }
-  // The directory, not the password.
+  // The old directory, and no password.
   return word === 'pwd' && before === 'old' ? 'none' : 'password';
 }
 
@@ -176,7 +176,7 @@ function endsIn(word: string, endings: readonly string[]): boolean {
   return endings.some((ending) => word.endsWith(ending));
 }
 
-/** In lower case; digits at the end of a word are dropped: `token2` is `token`. */
+/** In lower case, without digits at the end: `token2` is `token`. */
 function wordsOf(name: string): string[] {
   const words: string[] = [];
   let from = 0;
@@ -190,7 +190,7 @@ function wordsOf(name: string): string[] {
   return words;
 }
 
-/** Whether a new word begins here: `aB`, or the last of `ABc`. */
+/** Whether a new word begins here: at `B` of `aB`, or at the last capital of `ABc`. */
 function turns(name: string, at: number): boolean {
   if (at === 0 || !isCharacterOf(name, at, UPPER)) return false;
   if (isCharacterOf(name, at - 1, LOWER | DIGIT)) return true;

@@ -1,5 +1,5 @@
 /**
- * Secrets by the name beside them, in every syntax of assignments:
+ * Secrets with a name beside them, in the syntax of many formats:
  *
  *     KEY=v   export KEY="v"   key: v   "key": "v"   \"key\":\"v\"   'key' => 'v'   + key = "v"
  *     <key>v</key>   <add key="key" value="v"/>   {"name":"KEY","value":"v"}   set("key", "v")
@@ -26,16 +26,16 @@ import {
   type NameInText,
   type NameOutcome,
 } from './judge-value.ts';
-import { afterFullWidthColon } from './foreign-words.ts';
+import { afterFullWidthColon } from './statements.ts';
 import { classifyName } from './name-class.ts';
 import { mixesLettersAndDigits } from './plausibility.ts';
-import { isProgramName, isProgramPath } from './program-name.ts';
+import { isProgramName, isProgramPath } from './expression.ts';
 import { readValue, type ValueSpan } from './values.ts';
 
 const nameMax = 80;
 /** `<`, `<ns:`, and `<entry key="`. */
 const tagged = /^<(?:[\w-]{1,40}:|[\w:-]{1,40}\s[^<>[\]]{0,100}=["'][\w.:-]{0,80})?$/u;
-/** Verbs, commands and variables rather than labels. */
+/** Verbs, commands and variables, which are no labels in prose. */
 const notInProse = /^(?:pass|pwd|k?passwd|authori[sz]ation)$/iu;
 const assignment = /^[A-Za-z_][\w.-]*=/u;
 const numbered = / #?\d{1,2}(?=[:=])/uy;
@@ -60,7 +60,7 @@ const owner =
   /(?:for|of|to|in|on|as)[ \t][^\s:=]{1,40}(?:[ \t][^\s:=]{1,24}){0,3}[ \t]*(?::|[ \t]is)[ \t]+/iuy;
 const valueLabel = /[\s,"'\\}{]{1,12}(?:value|val|content|default)[\s"'\\]{0,6}[:=][ \t]{0,8}/iuy;
 
-/** The name that a keyword is part of. */
+/** The name that contains a keyword. */
 export function readNameAround({ text, start, end }: LineSegment, at: number): NameInText {
   let from = at - 1;
   const low = Math.max(start, at - nameMax);
@@ -77,7 +77,7 @@ export function readNameAround({ text, start, end }: LineSegment, at: number): N
   return { start: from, end: to, text: name, class: classifyName(name), flag };
 }
 
-/** `API key`, `Authentication key`: the word before belongs to it. */
+/** `API key`, `Authentication key`: the word before belongs to the name. */
 function spaced(text: string, low: number, at: number, name: string): string | null {
   if (name.length > 4 || text.charAt(at - 1) !== ' ' || !isCharacterOf(text, at - 2, LETTER)) {
     return null;
@@ -86,13 +86,13 @@ function spaced(text: string, low: number, at: number, name: string): string | n
   let from = at - 1;
   while (from > low && from > at - 24 && isCharacterOf(text, from - 1, LETTER)) from--;
   const words = `${text.slice(from, at - 1)}_${name}`;
-  // `using RSA key 3EA2CAEC…`: keys of pairs are told by their fingerprints.
+  // `using RSA key 3EA2CAEC…`: the fingerprint of a key pair.
   const paired = /^(?:rsa|ssh|signing|sign|master)_/iu.test(words);
   if (paired && isFingerprint(text, at)) return null;
   return classifyName(words) === 'secret' ? words : null;
 }
 
-/** Behind `key` and a blank: the id or the fingerprint of a key. */
+/** After `key` and a blank: the id or the fingerprint of a key. */
 function isFingerprint(text: string, at: number): boolean {
   fingerprint.lastIndex = at;
   return fingerprint.test(text);
@@ -147,12 +147,8 @@ export function findNamedSecret(
     valueLabel.lastIndex = p;
     const label = valueLabel.exec(text);
     if (label !== null && valueLabel.lastIndex < end) {
-      return judgeNamedValue(
-        segment,
-        name,
-        { at: valueLabel.lastIndex, context: 'data', rule: 'name-value' },
-        report,
-      );
+      const target = { at: valueLabel.lastIndex, context: 'data', rule: 'name-value' } as const;
+      return judgeNamedValue(segment, name, target, report);
     }
     if (sign === ',') return argument(segment, name, after, report);
   }
@@ -202,7 +198,7 @@ function element(
   return judgeFoundValue(segment, name, { value, context: 'data', rule: 'xml-element' }, report);
 }
 
-/** The next cell of a row between bars. */
+/** The next cell in a row between bars. */
 function cell(
   segment: LineSegment,
   name: NameInText,
@@ -218,16 +214,10 @@ function cell(
   const after = skipCharactersOf(text, value.end, end, BLANK);
   const last = after >= end || text.charAt(after) === '|' || text.startsWith('\u00e2', after);
   if (!last || isAlternative(segment, name, value)) return 'label';
-  const outcome = judgeFoundValue(
-    segment,
-    name,
-    { value, context: 'shell', rule: 'table' },
-    report,
-  );
-  return outcome === 'found' ? 'found' : 'label';
+  return foundOrLabel(segment, name, { value, context: 'shell', rule: 'table' }, report);
 }
 
-/** `encodePath | encodePassword | encodeZone`: names joined by an operator, with the same head. */
+/** `encodePath | encodePassword | encodeZone`: alternatives with a common prefix. */
 function isAlternative(
   { text }: LineSegment,
   name: NameInText,
@@ -236,13 +226,13 @@ function isAlternative(
   const head = /^(?:[a-z]+(?=[A-Z])|[A-Z]+_)/u.exec(name.text)?.[0];
   const value = text.slice(start, end).replace(/[)\]};,]+$/u, '');
   if (head !== undefined && text.startsWith(head, start) && /^\w*$/u.test(value)) return true;
-  // `GoogleAuth | OAuth2Client`: types. Of words people make passwords, too.
+  // `GoogleAuth | OAuth2Client`: types. People make passwords of words, too.
   if (isProgramPath(value) || /^\$?[A-Z][\w.]*</u.test(value)) return true;
   const isType = /^\$?[A-Z]\w*[a-z][A-Z]|^[A-Z]+_[A-Z]/u.test(name.text);
   return name.class !== 'password' && isType && isProgramName(value);
 }
 
-/** `("key", "v")`, `['--key', 'v1']`: only a text in quotes. */
+/** `("key", "v")`, `['--key', 'v1']`: only strings in quotes count. */
 function argument(
   segment: LineSegment,
   name: NameInText,
@@ -261,7 +251,7 @@ function argument(
   return judgeFoundValue(segment, name, { value, context: 'data', rule: 'argument' }, report);
 }
 
-/** @param after The first character behind the name and blanks. */
+/** @param after the first character after the name and blanks */
 function prose(
   segment: LineSegment,
   name: NameInText,
@@ -277,14 +267,10 @@ function prose(
   if (isProper(name.text) || declaresPointer.test(text.slice(after, after + 80))) return 'none';
   if (isMacro(segment, name, after)) return 'none';
   if (declares(segment, name)) {
-    return judgeNamedValue(
-      segment,
-      name,
-      { at: after, context: 'shell', rule: 'key-value' },
-      report,
-    );
+    const target = { at: after, context: 'shell', rule: 'key-value' } as const;
+    return judgeNamedValue(segment, name, target, report);
   }
-  // `component=auth`, and the verb.
+  // `component=auth`, or a verb.
   if (name.class === 'likely' || notInProse.test(name.text)) return 'none';
   if (isCharacterOf(text, after, QUOTE)) {
     return text.charAt(after) !== '`'
@@ -293,56 +279,57 @@ function prose(
   }
   for (const link of [event, copula, owner]) {
     link.lastIndex = after;
-    if (link.test(text) && link.lastIndex < end) return told(segment, name, link.lastIndex, report);
+    if (link.test(text) && link.lastIndex < end) {
+      return sentence(segment, name, link.lastIndex, report);
+    }
   }
+  return followingValue(segment, name, after, report);
+}
+
+/** A value that only blanks connect with its name. */
+function followingValue(
+  segment: LineSegment,
+  name: NameInText,
+  after: number,
+  report: ReportFinding,
+): NameOutcome {
+  const { text, end } = segment;
   const value = readValue(text, after, end, 'field');
   if (text.startsWith('--', after) && isCharacterOf(text, after + 2, LETTER)) return 'label';
   if (value === null || assignment.test(text.slice(value.start, value.start + 40))) return 'label';
   if ('([{<'.includes(text.charAt(value.start))) return 'label';
   const gap = after - name.end;
-  const last = skipCharactersOf(text, value.end, end, BLANK) >= end;
-  const pair = last && (gap > 1 || text.charAt(name.end) === '\t') && isAtLineStart(segment, name);
-  if (
-    pair ||
-    (last &&
-      name.class === 'password' &&
-      isAtLineStart(segment, name) &&
-      hasMixedCharacters(text, value))
-  ) {
-    return judgeFoundValue(
-      segment,
-      name,
-      { value, context: gap > 1 ? 'code' : 'prose', rule: 'pair' },
-      report,
-    ) === 'found'
-      ? 'found'
-      : pairOfWords(segment, name, value, report);
+  const isPair =
+    skipCharactersOf(text, value.end, end, BLANK) >= end &&
+    isAtLineStart(segment, name) &&
+    (gap > 1 ||
+      text.charAt(name.end) === '\t' ||
+      (name.class === 'password' && hasMixedCharacters(text, value)));
+  if (isPair) {
+    const target = { value, context: gap > 1 ? 'code' : 'prose', rule: 'pair' } as const;
+    const outcome = judgeFoundValue(segment, name, target, report);
+    return outcome === 'found' ? 'found' : pairOfWords(segment, name, value, report);
   }
   if (name.text.toLowerCase() === 'bearer') {
     const whole = readToQuoteEnd(segment, after, text.charAt(name.start - 1)) ?? value;
-    return judgeFoundValue(
-      segment,
-      name,
-      { value: whole, context: 'code', rule: 'authorization' },
-      report,
-    );
+    const target = { value: whole, context: 'code', rule: 'authorization' } as const;
+    return judgeFoundValue(segment, name, target, report);
   }
-  if (!mixesLettersAndDigits(text, value.start, value.end) || !hasMixedCharacters(text, value)) {
-    return 'label';
-  }
-  const outcome = judgeFoundValue(
-    segment,
-    name,
-    { value, context: 'prose', rule: 'prose' },
-    report,
-  );
-  return outcome === 'found' ? 'found' : 'label';
+  const isMixed = mixesLettersAndDigits(text, value.start, value.end);
+  return isMixed && hasMixedCharacters(text, value)
+    ? foundOrLabel(segment, name, { value, context: 'prose', rule: 'prose' }, report)
+    : 'label';
 }
 
-/** `PrivateKey *PK11_Find(`: what a function of C returns. */
+/** A name whose own value is no secret can still label a later one. */
+function foundOrLabel(...judged: Parameters<typeof judgeFoundValue>): NameOutcome {
+  return judgeFoundValue(...judged) === 'found' ? 'found' : 'label';
+}
+
+/** `PrivateKey *PK11_Find(`: the return type of a function in C. */
 const declaresPointer = /^[*&]{1,2}[A-Za-z_]\w*[ \t]*(?:[(;,=[]|$)/u;
 
-/** `#define X_PSK 7L`: no text of C; `#define SN_kx_psk "kx-psk"`: the name once more. */
+/** `#define X_PSK 7L`: no string; `#define SN_kx_psk "kx-psk"`: the name again. */
 function isMacro({ text, start, end }: LineSegment, name: NameInText, after: number): boolean {
   if (!defining.test(text.slice(Math.max(start, name.start - 40), name.start))) return false;
   if (!isCharacterOf(text, after, QUOTE)) return true;
@@ -354,13 +341,13 @@ function isMacro({ text, start, end }: LineSegment, name: NameInText, after: num
 }
 const defining = /^[ \t]*#[ \t]*define[ \t]+$/u;
 
-/** `--- PASS: TestLogin2 (0.01s)`, `PASS: gcc/a2.c`: what a test came to. */
+/** `--- PASS: TestLogin2 (0.01s)`, `PASS: gcc/a2.c`: the result of a test. */
 function isResult({ text, end }: LineSegment, colon: number): boolean {
   return result.test(text.slice(colon, Math.min(end, colon + 160)));
 }
 const result = /^: (?:\S*test|\S*[/.]\S|\S+ \()/iu;
 
-/** `ENV KEY v` of an image's recipe, `set -gx KEY v`, `setenv KEY v`. */
+/** `ENV KEY v` of an image's build file, `set -gx KEY v`, `setenv KEY v`. */
 function declares({ text, start }: LineSegment, name: NameInText): boolean {
   if (text.charAt(name.start - 1) !== ' ' || /[a-z]/u.test(name.text)) return false;
   return declaring.test(text.slice(Math.max(start, name.start - 80), name.start));
@@ -379,7 +366,7 @@ function pairOfWords(
   return judgeFoundValue(segment, name, { value, context: 'prose', rule: 'pair' }, report);
 }
 
-/** `--change-passphrase     change a passphrase`, `--passwd user-id`: an explanation of a flag. */
+/** `--change-passphrase     change a passphrase`, `--passwd user-id`: help for a flag. */
 function isHelp({ text, end }: LineSegment, name: NameInText, after: number): boolean {
   if (isCharacterOf(text, after, QUOTE)) return false;
   const rest = text.slice(after, Math.min(end, after + 120));
@@ -387,13 +374,13 @@ function isHelp({ text, end }: LineSegment, name: NameInText, after: number): bo
   return after - name.end > 1 && /^[A-Za-z][a-z]*[ \t]+[a-z]/u.test(rest);
 }
 
-/** `Buypass AS-983163327`: a word that only ends in `pass`. */
+/** `Buypass AS-983163327`: a name that only ends in `pass`. */
 function isProper(name: string): boolean {
   return /^[A-Z][a-z]{1,12}pass$/u.test(name);
 }
 
 /** `password is v`, `password for bob: v`. */
-function told(
+function sentence(
   segment: LineSegment,
   name: NameInText,
   at: number,
@@ -401,15 +388,8 @@ function told(
 ): NameOutcome {
   const value = readValue(segment.text, at, segment.end, 'field');
   if (value === null) return 'label';
-  const place =
-    isCharacterOf(segment.text, value.start, LETTER) && !hasMixedCharacters(segment.text, value)
-      ? 'prose'
-      : 'code';
-  const outcome = judgeFoundValue(
-    segment,
-    name,
-    { value, context: place, rule: 'sentence' },
-    report,
-  );
-  return outcome === 'found' ? 'found' : 'label';
+  const isWord =
+    isCharacterOf(segment.text, value.start, LETTER) && !hasMixedCharacters(segment.text, value);
+  const context = isWord ? 'prose' : 'code';
+  return foundOrLabel(segment, name, { value, context, rule: 'sentence' }, report);
 }

@@ -1,6 +1,6 @@
 /**
- * Whether what stands beside a telling name is a value at all, and not a reference, a placeholder,
- * a type, a path, a number or a piece of a program.
+ * Whether the text next to a telling name is a value at all, and not a reference, a placeholder, a
+ * type, a path, a number or part of a program.
  */
 import {
   ALNUM,
@@ -17,21 +17,22 @@ import {
   isExpression,
   isHexNumber,
   isIdentifier,
-  isSequence,
   isNameOfSecret,
+  isProgramName,
+  isSequence,
 } from './expression.ts';
 import type { NameClass } from './name-class.ts';
-import { isProgramName } from './program-name.ts';
 import type { ValueSpan } from './values.ts';
+import { isUuid } from '../recognise/encoded.ts';
 import { wordiness } from './bigram.ts';
 
 /**
- * Where a value stands. `shell`: a line of `env`, a `.env` file or a configuration; `data`: a
- * string in quotes; `code`: anything else behind an operator; `prose`: behind blanks only.
+ * Where a value is. `shell`: a line of `env`, a `.env` file or a configuration; `data`: a string in
+ * quotes; `code`: elsewhere after an operator; `prose`: only after blanks.
  */
 export type ValueContext = 'shell' | 'data' | 'code' | 'prose';
 
-/** Above it a text reads like words. */
+/** Mean bits from which a text looks like words. */
 const wordy = 0.6;
 
 const words = new Set(
@@ -74,17 +75,16 @@ const placeholder = new RegExp(
   ].join(''),
   'iu',
 );
-/** In brackets, the name of what belongs there. */
+/** A placeholder in brackets. */
 const bracketed = /^[<[{(].{0,80}[>\]})]$/u;
 const belonging =
   /token|key|secret|password|hidden|redacted|filtered|masked|sensitive|removed|value/iu;
 const elided = /\*{4}|x{6}|\.{3}$/iu;
 const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
 const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
-/** Of a regular expression, or the `\&` of a manual's source. */
+/** In a regular expression, or the `\&` of a manual's source. */
 const expression = /\\&|\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
 const version = /^[\^~<>=v]*\d+(?:\.\d+){1,12}(?:[-+~][\w.+~-]{0,24})?$/u;
-const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 const fileName = new RegExp(
   [
     String.raw`^[\w./~-]+\.(?:pem|key|crt|cer|json|ya?ml|txt|env|ini|conf|toml|xml|py|js|ts|go|`,
@@ -93,7 +93,7 @@ const fileName = new RegExp(
   'iu',
 );
 
-/** By character, a bit: most values hold few of the signs that patterns look for. */
+/** A bit for each group of signs: most values have few of the signs that patterns need. */
 const signBits = new Int32Array(256);
 for (const [bit, group] of ['([{<', '\\', '*xX', '.', '/', ':>', '=&|', '?', '^'].entries()) {
   for (const sign of group) signBits[sign.charCodeAt(0)] = 1 << bit;
@@ -108,27 +108,26 @@ const OPERATOR = 64;
 const QUESTION = 128;
 const CARET = 256;
 
-/** Which of the signs a value holds, as bits. */
+/** The groups of signs in a value, as bits. */
 function signsOf(value: string): number {
   let bits = 0;
   for (let at = 0; at < value.length; at++) bits |= signBits[value.charCodeAt(at)] ?? 0;
   return bits;
 }
 
-/** The longest of the words. */
 const wordMax = Math.max(...[...words].map((word) => word.length));
 
-/** Fewer characters are no value, whatever they are. */
+/** Shorter text is never a secret. */
 export function secretLengthMin(name: NameClass): number {
   return name === 'password' ? 4 : 8;
 }
 
-/** How sure: 0 for what is no value. */
+/** Confidence; 0: it is no value. */
 export function valuePlausibility(
   text: string,
   value: ValueSpan,
   name: NameClass,
-  place: ValueContext,
+  context: ValueContext,
 ): number {
   const length = value.end - value.start;
   if (length < secretLengthMin(name)) return 0;
@@ -138,19 +137,19 @@ export function valuePlausibility(
   if (shown.length <= wordMax && words.has(shown.toLowerCase())) return 0;
   if (digest.test(shown) || date.test(shown)) return 0;
   if (value.quoted && isTemplate(shown, text.charAt(value.start - 1), name)) return 0;
-  if (!value.quoted && place !== 'shell' && isCode(shown, signs, name)) return 0;
+  if (!value.quoted && context !== 'shell' && isCode(shown, signs, name)) return 0;
   if (!value.quoted && isHexNumber(shown)) return 0;
-  const shellWord = place === 'shell' && name === 'password' && !shown.startsWith('/');
+  const shellWord = context === 'shell' && name === 'password' && !shown.startsWith('/');
   if (!shellWord && isPath(shown, signs)) return 0;
   if (version.test(shown)) return 0;
   return name === 'password'
-    ? passwordLike(shown, value, place)
-    : keyLike(shown, value, name, place);
+    ? passwordLike(shown, value, context)
+    : keyLike(shown, value, name, context);
 }
 
 const filled = /^(?:%[-.\d]{0,4}[sdrxv]|%\(\w+\)s|[^A-Za-z\d%])+$/u;
 
-/** `%s:%s`, and in backticks `$throttle$${key}`: what a program fills in, with words between. */
+/** `%s:%s`, and in backticks `$throttle$${key}`: a template with words between its variables. */
 function isTemplate(value: string, quote: string, name: NameClass): boolean {
   if (value.includes('%') && filled.test(value)) return true;
   if (quote !== '`' || !value.includes('${')) return false;
@@ -202,19 +201,19 @@ function isPath(value: string, signs: number): boolean {
   return !/[+=]/u.test(value) && wordiness(value, 0, value.length) > wordy;
 }
 
-function passwordLike(value: string, { quoted }: ValueSpan, place: ValueContext): number {
+function passwordLike(value: string, { quoted }: ValueSpan, context: ValueContext): number {
   const traits = traitsOf(value);
   if (traits.letters === 0 && traits.signs === 0) return value.length >= 6 ? 0.8 : 0;
   if (traits.blanks > 0) return quoted && traits.blanks < 3 && traits.digits > 0 ? 0.8 : 0;
   if (traits.digits > 0 || traits.signs > 1) {
     // `password_v2`, `user.password1`, `--password-stdin`.
-    return place === 'prose' && isNameOfSecret(value) ? 0 : 0.95;
+    return context === 'prose' && isNameOfSecret(value) ? 0 : 0.95;
   }
-  // Only letters, perhaps with one sign between: a word, a name of a variable or a password.
+  // Only letters, perhaps with one sign: a word, the name of a variable or a password.
   if (value.length < 6 || isNameOfSecret(value)) return 0;
-  if (place === 'shell') return 0.9;
-  if (place === 'data') return traits.signs > 0 || value.length >= 6 ? 0.85 : 0;
-  if (place === 'prose') return traits.turns > 1 ? 0.75 : 0;
+  if (context === 'shell') return 0.9;
+  if (context === 'data') return traits.signs > 0 || value.length >= 6 ? 0.85 : 0;
+  if (context === 'prose') return traits.turns > 1 ? 0.75 : 0;
   return 0;
 }
 
@@ -222,30 +221,30 @@ function keyLike(
   value: string,
   { quoted }: ValueSpan,
   name: NameClass,
-  place: ValueContext,
+  context: ValueContext,
 ): number {
   const traits = traitsOf(value);
   const length = value.length;
-  // Words of a script that is not Latin, in UTF-8.
+  // Words in a script other than Latin, in UTF-8.
   if (isForeign(value)) return 0;
   if (traits.letters === 0) {
     if (traits.signs > 2 && length >= 16) return 0.85;
     return name === 'secret' && length >= 16 && traits.signs < 2 ? 0.8 : 0;
   }
   if (traits.blanks > 0 || isSequence(value, 0, length)) return 0;
-  if (name === 'likely' && isNumbered(value, place)) return 0;
-  if (name === 'likely' && (length < 12 || (uuid.test(value) && place !== 'shell'))) return 0;
-  if (place === 'prose' && (length < 12 || traits.digits === 0)) return 0;
+  if (name === 'likely' && isNumbered(value, context)) return 0;
+  if (name === 'likely' && (length < 12 || (isUuid(value) && context !== 'shell'))) return 0;
+  if (context === 'prose' && (length < 12 || traits.digits === 0)) return 0;
   const bits = wordiness(value, 0, length);
   if (traits.digits === 0 && traits.odd < 3) {
     if (traits.turns > 0 && isProgramName(value)) return 0;
-    if (identifier.test(value) && length < 16 && !quoted && place !== 'shell') return 0;
-    return bits < (length >= 16 ? 0.2 : -0.4) ? 0.85 : chosenWord(value, name, place);
+    if (identifier.test(value) && length < 16 && !quoted && context !== 'shell') return 0;
+    return bits < (length >= 16 ? 0.2 : -0.4) ? 0.85 : chosenWord(value, name, context);
   }
-  if (place !== 'shell' && !quoted && isProgramName(value)) return 0;
+  if (context !== 'shell' && !quoted && isProgramName(value)) return 0;
   if (bits < wordy || traits.digits * 3 >= length) return name === 'secret' ? 0.95 : 0.9;
-  if (place === 'prose' || place === 'code') return 0;
-  return longestWord(value) * 2 < length ? 0.85 : chosenWord(value, name, place);
+  if (context === 'prose' || context === 'code') return 0;
+  return longestWord(value) * 2 < length ? 0.85 : chosenWord(value, name, context);
 }
 
 function isForeign(value: string): boolean {
@@ -254,16 +253,16 @@ function isForeign(value: string): boolean {
   return high * 2 > value.length;
 }
 
-/** `PAYMENTS-PLAN-138`, or the id of a key of OpenPGP. */
-function isNumbered(value: string, place: ValueContext): boolean {
+/** `PAYMENTS-PLAN-138`, or the id of an OpenPGP key. */
+function isNumbered(value: string, context: ValueContext): boolean {
   if (/^[A-Z][A-Z\d]*(?:-[A-Z][A-Z\d]*){0,4}-\d{1,6}$/u.test(value)) return true;
-  return place !== 'shell' && /^[\da-f]{16}$/iu.test(value);
+  return context !== 'shell' && /^[\da-f]{16}$/iu.test(value);
 }
 
 /** `SESSION_SECRET=keyboard-cat`: people choose these too. */
-function chosenWord(value: string, name: NameClass, place: ValueContext): number {
+function chosenWord(value: string, name: NameClass, context: ValueContext): number {
   if (/^[A-Za-z]*$/u.test(value)) return 0;
-  return name === 'secret' && place === 'shell' && value.length >= 10 && !isNameOfSecret(value)
+  return name === 'secret' && context === 'shell' && value.length >= 10 && !isNameOfSecret(value)
     ? 0.75
     : 0;
 }
@@ -272,10 +271,10 @@ interface Traits {
   readonly letters: number;
   readonly digits: number;
   readonly signs: number;
-  /** Of the signs, those that names do not hold. */
+  /** Of the signs, those that do not occur in names. */
   readonly odd: number;
   readonly blanks: number;
-  /** Upper case after lower case. */
+  /** Capitals after lower-case letters. */
   readonly turns: number;
 }
 

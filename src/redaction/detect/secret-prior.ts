@@ -1,4 +1,4 @@
-/** What a command is likely to print, by its text. Nothing is run or looked up. */
+/** Estimates from the text of a command what it prints. Nothing is run or looked up. */
 import type { SecretPrior } from '../secret-finding.ts';
 
 const secretFiles = new RegExp(
@@ -24,7 +24,7 @@ const reading = new RegExp(
   'u',
 );
 
-/** By program: of its arguments, what prints secrets. */
+/** By program: the arguments with which it prints secrets. */
 const printsSecrets: ReadonlyMap<string, RegExp> = new Map([
   ['env', /^\s*$/u],
   ['printenv', /^/u],
@@ -139,7 +139,7 @@ const printsSecrets: ReadonlyMap<string, RegExp> = new Map([
   ['tailscale', /\bkeys?\b/u],
 ]);
 
-/** By program: of its arguments, what prints hashes and ids in numbers. */
+/** By program: the arguments with which it prints many hashes and ids. */
 const printsHashes: ReadonlyMap<string, RegExp> = new Map([
   ['sha1sum', /^/u],
   ['sha224sum', /^/u],
@@ -195,7 +195,7 @@ const hashFiles = new RegExp(
   ].join(''),
   'iu',
 );
-/** Stands before the program: `sudo -E`, `FOO=1`, `time`. */
+/** Words before the program: `sudo -E`, `FOO=1`, `time`. */
 const wrapper = new RegExp(
   [
     String.raw`^(?:sudo|doas|time|nohup|command|exec|env(?=\s+[\w]+=)|nice|stdbuf|xargs|watch|`,
@@ -205,8 +205,8 @@ const wrapper = new RegExp(
 );
 
 /**
- * @param command A shell's text. In a pipeline the part that prints decides, unless one before it
- *   reads secrets: `secrets` wins over `hashes`.
+ * @param command text for a shell; in a pipeline the last part decides, unless one before it reads
+ *   secrets: `secrets` overrides `hashes`
  */
 export function secretPriorOf(command: string): SecretPrior {
   let prior: SecretPrior = 'none';
@@ -221,7 +221,7 @@ export function secretPriorOf(command: string): SecretPrior {
   return prior;
 }
 
-/** What goes through a hash is no secret afterwards. */
+/** A secret that is hashed is no secret afterwards. */
 function endsInHash(rest: readonly string[]): boolean {
   return rest.some((part) => /^\s*(?:sha\d*sum|shasum|md5sum|b2sum|cksum|wc)\b/u.test(part));
 }

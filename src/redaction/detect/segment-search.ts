@@ -1,4 +1,4 @@
-/** One line, searched at the places where a keyword stands, with what lines before it announced. */
+/** Searches one line at its keywords, with the state from the lines before it. */
 import type { SecretFinding } from '../secret-finding.ts';
 import { KeywordAutomaton, type KeywordHits } from '../rules/keyword-automaton.ts';
 import {
@@ -10,44 +10,47 @@ import {
   type KeyArmour,
 } from './armour.ts';
 import {
-  recoveryCodeWords,
+  findInTableRow,
   findRecoveryCodeLine,
   findRecoveryCodes,
+  findSecretColumn,
+  recoveryCodeWords,
   type RecoveryCodeList,
-} from './recovery-codes.ts';
-import { findSecretColumn, findInTableRow, type SecretColumn } from './table-columns.ts';
+  type SecretColumn,
+} from './lists-and-tables.ts';
 import { expectAfterName, meetExpectation, type ValueExpectation } from './expectations.ts';
 import { segmentLooksMax, type ReportFinding, type LineSegment } from './line-segment.ts';
 import { formatFinders } from './formats.ts';
-import { findCookies } from './cookies.ts';
+import { findCookies, findUrlPassword } from './web-credentials.ts';
 import type { NameInText } from './judge-value.ts';
-import { findForeignLabel, foreignSecretWords } from './foreign-words.ts';
+import {
+  findBase32Groups,
+  findForeignLabel,
+  findLoginSentence,
+  findPasswordPipedToFlag,
+  findPgpassLine,
+  findRecoveryPhrase,
+  findSqlPassword,
+  foreignSecretWords,
+} from './statements.ts';
 import {
   findImapLogin,
   findLoginForm,
   findPassCommand,
   findPasswordPipedTo,
+  findSecretFlags,
   loginWords,
   passwordReaderWords,
+  programWords,
 } from './logins.ts';
 import { findNamedSecret, readNameAround } from './named-secrets.ts';
-import { findSecretFlags, programWords } from './programs.ts';
-import {
-  findBase32Groups,
-  findSqlPassword,
-  findLoginSentence,
-  findPgpassLine,
-  findRecoveryPhrase,
-  findPasswordPipedToFlag,
-} from './statements.ts';
-import { findUrlPassword } from './urls.ts';
 
 const nameWords = `pass pwd secret token key auth cred psk mnemonic jwt bearer pw: pw= pw_ pw" psw
   passwd signature sig= crumb seed otp contrasena kennwort senha parola wachtwoord contraseny
   heslo salasana lozinka jelszo haslo sifre adgangskode kodeord parool sandi mdp: mdp= erlang`
   .split(/\s+/u)
   .map((word) => word.replace('_', ' '));
-/** Each with what it starts; the rest of the words are parts of names. */
+/** Keywords with a search of their own; all others are parts of names. */
 const signs = [
   '://',
   '-----begin',
@@ -75,7 +78,6 @@ const logins = new Set(loginWords);
 const verbs = ['logged in', 'log in', 'authenticat', 'signed in', 'authoriz'];
 
 const keywords = [...new Set<string>([...nameWords, ...signs, ...verbs, ...programWords])];
-/** All of them. */
 export const lineKeywords = new KeywordAutomaton(keywords);
 const namePart = keywords.map((word) => nameWords.includes(word));
 const program = keywords.map((word) => programWords.includes(word));
@@ -83,29 +85,29 @@ const program = keywords.map((word) => programWords.includes(word));
 /** A certificate takes about 30 lines; a bundle has an end after each. */
 const publishedMax = 400;
 
-/** What is carried from line to line. */
+/** State from line to line. */
 export interface LineState {
-  /** What may still come of a private key. */
+  /** What can follow of a private key. */
   armour: KeyArmour | null;
-  /** Of a list of recovery codes. */
+  /** What can follow of a list of recovery codes. */
   codes: RecoveryCodeList | null;
-  /** Lines that may still come of a certificate or a public key; its base64 is not weighed. */
+  /** Lines that can follow of a certificate or a public key, whose base64 is not scored. */
   published: number;
   expected: ValueExpectation | null;
-  /** Of the table whose head came before. */
+  /** The secret column of the current table. */
   column: SecretColumn | null;
 }
 
-/** A segment with the words that stand in it. */
+/** A segment with its keywords. */
 export interface SegmentHits {
   readonly segment: LineSegment;
   readonly hits: KeywordHits;
-  /** Which hits: `[from, to)`. */
+  /** The range `[from, to)` of the hits. */
   readonly from: number;
   readonly to: number;
 }
 
-/** @returns The end of the last name that something may belong to, or -1. */
+/** @returns the end of the last name that can have a value, or -1 */
 export function searchSegment(
   searched: SegmentHits,
   carried: LineState,
@@ -156,7 +158,7 @@ function searchWords(searched: SegmentHits, carried: LineState, report: ReportFi
   return label;
 }
 
-/** `pw:` ends behind the name. */
+/** The last character of `pw:` is not part of the name. */
 function trailing(word: string): number {
   return /[:= "]$/u.test(word) ? 1 : 0;
 }

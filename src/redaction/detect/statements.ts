@@ -1,10 +1,19 @@
-/** Passwords in statements and sentences that no name with an operator gives away. */
-import { BLANK, isCharacterOf, skipCharactersOf } from './characters.ts';
-import { makeFinding, type ReportFinding, type LineSegment } from './line-segment.ts';
+/**
+ * Passwords in statements and sentences, where no name with an operator reveals them, and after the
+ * words that other languages have for passwords and keys.
+ */
+import { wordiness } from './bigram.ts';
+import { BLANK, isCharacterOf, QUOTE, skipCharactersOf } from './characters.ts';
+import { makeFinding, type LineSegment, type ReportFinding } from './line-segment.ts';
+import type { NameClass } from './name-class.ts';
 import { isVariableReference, valuePlausibility } from './plausibility.ts';
 import { readValue } from './values.ts';
 
-/** `IDENTIFIED BY 'x'`, `IDENTIFIED WITH plugin BY 'x'`. @param at Behind `identified`. */
+/**
+ * `IDENTIFIED BY 'x'`, `IDENTIFIED WITH plugin BY 'x'`
+ *
+ * @param at the end of `identified`
+ */
 export function findSqlPassword(
   { text, start, end }: LineSegment,
   at: number,
@@ -13,7 +22,7 @@ export function findSqlPassword(
   by.lastIndex = at;
   if (!by.test(text) || by.lastIndex >= end) return;
   const value = readValue(text, by.lastIndex, end, 'field');
-  // In backticks it is the name of something.
+  // In backticks it is an identifier.
   if (value === null || text.charAt(by.lastIndex) === '`') return;
   // "It is identified by checking …"
   const before = text.slice(Math.max(start, at - 200), at);
@@ -30,7 +39,11 @@ const by = /[ \t]+(?:with[ \t]+\S{1,64}[ \t]+)?(?:by[ \t]+(?:password[ \t]+)?|as
 const account =
   /\b(?:create|alter)[ \t]+(?:user|role)\b|\bgrant\b.{1,150}\bto\b|\bset[ \t]+password\b/iu;
 
-/** `echo x | docker login --password-stdin`. @param flag Where the flag stands. */
+/**
+ * `echo x | docker login --password-stdin`
+ *
+ * @param flag the start of the flag
+ */
 export function findPasswordPipedToFlag(
   { text, start }: LineSegment,
   flag: number,
@@ -45,7 +58,11 @@ export function findPasswordPipedToFlag(
 }
 const piped = /(?:echo|printf)[ \t]+(?:-n[ \t]+|%s[ \t]+)?["']?([^\s"'|]{4,200})["']?[ \t]*\|/u;
 
-/** `Logged in with x`, `authenticated using x`. @param at Behind the verb. */
+/**
+ * `Logged in with x`, `authenticated using x`
+ *
+ * @param at the end of the verb
+ */
 export function findLoginSentence(
   { text, end }: LineSegment,
   at: number,
@@ -62,7 +79,11 @@ export function findLoginSentence(
 }
 const using = /(?:[ \t]+in)?[ \t]+(?:with|using|via|by)[ \t]+/iuy;
 
-/** `host:5432:database:user:password`. @param at Behind `:5432:`. */
+/**
+ * `host:5432:database:user:password`
+ *
+ * @param at the end of `:5432:`
+ */
 export function findPgpassLine(
   { text, end }: LineSegment,
   at: number,
@@ -79,7 +100,11 @@ export function findPgpassLine(
 }
 const pgpass = /[\w*.-]{1,64}:[\w*.-]{1,64}:/uy;
 
-/** Twelve to twenty-four small words in a row: a recovery phrase. @param at Behind its name. */
+/**
+ * Twelve to twenty-four short words in a row: a recovery phrase.
+ *
+ * @param at the end of its name
+ */
 export function findRecoveryPhrase(
   { text, end }: LineSegment,
   at: number,
@@ -112,7 +137,11 @@ const groups = new RegExp(
   'y',
 );
 
-/** `secret key is: 4fp3 ufqi i3l2 uaq6`: base32 in groups. @param at Behind the name. */
+/**
+ * `secret key is: 4fp3 ufqi i3l2 uaq6`: base32 in groups.
+ *
+ * @param at the end of the name
+ */
 export function findBase32Groups(
   { text, end }: LineSegment,
   at: number,
@@ -131,4 +160,74 @@ function lowerEnd(text: string, at: number, end: number): number {
   let p = at;
   while (p < end && text.charCodeAt(p) >= 97 && text.charCodeAt(p) <= 122) p++;
   return p;
+}
+
+const passwordWords = `contraseña CONTRASEÑA palavra-passe hasło HASŁO jelszó lösenord şifre parolă
+  salasõna slaptažodis kodeord пароль Пароль ПАРОЛЬ парола Парола лозинка Лозинка
+  κωδικός κωδικό Κωδικός συνθηματικό סיסמה סיסמא كلمة_المرور كلمة_السر رمز_عبور گذرواژه
+  पासवर्ड পাসওয়ার্ড รหัสผ่าน mật_khẩu Mật_khẩu 密码 密碼 口令 パスワード 暗証番号 비밀번호 패스워드 암호`;
+const secretWords = `токен Токен секрет Секрет ключ_api 密钥 密鑰 令牌 トークン 秘密鍵 シークレット apiキー
+  토큰 시크릿 clé_api clé_secrète llave_secreta chave_secreta`;
+
+/** Each word as its UTF-8 bytes, with the class of its value. */
+export const foreignSecretWords: ReadonlyMap<string, NameClass> = new Map([
+  ...wordsOf(passwordWords).map((word) => [word, 'password'] as const),
+  ...wordsOf(secretWords).map((word) => [word, 'secret'] as const),
+]);
+
+function wordsOf(list: string): string[] {
+  const words = list.split(/\s+/u).map((word) => word.replaceAll('_', ' '));
+  return words.map((word) => lowerAscii(Buffer.from(word, 'utf8').toString('latin1')));
+}
+
+/** Only ASCII: other bytes are parts of characters. */
+function lowerAscii(bytes: string): string {
+  return bytes.replaceAll(/[A-Z]/gu, (letter) => letter.toLowerCase());
+}
+
+const fullColon = '\u00ef\u00bc\u009a';
+/** The rest of the word or the sentence, then `:`, `=`, or "is" in Chinese and Japanese. */
+const labelLink = new RegExp(
+  [
+    String.raw`(?:[\x80-\xff]|[a-z]{1,6}(?=[ :=]))?[\x80-\xff]{0,24}`,
+    String.raw`(?: [\x80-\xffA-Za-z_@.-]{1,40}){0,4}`,
+    String.raw`["'\])\x60*]{0,4}(?:[ \t]|\xc2\xa0|\xe3\x80\x80){0,4}`,
+    String.raw`(?:[:=]>?|\xef\xbc\x9a|\xe6\x98\xaf[:]?|\xe4\xb8\xba[:]?|\xe3\x81\xaf)`,
+    String.raw`(?:[ \t]|\xc2\xa0|\xe3\x80\x80|\xef\xbc\x9a){0,8}`,
+  ].join(''),
+  'y',
+);
+
+/** @param at the end of the word, one of {@link foreignSecretWords} */
+export function findForeignLabel(
+  { text, end }: LineSegment,
+  { word, at }: { readonly word: string; readonly at: number },
+  report: ReportFinding,
+): void {
+  labelLink.lastIndex = at;
+  if (!labelLink.test(text) || labelLink.lastIndex >= end) return;
+  const value = readValue(text, labelLink.lastIndex, end, 'field');
+  if (value === null) return;
+  // Text that continues in the other script belongs to the sentence.
+  let stop = value.start;
+  while (stop < value.end && text.charCodeAt(stop) < 128) stop++;
+  if (stop === value.start || isPlainWord(text.slice(value.start, stop))) return;
+  const last =
+    skipCharactersOf(text, value.end, end, BLANK) >= end || isCharacterOf(text, value.end, QUOTE);
+  const context = value.quoted ? 'data' : last ? 'shell' : 'code';
+  const kind = foreignSecretWords.get(word) ?? 'none';
+  const score = valuePlausibility(text, { ...value, end: stop }, kind, context);
+  const key = Buffer.from(word, 'latin1').toString('utf8');
+  if (score > 0) report(makeFinding([value.start, stop], 'key-value', score, key));
+}
+
+/** `(oculta)`, `wymagane`: a word of the language, and no password. */
+function isPlainWord(value: string): boolean {
+  if (/^\(.*\)$/u.test(value)) return true;
+  return /^[A-Z]?[a-z]+[.!]?$/u.test(value) && wordiness(value, 0, value.length) > -1;
+}
+
+/** The start of the value after a full-width colon and blanks, or -1. */
+export function afterFullWidthColon(text: string, at: number): number {
+  return text.startsWith(fullColon, at) ? skipCharactersOf(text, at + 3, text.length, BLANK) : -1;
 }

@@ -1,24 +1,24 @@
-/** Where the value beside a name begins and ends, in whatever syntax. */
+/** The start and end of the value of a name, in any syntax. */
 import { ALNUM, BLANK, NAME, QUOTE, isCharacterOf, skipCharactersOf } from './characters.ts';
 
 export interface ValueSpan {
   readonly start: number;
   readonly end: number;
   readonly quoted: boolean;
-  /** False: the text ended before its closing quote, or the value reaches the end of the text. */
+  /** False: the text ended before the closing quote, or the value reaches the end of the text. */
   readonly closed: boolean;
 }
 
 /**
  * `assignment`: a whole word of a shell or a line of a `.env` file. `field`: ends where a list, an
- * object or a call goes on; `parameter`: where a URL does.
+ * object or a call continues. `parameter`: ends where a URL does.
  */
 export type ValueStyle = 'assignment' | 'field' | 'parameter';
 
 const BACKSLASH = 92;
 const valueMax = 16 * 1024;
 
-/** @param at Behind the operator and the blanks after it. */
+/** @param at after the operator and the blanks that follow it */
 export function readValue(
   text: string,
   at: number,
@@ -46,8 +46,8 @@ export function readValue(
 }
 
 /**
- * A value in quotes that began before its name, as in `"KEY=v"` and `-H 'Key: v'`: to the quote, if
- * no blank stands before it.
+ * A value whose quote began before its name, as in `"KEY=v"` and `-H 'Key: v'`: up to the closing
+ * quote, if no blank precedes it.
  */
 export function readValueToQuote(
   text: string,
@@ -71,7 +71,7 @@ function readQuoted(text: string, open: number, end: number, escaped: boolean): 
     } else if (code === quote) {
       let close = p;
       if (escaped) while (close > start && text.charCodeAt(close - 1) === BACKSLASH) close--;
-      // Inside an escaped string a bare quote ends the whole text around it.
+      // Within an escaped string, an unescaped quote ends the whole text around it.
       return { start, end: close, quoted: true, closed: true };
     }
   }
@@ -79,18 +79,18 @@ function readQuoted(text: string, open: number, end: number, escaped: boolean): 
   return stop <= start ? null : { start, end: stop, quoted: false, closed: false };
 }
 
-/** 1: the byte may end a value without quotes, or decides whether a later one does. */
+/** 1: the byte can end a value without quotes, or affects where a later one ends. */
 const telling = new Uint8Array(256);
 for (let code = 0; code <= 32; code++) telling[code] = 1;
 for (const sign of '\x7f([{"\'`&;,)]}<\\') telling[sign.charCodeAt(0)] = 1;
 
-/** The last long value without quotes: one that begins inside of it ends where it does. */
+/** The last long value without quotes: a value that begins within it ends where it does. */
 interface LongValue {
   text: string;
   end: number;
   style: ValueStyle;
   stop: number;
-  /** Up to where brackets were counted, and how many are open there. */
+  /** The offset up to which brackets are counted, and how many are open there. */
   counted: number;
   opened: number;
 }
@@ -98,12 +98,12 @@ interface LongValue {
 const long: LongValue = { text: '', end: 0, style: 'field', stop: 0, counted: 0, opened: 0 };
 const longMin = 64;
 
-/** To be called when a text is done with: nothing keeps it. */
+/** Must be called after each text, so that the cache does not keep it in memory. */
 export function clearValueCache(): void {
   long.text = '';
 }
 
-/** A value without quotes ends at a blank, or at a separator after which something else goes on. */
+/** A value without quotes ends at a blank, or at a separator that begins something else. */
 function bareEnd(text: string, at: number, end: number, style: ValueStyle): number {
   const same = at >= long.counted && at < long.stop && end === long.end;
   if (same && style === long.style && text === long.text && isLevel(at)) {
@@ -121,9 +121,9 @@ function bareEnd(text: string, at: number, end: number, style: ValueStyle): numb
   return trimEnd(text, at, stop);
 }
 
-/** Whether as many brackets are closed as were opened since the long value began. */
+/** Whether all brackets since the start of the long value are closed. */
 function isLevel(at: number): boolean {
-  // In an assignment no bracket counts.
+  // In an assignment, brackets do not count.
   if (long.style === 'assignment') return true;
   let { opened } = long;
   for (let p = long.counted; p < at; p++) {
@@ -155,7 +155,7 @@ function bareStop(text: string, at: number, end: number, style: ValueStyle): num
     } else if (code === 60) {
       if (text.startsWith('</', p) || text.startsWith('<br', p)) return p;
     } else if (style !== 'assignment') {
-      // `"`, `'`, `` ` `` end what began before the name.
+      // `"`, `'`, `` ` `` end a quote that began before the name.
       if (
         code === BACKSLASH ? escapes(text, p) : code !== 96 || !isCharacterOf(text, p + 1, ALNUM)
       ) {
@@ -166,12 +166,12 @@ function bareStop(text: string, at: number, end: number, style: ValueStyle): num
   return end;
 }
 
-/** `\n`, `\"`, `\t`, `\u0026` in a text that is itself inside a string. */
+/** `\n`, `\"`, `\t`, `\u0026`: the text is itself within a string. */
 function escapes(text: string, at: number): boolean {
   return `"'ntr`.includes(text.charAt(at + 1) || ' ') || text.startsWith('u0026', at + 1);
 }
 
-/** `&lt;`, `&amp;`, `&#39;`: the text is inside of HTML. */
+/** `&lt;`, `&amp;`, `&#39;`: the text is within HTML. */
 function entity(text: string, at: number): boolean {
   if (!'lgqa#'.includes(text.charAt(at + 1))) return false;
   entityName.lastIndex = at + 1;
@@ -179,7 +179,7 @@ function entity(text: string, at: number): boolean {
 }
 const entityName = /lt;|gt;|quot;|amp;|#\d/uy;
 
-/** Whether `,`, `;` or `&` ends a value: nothing, a blank, a quote or another name comes next. */
+/** Whether `,`, `;` or `&` ends a value: nothing, a blank, a quote or another name follows. */
 function separates(text: string, at: number, end: number): boolean {
   const next = at + 1;
   if (next >= end || text.charCodeAt(next) <= 32 || isCharacterOf(text, next, QUOTE)) return true;
@@ -201,11 +201,11 @@ function closes(text: string, at: number, end: number): boolean {
   );
 }
 
-/** Punctuation of the sentence or the code around, but not the padding of base64. */
+/** Removes punctuation of the sentence or the code, but not the padding of base64. */
 function trimEnd(text: string, start: number, end: number): number {
   let p = end;
   while (p > start && ',;'.includes(text.charAt(p - 1))) p--;
-  // A full stop at the end of a sentence; `...` is a value that was cut.
+  // The full stop of a sentence; `...` is part of a shortened value.
   if (p > start + 1 && text.charAt(p - 1) === '.' && isCharacterOf(text, p - 2, ALNUM)) p--;
   return p;
 }

@@ -1,24 +1,22 @@
-/** One value made ready: the symbols of its forms, and which windows of them give it away. */
+/** One value, compiled: the symbols of its forms, and which windows of them identify it. */
+import { emptySymbolBuffer, Squeezer } from './squeezer.ts';
+import { isMonotonous, isStockPhrase, isWordlike, symbolHashes, toSymbols } from './symbols.ts';
 import {
   everyWindowBytesMax,
-  makeValueForms,
   hashedSymbols,
+  makeValueForms,
   symbolsMin,
   windowSymbols,
   type FormCoverage,
   type ValueForm,
 } from './value-forms.ts';
-import { splitSecretParts } from './secret-parts.ts';
-import { Squeezer, emptySymbolBuffer } from './squeezer.ts';
-import { symbolHashes, toSymbols } from './symbols.ts';
-import { isMonotonous, isStockPhrase, isWordlike } from './common-words.ts';
 
-/** A value of words alone is known by this many symbols. */
+/** A value of words alone needs a match of this many symbols. */
 const wordsWindow = 24;
-/** From this window on, a form has few different symbols by its nature. */
+/** Forms with such windows have few different symbols by their nature. */
 const bitsPoor = 24;
 
-/** A form's symbols within {@link CompiledValue.text}. */
+/** The symbols of a form within {@link CompiledValue.text}. */
 export interface Needle {
   readonly start: number;
   readonly end: number;
@@ -27,45 +25,45 @@ export interface Needle {
   /** Characters of the value before its first symbol and after its last one. */
   readonly lead: string;
   readonly tail: string;
-  /** The characters themselves, where so few symbols need a look at what stands around them. */
+  /** The characters themselves; with so few symbols, the text around a match must be checked. */
   readonly exact: string | null;
-  /** So few symbols that are digits of base 16 or a word: nothing may stand between them. */
+  /** So few symbols, all hexadecimal digits or a word: nothing may be between them. */
   readonly joined: boolean;
 }
 
 export interface CompiledValue {
-  /** Symbols of all forms, with a 0 between them. */
+  /** Symbols of all forms, separated by 0. */
   readonly text: Uint8Array;
   readonly needles: readonly Needle[];
-  /** Offsets in `text` after a window; its hash is that of its last 10 or, if short, 6 symbols. */
+  /** Offsets in `text` after each window; a hash covers the last 10 or, if short, 6 symbols. */
   readonly ends: Int32Array;
   readonly hashes: Int32Array;
-  /** Whether nothing but words makes up the value. */
+  /** Whether the value consists of words. */
   readonly words: boolean;
   readonly shortEnds: Int32Array;
   readonly shortHashes: Int32Array;
 }
 
-/** A needle that is not yet in one text with the others. */
+/** A needle before it gets its place in the common text. */
 interface Draft {
   readonly symbols: Uint8Array;
   readonly form: ValueForm;
-  /** Offsets in the form's text of its first symbol, and after its last one. */
+  /** Offsets in the form's text of the first symbol, and after the last one. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Whether letters beyond ASCII have to count as symbols for this value. */
+/** Whether letters beyond ASCII must count as symbols for this value. */
 export const hasWideLetters = (value: string): boolean => /[\p{L}\p{N}]/u.test(beyondAscii(value));
 const beyondAscii = (value: string): string => value.replaceAll(/\p{ASCII}/gu, '');
 
-/** What is looked for of one value. */
-export function compileValue(value: string, care: FormCoverage): CompiledValue {
+/** Compiles the forms of one value. */
+export function compileValue(value: string, coverage: FormCoverage): CompiledValue {
   const drafts: Draft[] = [];
   const seen = new Set<string>();
   const wide = hasWideLetters(value);
   for (const bytes of [Buffer.from(value, 'utf8'), ...splitSecretParts(value)]) {
-    for (const form of makeValueForms(bytes, care)) addDraft(drafts, seen, form, wide);
+    for (const form of makeValueForms(bytes, coverage)) addDraft(drafts, seen, form, wide);
   }
   const symbols = toSymbols(Buffer.from(value, 'utf8'), false);
   const length = drafts.reduce((sum, draft) => sum + draft.symbols.length + 1, 1);
@@ -98,7 +96,7 @@ export function compileValue(value: string, care: FormCoverage): CompiledValue {
   };
 }
 
-/** What reads otherwise in a stream than by itself: escapes, and numbers at the start of a line. */
+/** Text that reads differently in a stream: escapes, and numbers at the start of a line. */
 export const contextDependentText = /[\\%&]|[^\P{Cc}\t\n\r]|0[xX]|^[ \t]*[0-9a-f]+[:\s]/imu;
 
 function addDraft(drafts: Draft[], seen: Set<string>, form: ValueForm, wide: boolean): void {
@@ -108,7 +106,7 @@ function addDraft(drafts: Draft[], seen: Set<string>, form: ValueForm, wide: boo
   const found: Draft[] = [
     { symbols: toSymbols(bytes, wide), form, from: (edges?.[1] ?? '').length, to },
   ];
-  // It is found as it is read, too: in the middle of a line, and at the start of one.
+  // It must also be found as a stream reads it: within a line, and at the start of one.
   if (form.least < windowSymbols && contextDependentText.test(form.text)) {
     found.push(squeezed(form, '-', wide), squeezed(form, '', wide));
   }
@@ -120,7 +118,7 @@ function addDraft(drafts: Draft[], seen: Set<string>, form: ValueForm, wide: boo
   }
 }
 
-/** The form as it is read behind `before`, which has no symbols. */
+/** The form as read after `before`, which has no symbols. */
 function squeezed(form: ValueForm, before: string, wide: boolean): Draft {
   const bytes = Buffer.from(before + form.text, 'latin1');
   const symbols = emptySymbolBuffer(2 * bytes.length + 8);
@@ -150,9 +148,10 @@ function needleOf({ symbols, form, from, to }: Draft, start: number): Needle {
 }
 
 /**
- * Adds the windows of one needle. Those of plain words, which stand in other texts as well, do not
- * count by themselves, unless the value has no others: `-----BEGIN PRIVATE KEY-----`. Returns the
- * needle with the window that it is known by.
+ * Adds the windows of one needle. Windows of plain words, which occur in other texts as well, do
+ * not count alone, unless the value has no others: `-----BEGIN PRIVATE KEY-----`.
+ *
+ * @returns the needle with the length of its windows
  */
 function addWindows(into: Windows, text: Uint8Array, needle: Needle, stride: number): Needle {
   const { start, end, window } = needle;
@@ -179,7 +178,7 @@ function addWindows(into: Windows, text: Uint8Array, needle: Needle, stride: num
   return { ...needle, window: longer };
 }
 
-/** Windows of one length, by their ends. */
+/** Windows of one length, with their ends. */
 class Windows {
   readonly ends: number[] = [];
   readonly hashes: number[] = [];
@@ -188,4 +187,30 @@ class Windows {
     this.ends.push(end);
     this.hashes.push(hash);
   }
+}
+
+const partsMax = 64;
+const partSymbolsMin = 8;
+const partBytesMax = 24;
+
+export function splitSecretParts(value: string): Buffer[] {
+  if (!/[\s,;:=@|"'{}&?/]/.test(value)) return [];
+  const parts = new Set<string>();
+  for (const line of value.split(/[\r\n]+/)) {
+    const fields = line.length <= 2_048 ? line.split(/[\s,;:=@|"'{}<>()[\]&?/\\]+/) : [];
+    for (const part of [line.trim(), ...fields]) {
+      if (part !== value && secretPart(part)) parts.add(part);
+      if (parts.size >= partsMax) break;
+    }
+  }
+  return Array.from(parts, (part) => Buffer.from(part, 'utf8'));
+}
+
+/** Letters and digits mixed, but no word with a number and no host name. */
+function secretPart(part: string): boolean {
+  if (part.length < partSymbolsMin || part.length > partBytesMax) return false;
+  if (!/[0-9]/.test(part) || !/[A-Za-z]/.test(part)) return false;
+  if (/^[a-z]+[0-9]{1,5}$|^[a-z-]+(?:\.[a-z0-9-]+)+$/i.test(part)) return false;
+  const symbols = toSymbols(Buffer.from(part, 'utf8'), false);
+  return symbols.length >= partSymbolsMin && !isWordlike(symbols, 0, symbols.length);
 }

@@ -1,31 +1,32 @@
 /**
- * Base64 and hexadecimal digits that start as gzip, zlib or zstd do, and the bytes of gzip and zstd
- * as they are, are held back, unpacked and looked through. Bounds: 64 KiB of them, 1 MiB unpacked;
- * what lies beyond is not looked at. A run that holds a known value is hidden as a whole, however
- * long it is. So are digits that do unpack, but to more than a stream's output pays for: see
+ * Looks into compressed data: base64 and hexadecimal digits that begin as gzip, zlib or zstd do,
+ * and the raw bytes of gzip and zstd. They are held back, unpacked and searched. Bounds: 64 KiB of
+ * them, 1 MiB unpacked; anything beyond is not searched. A run with a known value is hidden as a
+ * whole, however long it is. So are digits that unpack to more than the budget of the stream: see
  * {@link StreamDecompressor}. A zstd frame, and a gzip member of more than 64 KiB, end with the
  * stream.
  */
+import { latin1 } from '../../encodings/text.ts';
 import type { MaskedChunk } from '../secret-finding.ts';
 import { gzipMemberLength, StreamDecompressor } from './stream-decompressor.ts';
 
 export const compressedBytesMax = 64 * 1024;
 const packedBytesMin = 16;
-/** Lines shorter than this do not go on in the next one. */
+/** Shorter lines are not wrapped. */
 const wrappedBytesMin = 32;
 
-/** How it is written; `raw`: its bytes as they are. */
+/** The encoding; `raw`: bytes without one. */
 type Digits = 'base64' | 'hex' | 'raw';
 
-/** Who looks at text that is not compressed. */
+/** Searches text that is not compressed. */
 export interface InnerMasker {
   push(bytes: Uint8Array, out: MaskedChunk[]): void;
   end(out: MaskedChunk[]): void;
-  /** The first known value in the bytes, as a piece that hides `length`. */
+  /** The first known value in the bytes, as a chunk that hides `length` bytes. */
   find(bytes: Uint8Array, length: number): MaskedChunk | null;
 }
 
-/** 1: a digit of base64; 2: of hexadecimal, too. */
+/** 1: a digit of base64; 2: also of hexadecimal. */
 const digitKinds = new Uint8Array(256);
 for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-') {
   digitKinds[letter.charCodeAt(0)] = /[0-9a-f]/i.test(letter) ? 2 : 1;
@@ -41,19 +42,19 @@ const equals = 0x3d;
 export class CompressedMasker {
   readonly #inner: InnerMasker;
   readonly #unpacker = new StreamDecompressor();
-  /** Bytes of the stream before those that are held. */
+  /** Bytes of the stream before those that are held back. */
   #read = 0;
-  /** What may be compressed, from its first byte on; or the start of a magic number. */
-  #held: Uint8Array = new Uint8Array(0);
-  /** The digits it is written in; `null`: nothing is held but the start of a magic number. */
+  /** Possibly compressed, from its first byte on; or the start of a magic number. */
+  #pending: Uint8Array = new Uint8Array(0);
+  /** Its encoding; `null`: only the start of a magic number is held back. */
   #digits: Digits | null = null;
-  /** Bytes of `held` that were looked at, and where the line starts that they end in. */
-  #seen = 0;
+  /** Examined bytes of these, and the start of the line that they end in. */
+  #examined = 0;
   #line = 0;
-  /** Whether its lines have offsets before them. */
-  #dumped = false;
-  /** What to do with the rest of a run that was longer than the bound. */
-  #rest: { readonly digits: Digits; readonly hidden: MaskedChunk | null } | null = null;
+  /** Whether its lines have offsets. */
+  #isDump = false;
+  /** How to treat the rest of a run that was longer than the bound. */
+  #restOfRun: { readonly digits: Digits; readonly hidden: MaskedChunk | null } | null = null;
   #before = 0;
 
   constructor(inner: InnerMasker) {
@@ -61,10 +62,10 @@ export class CompressedMasker {
   }
 
   push(chunk: Uint8Array, out: MaskedChunk[]): void {
-    let bytes = this.#held.length === 0 ? chunk : joined(this.#held, chunk);
-    this.#held = none;
+    let bytes = this.#pending.length === 0 ? chunk : joined(this.#pending, chunk);
+    this.#pending = none;
     while (bytes.length > 0) {
-      if (this.#rest !== null) {
+      if (this.#restOfRun !== null) {
         bytes = this.#skipRest(bytes, out);
         continue;
       }
@@ -75,37 +76,37 @@ export class CompressedMasker {
       }
       const end = this.#endOfRun(bytes, this.#digits ?? 'base64');
       if (end === null) {
-        this.#held = Uint8Array.from(bytes);
+        this.#pending = Uint8Array.from(bytes);
         return;
       }
       bytes = this.#decide(bytes, end, out);
     }
   }
 
-  /** Lets go of what is held: it is complete, or nobody waits for the rest. */
+  /** Releases the pending bytes: they are complete, or nobody waits for the rest. */
   settle(out: MaskedChunk[]): void {
-    while (this.#held.length > 0) {
-      const bytes = this.#held;
-      this.#held = none;
+    while (this.#pending.length > 0) {
+      const bytes = this.#pending;
+      this.#pending = none;
       if (this.#digits === null) this.#pass(bytes, out);
       else this.push(this.#decide(bytes, bytes.length, out), out);
     }
-    this.#rest = null;
+    this.#restOfRun = null;
   }
 
   /** Bytes that wait for more. */
   get pendingBytes(): Uint8Array {
-    return this.#held;
+    return this.#pending;
   }
 
   /**
-   * How much of them counts as part of a known value: at least six where gzip or zstd starts. Of
-   * their bytes as they are, nothing: who prints those in pauses would wait for 64 KiB.
+   * How many of them count as part of a known value: at least six for gzip or zstd. Raw bytes do
+   * not count, since a command that prints them slowly would wait for 64 KiB.
    */
   get pendingSymbols(): number {
     if (this.#digits === 'raw') return 0;
-    const strong = this.#digits !== null && strongMagic.test(latin1(this.#held.subarray(0, 8)));
-    return strong ? Math.max(strongHeld, this.#held.length) : this.#held.length;
+    const strong = this.#digits !== null && strongMagic.test(latin1(this.#pending.subarray(0, 8)));
+    return strong ? Math.max(strongHeld, this.#pending.length) : this.#pending.length;
   }
 
   #pass(bytes: Uint8Array, out: MaskedChunk[]): void {
@@ -115,26 +116,30 @@ export class CompressedMasker {
     this.#inner.push(bytes, out);
   }
 
-  /** Passes what stands before the next run. Returns the run, or `null`: there is none yet. */
+  /**
+   * Passes on the text before the next run.
+   *
+   * @returns the run; `null`: there is none yet
+   */
   #startOfRun(bytes: Uint8Array, out: MaskedChunk[]): Uint8Array | null {
     const found = findMagic(bytes, this.#before);
     this.#pass(bytes.subarray(0, found.at), out);
     const rest = bytes.subarray(found.at);
     if (found.digits === null) {
-      this.#held = Uint8Array.from(rest);
+      this.#pending = Uint8Array.from(rest);
       return null;
     }
     this.#digits = found.digits;
-    this.#seen = 0;
+    this.#examined = 0;
     this.#line = 0;
-    this.#dumped = false;
+    this.#isDump = false;
     return rest;
   }
 
-  /** Where the run of digits ends that starts the bytes; `null`: not here. */
+  /** The end of the run of digits at the start of the bytes; `null`: it is not here. */
   #endOfRun(bytes: Uint8Array, digits: Digits): number | null {
     if (digits === 'raw') return bytes.length < compressedBytesMax ? null : compressedBytesMax;
-    let at = this.#seen;
+    let at = this.#examined;
     for (; at < bytes.length; at += 1) {
       if (at >= compressedBytesMax) return at;
       const byte = bytes[at] ?? 0;
@@ -146,7 +151,7 @@ export class CompressedMasker {
       const line = digits === 'hex' ? nextDumpLine(bytes, at) : -1;
       if (line === null) break;
       if (line > 0) {
-        this.#dumped = true;
+        this.#isDump = true;
         this.#line = line;
         at = line - 1;
         continue;
@@ -158,7 +163,7 @@ export class CompressedMasker {
       if (feed) this.#line = next;
       at = next - 1;
     }
-    this.#seen = at;
+    this.#examined = at;
     return null;
   }
 
@@ -167,9 +172,9 @@ export class CompressedMasker {
     this.#digits = null;
     const end = digits === 'raw' ? gzipMemberLength(bytes.subarray(0, most)) : most;
     const packed = bytes.subarray(0, end);
-    const hidden = end < packedBytesMin ? null : this.#look(packed, digits);
+    const hidden = end < packedBytesMin ? null : this.#search(packed, digits);
     const goesOn = end >= compressedBytesMax && (digits !== 'raw' || hidden !== null);
-    if (goesOn) this.#rest = { digits, hidden };
+    if (goesOn) this.#restOfRun = { digits, hidden };
     if (hidden === null) {
       this.#pass(packed, out);
     } else {
@@ -181,30 +186,30 @@ export class CompressedMasker {
     return bytes.subarray(end);
   }
 
-  #look(packed: Uint8Array, digits: Digits): MaskedChunk | null {
+  #search(packed: Uint8Array, digits: Digits): MaskedChunk | null {
     const read = this.#read + packed.length;
     if (digits === 'raw') {
       const unpacked = this.#unpacker.decompress(Buffer.from(packed), read);
-      // An archive that nobody can look into stays whole.
-      const seen = unpacked !== null && unpacked !== 'too much';
-      return seen ? this.#inner.find(unpacked, packed.length) : null;
+      // An archive that cannot be examined stays visible.
+      const isReadable = unpacked !== null && unpacked !== 'too much';
+      return isReadable ? this.#inner.find(unpacked, packed.length) : null;
     }
-    const all = Buffer.from(packed).toString('latin1');
-    const text = (this.#dumped ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
+    const all = latin1(packed);
+    const text = (this.#isDump ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
     const unpacked = this.#unpacker.decompress(Buffer.from(text, digits), read);
     if (unpacked === 'too much') return unseen(packed.length);
     return unpacked === null ? null : this.#inner.find(unpacked, packed.length);
   }
 
   #skipRest(bytes: Uint8Array, out: MaskedChunk[]): Uint8Array {
-    const { digits, hidden } = this.#rest ?? { digits: 'hex', hidden: null };
+    const { digits, hidden } = this.#restOfRun ?? { digits: 'hex', hidden: null };
     let end = 0;
     while (end < bytes.length) {
       const byte = bytes[end];
       if (!isDigit(byte, digits) && byte !== lineFeed && byte !== carriageReturn) break;
       end += 1;
     }
-    if (end < bytes.length) this.#rest = null;
+    if (end < bytes.length) this.#restOfRun = null;
     if (hidden === null || hidden.kind === 'text') this.#pass(bytes.subarray(0, end), out);
     else if (end > 0) {
       this.#read += end;
@@ -214,7 +219,7 @@ export class CompressedMasker {
   }
 }
 
-/** What cannot be looked into. It stands for no value, so its tag is that of none. */
+/** A part that cannot be examined. It is no known value, so its tag is that of none. */
 const unseen = (bytes: number): MaskedChunk => ({
   kind: 'hidden',
   tag: '[HIDDEN:000000]',
@@ -231,7 +236,10 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
-/** The offset of the digit after blanks and line ends; -1: something else; `null`: not here. */
+/**
+ * The offset of the digit after blanks and line ends; -1: something else follows; `null`: it is not
+ * here.
+ */
 function nextDigit(bytes: Uint8Array, at: number, digits: Digits): number | null {
   for (let place = at; place < at + 4; place += 1) {
     if (place >= bytes.length) return null;
@@ -248,15 +256,17 @@ const dumpGutterStart = /^[^\n]{0,40}(?:\n(?:[0-9a-f]{0,8}|[0-9a-f]{6,8}(?::? {0
 const dumpGutterBytesMax = 56;
 const dumpLineDigits = 32;
 
-/** The offset of a dump's next line of digits; -1: there is none; `null`: it may come. */
+/**
+ * The offset of the next line of digits of a dump; -1: there is none; `null`: it can still follow.
+ */
 function nextDumpLine(bytes: Uint8Array, at: number): number | null {
-  const text = Buffer.from(bytes.subarray(at, at + dumpGutterBytesMax)).toString('latin1');
+  const text = latin1(bytes.subarray(at, at + dumpGutterBytesMax));
   const found = dumpGutter.exec(text);
   if (found !== null) return at + found[0].length;
   return text.length < dumpGutterBytesMax && dumpGutterStart.test(text) ? null : -1;
 }
 
-/** Without offsets, and without the column of characters. */
+/** The digits without offsets and without the column of characters. */
 function dumpDigits(text: string): string {
   const lines = text.split('\n').map((line, at) => {
     const data = at === 0 ? line : line.replace(/^[0-9a-f]+:? +/i, '');
@@ -279,10 +289,9 @@ const hexMagics = ['1f8b08', '7801', '785e', '789c', '78da'].flatMap((text) => {
     digits: 'hex',
   }));
 });
-/** Those that no other text starts with. */
+/** Magic numbers that no other text begins with. */
 const strongMagic = /^(?:H4sI|KLUv|1f ?8b ?0?8?)/i;
 const strongHeld = 6;
-const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
   text,
   digits: 'base64',
@@ -293,17 +302,17 @@ const rawMagics = ['\x1f\x8b\x08', '\x28\xb5\x2f\xfd'].map((text): Magic => ({
 }));
 const magics: readonly Magic[] = [...hexMagics, ...base64Magics, ...rawMagics];
 
-/** By the first two letters, `(first << 8) | second`: 1 where a magic number starts with them. */
+/** By the first two characters, `(first << 8) | second`: 1 if a magic number begins with them. */
 const pairs = new Uint8Array(1 << 16);
 for (const { text } of magics) pairs[(text.charCodeAt(0) << 8) | text.charCodeAt(1)] = 1;
 
 interface MagicFound {
   readonly at: number;
-  /** `null`: not all of it is there, or nothing is found: then `at` is the end. */
+  /** `null`: it is incomplete, or there is none and `at` is the end. */
   readonly digits: Digits | null;
 }
 
-/** The first magic number that no digit stands before; `byteBefore` is the byte before all. */
+/** The first magic number without a digit before it; `byteBefore` precedes the bytes. */
 function findMagic(bytes: Uint8Array, byteBefore: number): MagicFound {
   const { length } = bytes;
   let first = bytes[0] ?? 0;
@@ -319,7 +328,7 @@ function findMagic(bytes: Uint8Array, byteBefore: number): MagicFound {
   return found ?? { at: length, digits: null };
 }
 
-/** The magic number that starts here, or the start of one at the end of the bytes. */
+/** The magic number that begins here, or the start of one at the end of the bytes. */
 function magicAt(bytes: Uint8Array, start: number, byteBefore: number): MagicFound | null {
   const inside = isDigit(start > 0 ? bytes[start - 1] : byteBefore, 'base64');
   for (const { text, digits } of inside ? rawMagics : magics) {

@@ -1,16 +1,21 @@
 /**
- * All known values in one table: the hash of each window leads to the place in the text of symbols
- * that it stands at, where it is compared symbol by symbol.
+ * All known values in one table: the hash of each window leads to its position in the common text
+ * of symbols, where the symbols are compared one by one.
  */
 import { TrlError } from '../../errors.ts';
-import type { KnownValue } from '../secret-finding.ts';
+import type { KnownValue } from '../../redacted.ts';
 import { compileValue, hasWideLetters, type CompiledValue, type Needle } from './compiled-value.ts';
 import { symbolsMin, windowSymbolsMax, type FormCoverage } from './value-forms.ts';
-import { hashFilterBits, hashMultiplier, leavingWeights, spreadHash } from './symbols.ts';
+import {
+  hashFilterBits,
+  hashMultiplier,
+  isWordlike,
+  leavingWeights,
+  spreadHash,
+} from './symbols.ts';
 import type { WeakValues } from './weak-values.ts';
-import { isWordlike } from './common-words.ts';
 
-/** Values that can be looked for at once. */
+/** The most values at once. */
 export const knownValuesMax = 256;
 
 /** A needle of one value. */
@@ -18,40 +23,42 @@ export interface KnownNeedle extends Needle {
   readonly value: KnownValue;
 }
 
-/** Places by the hash of the window that ends there. */
+/** Positions by the hash of the window that ends there. */
 export interface WindowTable {
-  /** Three bits of one word for each hash that may be there; see `filterBits`. */
+  /** Three bits of one word for each hash in the table; see `hashFilterBits`. */
   readonly filter: Int32Array;
   readonly filterShift: number;
   readonly hashes: Int32Array;
-  /** 0: nothing. */
+  /** 0: the slot is empty. */
   readonly ends: Int32Array;
   readonly mask: number;
 }
 
 const compiledValues = new WeakMap<KnownValue, Map<FormCoverage, CompiledValue>>();
 
-function compiled(known: KnownValue, care: FormCoverage): CompiledValue {
-  const byCare = compiledValues.get(known) ?? new Map<FormCoverage, CompiledValue>();
-  compiledValues.set(known, byCare);
-  const found = byCare.get(care) ?? compileValue(known.value, care);
-  byCare.set(care, found);
+function compiled(known: KnownValue, coverage: FormCoverage): CompiledValue {
+  const byCoverage = compiledValues.get(known) ?? new Map<FormCoverage, CompiledValue>();
+  compiledValues.set(known, byCoverage);
+  const found = byCoverage.get(coverage) ?? compileValue(known.value, coverage);
+  byCoverage.set(coverage, found);
   return found;
 }
 
-/** Above this many bytes of all values, long ones are looked for in fewer forms. */
-const carefulBytesMax = 64 * 1024;
+/** If all values together have more bytes, long ones are searched in fewer forms. */
+const fullCoverageBytesMax = 64 * 1024;
 
-const careFor = (values: readonly KnownValue[]): FormCoverage =>
-  values.reduce((sum, { value }) => sum + value.length, 0) <= carefulBytesMax ? 'full' : 'less';
+const coverageFor = (values: readonly KnownValue[]): FormCoverage =>
+  values.reduce((sum, { value }) => sum + value.length, 0) <= fullCoverageBytesMax
+    ? 'full'
+    : 'less';
 
-/** More symbols than these are not searched through when somebody waits. */
+/** A larger text of symbols is not searched while somebody waits. */
 const searchedBytesMax = 4 * 1024 * 1024;
 
 const shortOut = leavingWeights(symbolsMin);
 
 export class KnownIndex {
-  /** Those that are hidden beside their context only; in none of the tables. `null`: none. */
+  /** Values that are hidden only in context, and are in none of the tables. `null`: none. */
   readonly weak: WeakValues | null;
   readonly values: readonly KnownValue[];
   readonly text: Uint8Array;
@@ -59,26 +66,26 @@ export class KnownIndex {
   /** `null`: no value has so few symbols. */
   readonly short: WindowTable | null;
   readonly wide: boolean;
-  /** Whether a value is made of words alone. */
+  /** Whether any value consists of words. */
   readonly words: boolean;
-  /** The most symbols to hide beside a needle, where lines belong to a dump. */
+  /** The most symbols to hide beside a needle in a dump. */
   readonly padMax: number;
-  /** The first characters of values that do not start with a symbol. */
+  /** The first characters of values that do not begin with a symbol. */
   readonly leads: ReadonlySet<number>;
   readonly #needles: KnownNeedle[] = [];
   readonly #starts: Int32Array;
-  /** One bit for the hash of each run of six symbols that any needle has. */
+  /** One bit for the hash of each run of six symbols in any needle. */
   readonly sixSymbolRuns: Int32Array;
   readonly sixSymbolShift: number;
-  /** Which runs of three symbols any needle has. */
+  /** The runs of three symbols that occur in any needle. */
   readonly #threes: Uint8Array;
   readonly #longTable: Table;
   readonly #shortTable: Table;
-  readonly #care: FormCoverage;
+  readonly #coverage: FormCoverage;
   #layers: readonly KnownIndex[] | null = null;
 
   /**
-   * `grownFrom`: an index of the first ones of these values, of which what it holds is copied.
+   * @param grownFrom an index of the first of these values, whose tables are copied
    * @throws TrlError `QUOTA_EXCEEDED` above 256 values
    */
   constructor(
@@ -95,8 +102,8 @@ export class KnownIndex {
     }
     this.values = [...values];
     this.wide = values.some(({ value }) => hasWideLetters(value));
-    this.#care = careFor(values);
-    const all = this.values.map((value) => ({ value, compiled: compiled(value, this.#care) }));
+    this.#coverage = coverageFor(values);
+    const all = this.values.map((value) => ({ value, compiled: compiled(value, this.#coverage) }));
     this.words = all.some((one) => one.compiled.words);
     const sizes = { text: 1, long: 0, short: 0 };
     for (const { compiled: one } of all) {
@@ -127,21 +134,21 @@ export class KnownIndex {
     );
   }
 
-  /** The index of these values; what is known of them already is not worked out again. */
+  /** The index of these values. The work for values that it already has is not repeated. */
   with(values: readonly KnownValue[]): KnownIndex {
     return new KnownIndex(values, this);
   }
 
   /**
-   * The values with letters beyond ASCII and the others, each in an index of their own; this one
-   * where all are of one kind.
+   * The values with letters beyond ASCII and the others, in two indexes; only this one if all are
+   * of one kind.
    */
   get layers(): readonly KnownIndex[] {
-    // Each small text asks for them.
-    return (this.#layers ??= this.#apart());
+    // Cached: each small text needs them.
+    return (this.#layers ??= this.#splitLayers());
   }
 
-  #apart(): readonly KnownIndex[] {
+  #splitLayers(): readonly KnownIndex[] {
     const wide = this.values.filter(({ value }) => hasWideLetters(value));
     if (wide.length === 0 || wide.length === this.values.length) return [this];
     const narrow = this.values.filter(({ value }) => !hasWideLetters(value));
@@ -150,7 +157,7 @@ export class KnownIndex {
 
   #extends(old: KnownIndex, sizes: { readonly long: number; readonly short: number }): boolean {
     return (
-      old.#care === this.#care &&
+      old.#coverage === this.#coverage &&
       old.values.length <= this.values.length &&
       old.values.every((value, at) => value === this.values[at]) &&
       old.#longTable.fits(sizes.long) &&
@@ -175,7 +182,7 @@ export class KnownIndex {
     this.#addGrams(text);
   }
 
-  /** The needle whose symbols `text[at]` belongs to. */
+  /** The needle that contains `text[at]`. */
   needleAt(at: number): KnownNeedle | undefined {
     let low = 0;
     let high = this.#starts.length - 1;
@@ -188,8 +195,8 @@ export class KnownIndex {
   }
 
   /**
-   * How many of the last symbols of `symbols[0, count)`, at most `most`, may be part of a needle.
-   * More than that certainly are not.
+   * How many of the last symbols of `symbols[0, count)`, at most `most`, can be part of a needle.
+   * More certainly are not.
    */
   tailLength(symbols: Uint8Array, count: number, most: number): number {
     const least = Math.max(0, count - most);
@@ -205,9 +212,9 @@ export class KnownIndex {
   }
 
   /**
-   * How many of the last symbols are part of a value as far as anyone can tell. Words that a value
-   * has among other things, a database's name in an address, give nothing away, and a prompt may
-   * end with them: they count as five at most, unless the value starts with them.
+   * How many of the last symbols can be part of a value. Words within a value, such as a database's
+   * name in an address, reveal nothing, and a prompt can end with them: they count as five at most,
+   * unless the value begins with them.
    */
   exposed(symbols: Uint8Array): number {
     const { length } = symbols;
@@ -220,7 +227,7 @@ export class KnownIndex {
     return Math.max(symbolsMin - 1, this.#startLength(symbols, possible));
   }
 
-  /** How many of the last symbols, at most `most`, do stand in a needle; 5: fewer than six. */
+  /** How many of the last symbols, at most `most`, occur in a needle; 5: fewer than six. */
   #foundLength(symbols: Uint8Array, most: number): number {
     const text = Buffer.from(this.text.buffer, this.text.byteOffset, this.text.length);
     const last = Buffer.from(symbols);
@@ -234,13 +241,13 @@ export class KnownIndex {
     return found;
   }
 
-  /** How many of the last symbols, at most `most`, a needle starts with, but for `https://`. */
+  /** How many of the last symbols, at most `most`, a needle begins with, apart from `https://`. */
   #startLength(symbols: Uint8Array, most: number): number {
     let longest = 0;
     for (const { start, end, value } of this.#needles) {
       const upTo = Math.min(most, end - start);
       for (let length = upTo; length > longest && length >= symbolsMin; length -= 1) {
-        if (!this.#standsAt(start, symbols.subarray(symbols.length - length))) continue;
+        if (!this.#isAt(start, symbols.subarray(symbols.length - length))) continue;
         if (length > schemeLength(value.value)) longest = length;
         break;
       }
@@ -248,14 +255,14 @@ export class KnownIndex {
     return longest;
   }
 
-  #standsAt(start: number, symbols: Uint8Array): boolean {
+  #isAt(start: number, symbols: Uint8Array): boolean {
     let same = 0;
     while (same < symbols.length && this.text[start + same] === symbols[same]) same += 1;
     return same === symbols.length;
   }
 
   /**
-   * Whether six symbols may stand in a needle; to be asked where {@link sixSymbolRuns} holds them.
+   * Whether six symbols can occur in a needle. Only meaningful if {@link sixSymbolRuns} has them.
    */
   mayHold(symbols: Uint8Array, at: number): boolean {
     return this.#hasThree(symbols, at) && this.#hasThree(symbols, at + 3);
@@ -286,14 +293,14 @@ export class KnownIndex {
   }
 }
 
-/** Letters and digits of the `https` that an address starts with. */
+/** Letters and digits of the `https` at the start of an address. */
 const schemeLength = (value: string): number =>
   (/^[a-z][a-z0-9+.-]*(?=:\/\/)/i.exec(value)?.[0] ?? '').replaceAll(/[^a-z0-9]/gi, '').length;
 
 const three = (symbols: Uint8Array, at: number): number =>
   (((symbols[at] ?? 0) << 12) ^ ((symbols[at + 1] ?? 0) << 6) ^ (symbols[at + 2] ?? 0)) & 0x3ffff;
 
-/** A {@link WindowTable} being filled: open addressing, at most half full at first. */
+/** Builds a {@link WindowTable}: open addressing, at first at most half full. */
 class Table {
   readonly #filter: Int32Array;
   readonly #shift: number;
@@ -311,7 +318,7 @@ class Table {
       return;
     }
     const slots = 1 << Math.max(6, Math.ceil(Math.log2(size + 1)) + 1);
-    // As small as it can be for the processor's cache: about three hashes a word.
+    // Small enough for the processor's cache: about three hashes a word.
     const wordBits = Math.min(22, Math.max(10, Math.round(Math.log2((size + 1) / 2.5))));
     this.#filter = new Int32Array(1 << wordBits);
     this.#shift = 32 - wordBits;
@@ -324,7 +331,7 @@ class Table {
     return new Table(0, this);
   }
 
-  /** Whether that many windows have room, and the filter still keeps most others out. */
+  /** Whether so many windows have room, and the filter still rejects most others. */
   fits(size: number): boolean {
     return size <= 0.65 * this.#ends.length && size <= 4 * this.#filter.length;
   }
@@ -343,7 +350,7 @@ class Table {
     let chain = 0;
     while (this.#ends[slot] !== 0) {
       if (this.#hashes[slot] === hash) chain += 1;
-      // A value that repeats itself has the same window again and again.
+      // A repetitive value has the same window many times.
       if (chain > chainMax) return;
       slot = (slot + 1) & this.#mask;
     }
@@ -362,5 +369,5 @@ class Table {
   }
 }
 
-/** The same window at more places than this is not needed: any of them tells of the value. */
+/** More positions of the same window are not needed: any of them identifies the value. */
 const chainMax = 8;

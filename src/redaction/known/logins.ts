@@ -1,13 +1,13 @@
 /**
- * Where a login is written without the name of a secret: flags of programs, files of logins, what
- * servers say. Data, with the document that says so. Each expression ends where the value begins,
- * and is bounded: hostile output costs no more than some looks a character.
+ * Logins without the name of a secret: flags of programs, files of logins, messages of servers,
+ * each with the document that defines it. Each expression ends where the value begins, and is
+ * bounded, so that hostile output costs only a few attempts for each character.
  */
 
 interface FlagRow {
-  /** Programs, by name. */
+  /** Names of programs. */
   readonly of: string;
-  /** What stands between the program and the value, behind other arguments. */
+  /** Text between the program and the value, after other arguments. */
   readonly before: string;
   readonly source: string;
 }
@@ -114,12 +114,12 @@ const flagRows: readonly FlagRow[] = [
 ];
 
 interface LineRow {
-  /** What the line must hold; default: nothing. */
+  /** A condition on the line; default: none. */
   readonly if?: RegExp;
   readonly before: RegExp;
   readonly source: string;
 }
-/** They read a password from standard input. */
+/** Programs and flags that read a password from standard input. */
 const readsPassword = new RegExp(
   String.raw`--password-stdin|\bsudo\b[^|\n]{0,64}[ \t]-\w{0,8}S|\b(?:ch|smb)?passwd\b|` +
     String.raw`--passphrase-fd|\bcryptsetup\b`,
@@ -201,7 +201,7 @@ for (const { of, before } of flagRows) {
 const longestFirst = [...byProgram.keys()].toSorted((a, b) => b.length - a.length);
 const called = new RegExp(String.raw`(?<![\w.-])(${longestFirst.join('|')})(?=[ \t])`, 'g');
 
-/** Offsets in `line`, which has no line feed, where the password of a login may begin. */
+/** Offsets in `line` (without a line feed) where the password of a login can begin. */
 export function findLoginPasswords(line: string): readonly number[] {
   const found: number[] = [];
   const add = (text: string, before: RegExp, from: number): void => {

@@ -1,16 +1,22 @@
-/** Whether a value can be hidden in output wherever it is written. */
+/**
+ * Which values can be hidden wherever they are written, the index of these and the weak ones, and
+ * the search for them in small complete texts: a command, a message, the name of a file.
+ */
+import type { KnownValue } from '../../redacted.ts';
 import { wordiness } from '../detect/bigram.ts';
+import type { SecretFinding } from '../secret-finding.ts';
 import { contextDependentText } from './compiled-value.ts';
-import { symbolsMin } from './value-forms.ts';
 import { KnownIndex } from './known-index.ts';
-import { maskText } from './mask-text.ts';
+import { KnownMasker } from './known-masker.ts';
+import { symbolsMin } from './value-forms.ts';
+import { WeakValues } from './weak-values.ts';
 
 export type Maskable =
   | { readonly ok: true; readonly isWeak: boolean }
   /** One sentence, without the value and its length. */
   | { readonly ok: false; readonly reason: string };
 
-/** The longest value, in UTF-8. */
+/** The longest value, in bytes of UTF-8. */
 export const maskableBytesMax = 64 * 1024;
 
 const commonWords = new Set(
@@ -38,8 +44,8 @@ const commonWords = new Set(
 );
 
 /**
- * A value that is a word or two, or has fewer than six letters or digits, cannot be told apart from
- * ordinary text. It is weak: hidden only beside what says that it is meant, and refused nowhere.
+ * A value of one or two words, or with fewer than six letters or digits, looks like ordinary text.
+ * It is weak: it is hidden only in a context that shows it is meant, and causes no refusal.
  */
 export function checkMaskable(value: string): Maskable {
   if (Buffer.byteLength(value, 'utf8') > maskableBytesMax) {
@@ -61,13 +67,13 @@ export function checkMaskable(value: string): Maskable {
   return { ok: true, isWeak };
 }
 
-/** What a semicolon behind the value makes an entity of, which stands for something else. */
+/** With a semicolon after it, the value would be an entity. */
 const openEntity = /&#?[0-9a-z]*$/i;
-/** Longer values have more than enough symbols that are no escapes. */
+/** Longer values have more than enough symbols outside of escapes. */
 const triedLengthMax = 4_096;
 const lettersIn = (text: string): number => text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 
-/** Whether the value is hidden where it is printed as it is. */
+/** Whether the value is hidden where it is printed unchanged. */
 function hidesItself(value: string): boolean {
   const index = new KnownIndex([{ name: 'value', value, tag: '' }]);
   const left = Math.max(symbolsMin, Math.floor(lettersIn(value) / 4));
@@ -83,7 +89,7 @@ function hidesItself(value: string): boolean {
   });
 }
 
-/** A word that people choose, digits that count up, or one character repeated. */
+/** A word that people choose, counting digits, or one repeated character. */
 function isCommon(value: string): boolean {
   const plain = value.trim().toLowerCase();
   if (commonWords.has(plain) || commonWords.has(plain.replace(/[\d!@#$%.?*_-]{1,4}$/, ''))) {
@@ -92,15 +98,100 @@ function isCommon(value: string): boolean {
   return /^(.)\1*$/s.test(plain) || '01234567890123456789'.includes(plain) || plain === '987654321';
 }
 
-/** Bits a pair above which letters read as a word; few letters have few pairs to tell by. */
+/** Bits for each pair from which letters look like a word; few letters have only few pairs. */
 const wordBitsMin = (letters: number): number => (letters < 5 ? 0.5 : 1);
 const wordsLettersMax = 16;
 const oneOrTwoWords =
   /^[A-Z]?[a-z]{2,11}(?:[-_. ]?[A-Z]?[a-z]{2,11})?$|^[A-Z]{3,12}(?:[-_. ][A-Z]{3,12})?$/;
 
-/** One or two words, as people, projects and directories are called. */
+/** One or two words, as names of people, projects and directories are. */
 function isWords(value: string): boolean {
   if (lettersIn(value) > wordsLettersMax || !oneOrTwoWords.test(value)) return false;
   const words = value.toLowerCase().split(/[-_. ]/);
   return words.every((word) => wordiness(word, 0, word.length) > wordBitsMin(word.length));
+}
+
+/**
+ * @param grownFrom an index of the first of these values, whose tables are copied
+ * @throws TrlError `QUOTA_EXCEEDED` above 256 values
+ */
+export function buildKnownIndex(
+  values: readonly KnownValue[],
+  grownFrom: KnownIndex | null = null,
+): KnownIndex {
+  const isWeak = new Set(
+    values.filter(({ value }) => {
+      const check = checkMaskable(value);
+      return check.ok && check.isWeak;
+    }),
+  );
+  const strong = values.filter((one) => !isWeak.has(one));
+  const weak = isWeak.size === 0 ? null : new WeakValues([...isWeak]);
+  return new KnownIndex(strong, grownFrom, weak);
+}
+
+export interface MaskedText {
+  readonly text: string;
+  /** Names of the values that were found, each once, without weak ones. */
+  readonly hits: string[];
+}
+
+/** `text` with tags in place of known values. */
+export function maskText(index: KnownIndex, text: string): MaskedText {
+  const strong = maskStrong(index, text);
+  return index.weak === null ? strong : { ...strong, text: maskWeak(index, strong.text) };
+}
+
+function maskStrong(index: KnownIndex, text: string): MaskedText {
+  if (index.values.length === 0) return { text, hits: [] };
+  const masker = new KnownMasker(index);
+  const chunks = [...masker.push(Buffer.from(text, 'utf8')), ...masker.end()];
+  const hits = new Set<string>();
+  const parts: Uint8Array[] = [];
+  let hidden = false;
+  for (const chunk of chunks) {
+    if (chunk.kind === 'text') parts.push(chunk.bytes);
+    else {
+      hidden = true;
+      parts.push(Buffer.from(chunk.tag, 'utf8'));
+      if (chunk.finding.key !== null) hits.add(chunk.finding.key);
+    }
+  }
+  // Unchanged: a lone surrogate would not survive UTF-8.
+  if (!hidden) return { text, hits: [] };
+  return { text: Buffer.concat(parts).toString('utf8'), hits: [...hits] };
+}
+
+function maskWeak({ weak }: KnownIndex, text: string): string {
+  const bytes = Buffer.from(text, 'utf8');
+  const found = weak?.find(bytes.toString('latin1')) ?? [];
+  if (found.length === 0) return text;
+  const tags = new Map(
+    weak?.values.flatMap(({ name, value, tag }) => [
+      [`=${value}`, tag],
+      [name, tag],
+    ]),
+  );
+  const parts: string[] = [];
+  let at = 0;
+  for (const { start, end, key } of found) {
+    const tag = tags.get(`=${bytes.toString('utf8', start, end)}`) ?? tags.get(key ?? '');
+    parts.push(bytes.toString('utf8', at, start), tag ?? '[HIDDEN]');
+    at = end;
+  }
+  return [...parts, bytes.toString('utf8', at)].join('');
+}
+
+/** The known values in `bytes`, without weak ones, which are no reason to refuse anything. */
+export function findKnownValues(index: KnownIndex, bytes: Uint8Array): SecretFinding[] {
+  if (index.values.length === 0) return [];
+  const masker = new KnownMasker(index);
+  const found: SecretFinding[] = [];
+  let start = 0;
+  for (const chunk of [...masker.push(bytes), ...masker.end()]) {
+    const length = chunk.kind === 'text' ? chunk.bytes.length : chunk.bytes;
+    if (chunk.kind === 'hidden') found.push({ ...chunk.finding, start, end: start + length });
+    start += length;
+  }
+  return found;
 }

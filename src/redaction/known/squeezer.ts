@@ -1,11 +1,11 @@
 /**
- * From bytes to symbols: only letters and digits, without case, escapes read, control sequences
- * and gutters of dumps left out. Each symbol knows the bytes that it covers. How the bytes are cut
- * into chunks makes no difference.
+ * Reduces bytes to symbols: letters and digits without case, with escapes decoded, without control
+ * sequences and gutters of dumps. Each symbol has the range of bytes that it covers. The result
+ * does not depend on how the bytes are split into chunks.
  */
-import { dumpLine } from './dump.ts';
 import {
   controlSequenceEnd,
+  dumpLine,
   escapeAt,
   escapeCode,
   escapeLength,
@@ -14,7 +14,7 @@ import {
 } from './escapes.ts';
 import { breakSymbol, narrowSymbols, widePunctuation, wideSymbols } from './symbols.ts';
 
-/** More bytes than these between two symbols tear them apart. */
+/** More bytes between two symbols separate them. */
 export const gapBytesMax = 1_024;
 
 const special = 0xfe;
@@ -22,7 +22,7 @@ const escape = 0x1b;
 const lineFeed = 0x0a;
 export const backspace = 0x08;
 
-/** Symbols in order; `from[i]` to `to[i]` is what to hide where symbol `i` is secret. */
+/** Symbols in order; `from[i]` to `to[i]` is the range to hide if symbol `i` is secret. */
 export interface SymbolBuffer {
   count: number;
   symbol: Uint8Array;
@@ -30,10 +30,10 @@ export interface SymbolBuffer {
   to: Int32Array;
 }
 
-/** Where bytes begin that cannot be read without what follows them, and how to go on from there. */
+/** The start of bytes that cannot be decoded without those after them, with the state there. */
 export interface SqueezeCheckpoint {
   readonly at: number;
-  /** How many symbols there are before them. */
+  /** The number of symbols before them. */
   readonly symbols: number;
   readonly lineStart: boolean;
   readonly inDump: boolean;
@@ -60,11 +60,11 @@ export class Squeezer {
   readonly #table: Uint8Array;
   readonly #wide: boolean;
   readonly #symbols: SymbolBuffer;
-  /** Whether the next byte is the first one of a line whose start was not looked at. */
+  /** Whether the next byte is the first of a line, and the line was not examined yet. */
   #lineStart = true;
-  /** Whether the last symbol is one of a dump's line. */
+  /** Whether the last symbol is in a line of a dump. */
   inDump = false;
-  /** How many symbols stayed what they were since this was last set. */
+  /** How many symbols are unchanged since this was last set. */
   unchangedCount = 0;
 
   constructor(wide: boolean, symbols: SymbolBuffer) {
@@ -74,8 +74,9 @@ export class Squeezer {
   }
 
   /**
-   * Adds the symbols of `bytes[at, end)`. Returns the offset of the first byte that has to wait
-   * for more; with `last`, that is `end`.
+   * Adds the symbols of `bytes[at, end)`.
+   *
+   * @returns the offset of the first byte that waits for more; with `last`, that is `end`
    */
   squeeze(bytes: Uint8Array, at: number, end: number, last: boolean): number {
     let place = at;
@@ -88,7 +89,7 @@ export class Squeezer {
           continue;
         }
       }
-      // A backspace or an `x` behind it may still take the last one away.
+      // A backspace or an `x` after it can still remove the last symbol.
       place = this.#plain(bytes, place, last ? end : end - 1);
       if (place >= end) break;
       const code = this.#table[bytes[place] ?? 0] ?? 0;
@@ -107,25 +108,29 @@ export class Squeezer {
     return place;
   }
 
-  /** What waits from `at` on, where squeezing stopped. */
+  /** The state at `at`, where squeezing stopped. */
   checkpoint(at: number): SqueezeCheckpoint {
     const { inDump } = this;
     return { at, symbols: this.#symbols.count, lineStart: this.#lineStart, inDump };
   }
 
-  /** Forgets what was read from there on. */
+  /** Forgets everything since a checkpoint. */
   restore({ symbols, lineStart, inDump }: SqueezeCheckpoint): void {
     this.#symbols.count = symbols;
     this.#lineStart = lineStart;
     this.inDump = inDump;
   }
 
-  /** Whether `byte`, which waits, may be anything but the symbol that it is. */
+  /** Whether the waiting `byte` can still become another symbol or none. */
   isUndecided(byte: number): boolean {
     return this.#lineStart || this.#table[byte] === special || byte === 0x30;
   }
 
-  /** Takes bytes as they are, up to one that is special. Returns its offset, or `end`. */
+  /**
+   * Adds bytes up to a special one.
+   *
+   * @returns its offset, or `end`
+   */
   #plain(bytes: Uint8Array, at: number, end: number): number {
     const table = this.#table;
     const { symbol, from, to } = this.#symbols;
@@ -136,7 +141,7 @@ export class Squeezer {
       const code = table[bytes[place] ?? 0] ?? 0;
       if (code === 0) continue;
       if (code === special) break;
-      if (place - covered > gapBytesMax) count = this.#tear(count, place);
+      if (place - covered > gapBytesMax) count = this.#separateAt(count, place);
       covered = place + 1;
       symbol[count] = code;
       from[count] = place;
@@ -147,12 +152,12 @@ export class Squeezer {
     return place;
   }
 
-  /** Symbols before and after this are never taken for one run. */
+  /** Ends a run: symbols before and after are never combined. */
   separate(at: number): void {
-    this.#symbols.count = this.#tear(this.#symbols.count, at);
+    this.#symbols.count = this.#separateAt(this.#symbols.count, at);
   }
 
-  #tear(count: number, at: number): number {
+  #separateAt(count: number, at: number): number {
     const { symbol, from, to } = this.#symbols;
     symbol[count] = breakSymbol;
     from[count] = at;
@@ -164,7 +169,7 @@ export class Squeezer {
     const symbols = this.#symbols;
     const { count } = symbols;
     if (count > 0 && from - (symbols.to[count - 1] ?? 0) > gapBytesMax) {
-      symbols.count = this.#tear(count, from);
+      symbols.count = this.#separateAt(count, from);
     }
     symbols.symbol[symbols.count] = code;
     symbols.from[symbols.count] = from;
@@ -188,8 +193,10 @@ export class Squeezer {
   }
 
   /**
-   * A byte that is not simply a symbol or none. Returns the offset after it; -1: wait from this
-   * byte on; -2: from the one before, and so on.
+   * Reads a byte that is not simply a symbol or none.
+   *
+   * @returns the offset after it; -1: wait from this byte on; -2: from the byte before it, and so
+   *   on
    */
   #special(bytes: Uint8Array, at: number, end: number, last: boolean): number {
     switch (bytes[at] ?? 0) {
@@ -225,26 +232,26 @@ export class Squeezer {
       return;
     }
     if (!this.#wide) return;
-    // `\u00e9` is a character, `\xc3\xa9` are its bytes: a byte of an escape that is longer than
-    // its own stands for itself only if it cannot be told from a character's code.
+    // `\u00e9` is a character, `\xc3\xa9` are its bytes. So an escape below 0x100 is one byte if it
+    // is short enough for a byte's escape, and a character otherwise.
     const bytes = code < 0x100 && to - from <= 4 ? [code] : Buffer.from(String.fromCodePoint(code));
     for (const byte of bytes) this.#add(table[byte] ?? 0, from, to);
   }
 
-  /** `x`, but for the one of `0x67`, which goes with its zero. */
+  /** `x`, unless it belongs to the zero of `0x67`. */
   #letterX(bytes: Uint8Array, at: number, end: number, last: boolean): number {
     const symbols = this.#symbols;
     const before = symbols.count - 1;
     const zero = before >= 0 && symbols.symbol[before] === 1 && symbols.to[before] === at;
     if (at + 1 >= end && !last) {
-      // A zero that was given out cannot be read again.
+      // A released zero cannot be read again.
       const start = symbols.from[before] ?? 0;
       if (!zero || start < 0) return -1;
-      this.#takeBack(before);
+      this.#dropLast(before);
       return start - at - 1;
     }
     if (zero && hexDigit(bytes[at + 1]) >= 0 && !this.#joined(before)) {
-      this.#takeBack(before);
+      this.#dropLast(before);
       return at + 1;
     }
     this.#add(narrowSymbols[0x78] ?? 0, at, at + 1);
@@ -257,17 +264,17 @@ export class Squeezer {
     return index > 0 && to[index - 1] === from[index];
   }
 
-  /** Bold type of `man`: a letter, a backspace, and the letter again. */
+  /** Bold type in manuals: a letter, a backspace, and the letter again. */
   #overstrike(at: number, followed: boolean): number {
     const { count, symbol, from, to } = this.#symbols;
     const before = count - 1;
     if (before < 0 || to[before] !== at || symbol[before] === breakSymbol) return at + 1;
     const start = from[before] ?? 0;
-    this.#takeBack(before);
+    this.#dropLast(before);
     return followed || start < 0 ? at + 1 : start - at - 1;
   }
 
-  #takeBack(count: number): void {
+  #dropLast(count: number): void {
     this.#symbols.count = count;
     this.unchangedCount = Math.min(this.unchangedCount, count);
   }

@@ -1,6 +1,6 @@
 /**
- * Finds runs of symbols that are part of a known value. One symbol after the other: what it finds
- * depends on the symbols alone, not on how many come at once.
+ * Finds runs of symbols that are part of a known value, one symbol after another: the result does
+ * not depend on how many are added at once.
  */
 import { hashedSymbols, symbolsMin, windowSymbolsMax } from './value-forms.ts';
 import type { KnownIndex, KnownNeedle, WindowTable } from './known-index.ts';
@@ -13,18 +13,18 @@ import {
   spreadHash,
 } from './symbols.ts';
 
-/** Symbols `[first, last]` that are secret. */
+/** Secret symbols `[first, last]`. */
 export interface SecretRun {
   first: number;
   last: number;
-  /** The needle at its start, and whether the run starts where that does. */
+  /** The needle at its start, and whether the run begins where the needle does. */
   readonly needle: KnownNeedle;
   readonly whole: boolean;
-  /** The needle at its end, the offset of its next symbol, and whether the run still goes on. */
+  /** The needle at its end, the offset of its next symbol, and whether the run can continue. */
   lastNeedle: KnownNeedle;
   next: number;
   alive: boolean;
-  /** Bytes of it that were passed already. */
+  /** Hidden bytes so far. */
   hidden: number;
   begun: boolean;
 }
@@ -53,7 +53,7 @@ function hashBefore(symbol: Uint8Array, end: number, length: number): number {
 export class SymbolMatcher {
   readonly #index: KnownIndex;
   readonly #symbols: SymbolBuffer;
-  /** In the order of the symbols; they do not overlap. */
+  /** In the order of the symbols, not overlapping. */
   runs: SecretRun[] = [];
   #scanned = 0;
   #hash = 0;
@@ -65,8 +65,8 @@ export class SymbolMatcher {
   }
 
   /**
-   * Looks at the symbols that were added, of which the bytes are given, up to `count`. Those that
-   * a flush had looked at before are not looked at again.
+   * Searches the new symbols up to `count`, with their bytes. Symbols that a flush searched are not
+   * searched again.
    */
   scan(bytes: Uint8Array, count: number): void {
     const { short } = this.#index;
@@ -77,7 +77,7 @@ export class SymbolMatcher {
     this.#advance(count - 1);
   }
 
-  /** Tells that of the symbols only the first `count` stayed what they were. */
+  /** Only the first `count` symbols are unchanged; the others will be searched again. */
   rewind(count: number): void {
     if (count >= this.#scanned) return;
     this.#scanned = count;
@@ -87,13 +87,13 @@ export class SymbolMatcher {
     while ((this.runs.at(-1)?.first ?? -1) >= count) this.runs.pop();
     const run = this.runs.at(-1);
     if (run === undefined || run.last + 1 < count) return;
-    // What comes in place of what was taken back may be what goes on.
+    // The symbols that replace the removed ones can continue the run.
     run.next -= run.last + 1 - count;
     run.last = count - 1;
     run.alive = this.#index.text[run.next - 1] === symbol[run.last];
   }
 
-  /** Tells that the first `count` symbols were dropped. */
+  /** Forgets the first `count` symbols. */
   drop(count: number): void {
     this.#scanned -= count;
     for (const run of this.runs) {
@@ -102,10 +102,7 @@ export class SymbolMatcher {
     }
   }
 
-  /**
-   * Three windows that end one after the other have six symbols in common: unless a needle has
-   * those, none of the three needs a look.
-   */
+  /** Three consecutive windows share six symbols: if no needle has these, all three are skipped. */
   #scanLong(count: number): void {
     const { symbol } = this.#symbols;
     const { sixSymbolRuns: sixes, sixSymbolShift: sixesShift } = this.#index;
@@ -121,7 +118,7 @@ export class SymbolMatcher {
     }
   }
 
-  /** Looks at the windows whose last symbols are `[from, to)`. */
+  /** Searches the windows whose last symbols are `[from, to)`. */
   #testLong(from: number, to: number): void {
     const { symbol } = this.#symbols;
     const { filter, filterShift } = this.#index.long;
@@ -165,7 +162,7 @@ export class SymbolMatcher {
     this.#shortHash = shortHash;
   }
 
-  /** Lets the last run go on, as far as `upTo`. */
+  /** Extends the last run, at most to `upTo`. */
   #advance(upTo: number): void {
     const run = this.runs.at(-1);
     if (run === undefined || !run.alive) return;
@@ -206,14 +203,14 @@ export class SymbolMatcher {
       if (needle === undefined) continue;
       const length = this.#matched(at, end, hashedSymbols);
       const first = at - length + 1;
-      if (length < needle.window || !this.#apart(first, at, needle, bytes)) continue;
+      if (length < needle.window || !this.#isSeparate(first, at, needle, bytes)) continue;
       this.#advance(at);
       this.#found(first, at, needle, end);
       return;
     }
   }
 
-  /** How many symbols up to `at` are those of the text before `end`, at most `most`. */
+  /** How many symbols up to `at` equal those of the text before `end`, at most `most`. */
   #matched(at: number, end: number, most: number): number {
     const { text } = this.#index;
     const { symbol } = this.#symbols;
@@ -229,8 +226,10 @@ export class SymbolMatcher {
     return length;
   }
 
-  /** Whether so few symbols stand by themselves, or are exactly the characters of the value. */
-  #apart(first: number, last: number, needle: KnownNeedle, bytes: Uint8Array): boolean {
+  /**
+   * Whether so few symbols are separate from others, or are exactly the characters of the value.
+   */
+  #isSeparate(first: number, last: number, needle: KnownNeedle, bytes: Uint8Array): boolean {
     const { exact, joined } = needle;
     if (exact === null) return true;
     const from = this.#symbols.from[first] ?? 0;
@@ -259,7 +258,7 @@ export class SymbolMatcher {
       begun: false,
     };
     let before = this.runs.at(-1);
-    // What overlaps is one secret in two forms, or one that repeats itself.
+    // Overlapping runs are one secret in two forms, or a repetitive one.
     while (before !== undefined && (before.last >= first || continues(before, run))) {
       if (before.first <= first) {
         before.last = Math.max(before.last, last);

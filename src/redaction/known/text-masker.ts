@@ -1,4 +1,4 @@
-/** Hides known values in a stream that is text, or anything else that is not compressed. */
+/** Hides known values in a stream of text, or of anything else that is not compressed. */
 import type { MaskedChunk } from '../secret-finding.ts';
 import { canBeginEscape, escapeBytesMax } from './escapes.ts';
 import { symbolsMin, windowSymbolsMax } from './value-forms.ts';
@@ -15,16 +15,16 @@ import {
 } from './squeezer.ts';
 import { narrowSymbols } from './symbols.ts';
 
-/** Bytes that are looked at at once. */
+/** Bytes that are searched at once. */
 const blockBytes = 64 * 1024;
-/** Room at first: most texts are names and short sentences. */
+/** The initial capacity: most texts are names and short sentences. */
 const bytesFirst = 256;
-/** Symbols that stay known after their bytes are given out. */
+/** Symbols that are kept after their bytes are released. */
 const historySymbols = 96;
-/** Bytes that are looked at as they stand, though they were given out. */
+/** Released bytes that are kept, to compare them as they are. */
 const shownBytes = 256;
 const none = new Uint8Array();
-/** The most symbols to hide beside a needle that is in no dump. */
+/** The most symbols to hide beside a needle outside of dumps. */
 const textPad = 4;
 
 type Until = 'push' | 'flush' | 'end';
@@ -34,20 +34,20 @@ export class TextMasker {
   readonly #symbols: SymbolBuffer = emptySymbolBuffer(bytesFirst);
   readonly #squeezer: Squeezer;
   readonly #matcher: SymbolMatcher;
-  /** What is not given out, behind what is; offsets of symbols count from its start. */
+  /** Pending bytes after released ones; offsets of symbols count from its start. */
   #bytes = new Uint8Array(bytesFirst);
   #length = 0;
-  /** Bytes that a flush gave out, and that read otherwise with more behind them: `\x4`. */
-  #given = 0;
-  /** The last bytes that were given out behind what is hidden. */
+  /** Bytes that a flush released, and that later bytes can change: `\x4`. */
+  #released = 0;
+  /** The last bytes that were released after a hidden part. */
   readonly #shown = new Uint8Array(shownBytes);
-  /** From where on a flush read what may read otherwise. */
+  /** The checkpoint from which a flush read bytes that later bytes can change. */
   #waiting: SqueezeCheckpoint | null = null;
   /** Bytes whose symbols are known. */
   #squeezed = 0;
-  /** The first symbol that may still turn out to be secret. */
+  /** The first symbol that can still turn out to be secret. */
   #undecided = 0;
-  /** Symbols before this one are hidden, or are not part of what was last hidden. */
+  /** Symbols before this one are hidden, or are no part of what was last hidden. */
   #hiddenTo = 0;
 
   constructor(index: KnownIndex) {
@@ -64,28 +64,28 @@ export class TextMasker {
     }
   }
 
-  /** Gives out what is held. What is taken for a value can still go on behind it. */
+  /** Releases pending bytes. A value that began in them can still continue. */
   flush(out: MaskedChunk[]): void {
     this.#readAgain();
     this.#step('flush', out);
   }
 
-  /** Gives out what is held. What comes afterwards has nothing to do with it. */
+  /** Releases pending bytes. Later bytes are unrelated to them. */
   end(out: MaskedChunk[]): void {
     this.#readAgain();
     this.#step('end', out);
     this.#squeezer.separate(this.#length);
   }
 
-  /** Whether bytes are held, or a hidden piece whose end is not known. */
+  /** Whether bytes are held back, or a hidden chunk whose end is unknown. */
   get hasPending(): boolean {
-    return this.#length > this.#given || this.#matcher.runs.some(({ hidden }) => hidden > 0);
+    return this.#length > this.#released || this.#matcher.runs.some(({ hidden }) => hidden > 0);
   }
 
   /**
-   * The last symbols that may be part of a value, given out already or not, and are not known to
-   * be one: so many can be read by whoever sees everything that is given out. The bytes of
-   * `waiting` follow what is held, and are held elsewhere.
+   * The last symbols, released or not, that can be part of a value but are not known to be: a
+   * reader of everything released would know so many. The bytes of `waiting` follow those held back
+   * here, and are held back elsewhere.
    */
   pendingSymbolsBefore(waiting: Uint8Array): number {
     this.#readAgain();
@@ -98,19 +98,19 @@ export class TextMasker {
     const read = join(seen, bytes);
     const exposed = this.#index.exposed(read);
     const all = join(symbol.subarray(from, count), bytes);
-    // What is hidden may go on here in another form, or with its next field.
+    // A hidden value can continue here in another form, or with its next field.
     const follows = exposed > 0 && exposed === read.length;
     if (follows && this.#index.exposed(all) > exposed) return Math.max(exposed, symbolsMin);
-    // A value with escapes in it is known as it stands, too.
-    const here = this.#bytes.subarray(this.#given, this.#length);
-    const asItStands = join(none, Buffer.concat([this.#shown, here, waiting]));
-    const most = Math.max(exposed, this.#index.exposed(asItStands));
+    // A value with escapes in it can also be recognised undecoded.
+    const here = this.#bytes.subarray(this.#released, this.#length);
+    const undecoded = join(none, Buffer.concat([this.#shown, here, waiting]));
+    const most = Math.max(exposed, this.#index.exposed(undecoded));
     const [first = 0] = bytes;
     if (bytes.length < 2 && (bytes.length === 0 || !this.#squeezer.isUndecided(first))) return most;
-    // A value that goes on may do so with what is begun here.
+    // A value that continues can do so with the unfinished bytes.
     const goesOn = last?.alive === true && this.#index.text[last.next] !== 0;
     if (goesOn && last.last + 2 >= count) return symbolsMin;
-    // What is begun may be left out, or be one more symbol.
+    // Unfinished bytes can be left out, or become one more symbol.
     const escape = bytes.length > 1 && canBeginEscape(first);
     const behind = join(none, waiting).length;
     const begun = escape ? 1 + behind : bytes.includes(backspace) ? 1 : 0;
@@ -118,7 +118,7 @@ export class TextMasker {
   }
 
   get pendingBytes(): Uint8Array {
-    return this.#bytes.subarray(this.#given, this.#length);
+    return this.#bytes.subarray(this.#released, this.#length);
   }
 
   #append(chunk: Uint8Array): void {
@@ -133,7 +133,7 @@ export class TextMasker {
     this.#reserve(chunk.length);
   }
 
-  /** A byte makes two symbols at most: one, and a tear before it. */
+  /** A byte adds at most two symbols: one, and a separator before it. */
   #reserve(bytes: number): void {
     const symbols = this.#symbols;
     const needed = symbols.count + 2 * (this.#length - this.#squeezed) + 2;
@@ -150,7 +150,7 @@ export class TextMasker {
   #step(until: Until, out: MaskedChunk[]): void {
     const last = until !== 'push';
     const end = this.#length;
-    // Whatever stood behind these before is not there to be read.
+    // Excludes old bytes after the end of the buffer.
     const bytes = this.#bytes.subarray(0, end);
     this.#squeezer.unchangedCount = this.#symbols.count;
     this.#squeezed = this.#squeezer.squeeze(bytes, this.#squeezed, end, false);
@@ -160,15 +160,15 @@ export class TextMasker {
     }
     this.#matcher.rewind(this.#squeezer.unchangedCount);
     const { count, to } = this.#symbols;
-    // What touches the last symbol is not known yet, and may matter.
+    // A byte that touches the last symbol is still unknown, and can matter.
     const open = !last && count > 0 && to[count - 1] === this.#squeezed;
     this.#matcher.scan(bytes, open ? count - 1 : count);
     this.#undecided = last ? this.#symbols.count : this.#firstUndecided();
     const release = last ? end : this.#releasable();
-    this.#give(until, release, out);
+    this.#release(until, release, out);
   }
 
-  /** Takes back what a flush read as if nothing followed. */
+  /** Undoes what a flush decoded as if nothing followed. */
   #readAgain(): void {
     const waiting = this.#waiting;
     if (waiting === null) return;
@@ -178,34 +178,34 @@ export class TextMasker {
     this.#matcher.rewind(waiting.symbols);
   }
 
-  /** Whether the next symbol, whatever it is, has nothing to do with the last one. */
-  get #apart(): boolean {
+  /** Whether the next symbol is certainly unrelated to the last one. */
+  get #isSeparate(): boolean {
     const { to, count } = this.#symbols;
     return this.#squeezed - (count > 0 ? (to[count - 1] ?? 0) : 0) > gapBytesMax;
   }
 
   #firstUndecided(): number {
     const { symbol, from, to, count } = this.#symbols;
-    const apart = this.#apart;
+    const isSeparate = this.#isSeparate;
     let first = count;
-    if (!apart) first -= this.#index.tailLength(symbol, count, windowSymbolsMax);
+    if (!isSeparate) first -= this.#index.tailLength(symbol, count, windowSymbolsMax);
     if (this.#squeezer.inDump) first -= this.#index.padMax;
     for (let pad = 0; pad < textPad && first > 0; pad += 1) {
       if ((first < count ? from[first] : this.#squeezed) !== to[first - 1]) break;
       first -= 1;
     }
     const run = this.#matcher.runs.at(-1);
-    // The symbols beside a value's end are hidden, too, and may not be there yet.
-    if (run !== undefined && !apart && count <= run.last + 1 + padAfter(run)) {
+    // The symbols next to a value's end are hidden, too, and may not be present yet.
+    if (run !== undefined && !isSeparate && count <= run.last + 1 + padAfter(run)) {
       first = Math.min(first, run.last + 1);
     }
-    // Nor may what stands before a run pass while the run itself waits.
+    // Text before a run must not be released while the run itself waits.
     const waits = this.#matcher.runs.find((one) => !one.begun && one.first >= first);
     if (waits?.whole === true) first = Math.min(first, waits.first - waits.needle.pad);
     return Math.max(0, first);
   }
 
-  /** The bytes that can be given out. */
+  /** The bytes that can be released. */
   #releasable(): number {
     const { from, to, count } = this.#symbols;
     const first = this.#undecided;
@@ -219,8 +219,8 @@ export class TextMasker {
     return release;
   }
 
-  #give(until: Until, release: number, out: MaskedChunk[]): void {
-    let at = this.#given;
+  #release(until: Until, release: number, out: MaskedChunk[]): void {
+    let at = this.#released;
     const { runs } = this.#matcher;
     const sure = this.#waiting?.symbols ?? this.#symbols.count;
     let done = 0;
@@ -232,17 +232,17 @@ export class TextMasker {
         at = start;
         run.begun = true;
       }
-      const over = until !== 'push' || this.#apart || run.last + 1 < this.#undecided;
+      const over = until !== 'push' || this.#isSeparate || run.last + 1 < this.#undecided;
       const stop = Math.max(at, over ? this.#endOf(run) : this.#coveredTo(run.last));
       run.hidden += stop - at;
       at = stop;
       if (!over) break;
       if (run.hidden > 0) {
-        out.push(hiddenPiece(run));
+        out.push(hiddenChunk(run));
         this.#shown.fill(0);
       }
       run.hidden = 0;
-      // After a flush it may go on.
+      // After a flush it can continue.
       if (until === 'flush' && run.last + 1 >= sure) continue;
       done += 1;
       this.#hiddenTo = run.last + 1;
@@ -255,7 +255,7 @@ export class TextMasker {
     runs.splice(0, done);
     if (until === 'end') runs.length = 0;
     const read = this.#waiting?.at ?? this.#squeezed;
-    this.#given = Math.max(0, at - read);
+    this.#released = Math.max(0, at - read);
     this.#drop(Math.min(at, read), sure);
   }
 
@@ -272,14 +272,14 @@ export class TextMasker {
     return this.#symbols.to[Math.min(last, this.#symbols.count - 1)] ?? 0;
   }
 
-  /** Where the bytes to hide for a run start; not before `least`. */
+  /** The start of the bytes to hide for a run, at least `least`. */
   #startOf(run: SecretRun, least: number): number {
     const { from, to } = this.#symbols;
     let start = Math.max(least, from[run.first] ?? 0);
     if (!run.whole) return start;
     for (let pad = 1; pad <= run.needle.pad && run.first >= pad; pad += 1) {
       const covered = to[run.first - pad] ?? 0;
-      if (covered < start && !(this.#dumped(run.first - pad) && this.#dumped(run.first))) break;
+      if (covered < start && !(this.#isInDump(run.first - pad) && this.#isInDump(run.first))) break;
       start = Math.min(start, Math.max(least, from[run.first - pad] ?? 0));
     }
     const gap = Math.max(least, run.first > 0 ? (to[run.first - 1] ?? 0) : 0);
@@ -292,7 +292,7 @@ export class TextMasker {
     const pads = padAfter(run);
     for (let pad = 1; pad <= pads && run.last + pad < count; pad += 1) {
       const next = from[run.last + pad] ?? 0;
-      if (next > end && !(this.#dumped(run.last + pad) && this.#dumped(run.last))) break;
+      if (next > end && !(this.#isInDump(run.last + pad) && this.#isInDump(run.last))) break;
       end = Math.max(end, to[run.last + pad] ?? 0);
     }
     if (run.next !== run.lastNeedle.end) return end;
@@ -300,8 +300,8 @@ export class TextMasker {
     return findTailEnd(this.#bytes, end, gapEnd, run.lastNeedle.tail);
   }
 
-  /** Whether a symbol covers more than an escape has: a line of a dump. */
-  #dumped(index: number): boolean {
+  /** Whether a symbol covers more bytes than an escape has: a line of a dump. */
+  #isInDump(index: number): boolean {
     const { from, to } = this.#symbols;
     return (to[index] ?? 0) - (from[index] ?? 0) > escapeBytesMax;
   }
@@ -339,15 +339,15 @@ export class TextMasker {
   }
 }
 
-/** `seen`, and the letters and digits of `bytes` as they stand. */
+/** `seen`, then the letters and digits of `bytes`, undecoded. */
 const join = (seen: Uint8Array, bytes: Uint8Array): Uint8Array =>
   Buffer.concat([seen, Uint8Array.from(bytes, (byte) => narrowSymbols[byte] ?? 0).filter(Boolean)]);
 
-/** Symbols after a run that hold bits of the value. */
+/** Symbols after a run that carry bits of the value. */
 const padAfter = (run: SecretRun): number =>
   run.next === run.lastNeedle.end ? run.lastNeedle.pad : 0;
 
-const hiddenPiece = ({ needle, hidden }: SecretRun): MaskedChunk => ({
+const hiddenChunk = ({ needle, hidden }: SecretRun): MaskedChunk => ({
   kind: 'hidden',
   tag: needle.value.tag,
   bytes: hidden,

@@ -1,11 +1,11 @@
 /**
- * The characters of a value that are no symbols and stand at its ends: the `!` of `Tr0ub4dor&3!`.
- * They are hidden where they stand beside its symbols, as they are or escaped, with what may have
- * been put between characters.
+ * The characters at the ends of a value that are no symbols: the `!` of `Tr0ub4dor&3!`. They are
+ * hidden next to its symbols, escaped or not, with separators between characters.
  */
+import { namedEntities } from '../../encodings/text.ts';
 import { controlSequenceEnd, escapeAt, escapeCode, escapeLength } from './escapes.ts';
 
-/** Bytes beside a run that are looked at. */
+/** Bytes next to a run that are examined. */
 export const edgeBytesMax = 96;
 const betweenMax = 4;
 
@@ -15,7 +15,7 @@ interface Character {
   readonly to: number;
 }
 
-/** Offset after the characters of `tail`, which start at `from` or not at all. */
+/** Offset after the characters of `tail`, if they begin at `from`. */
 export function findTailEnd(bytes: Uint8Array, from: number, to: number, tail: string): number {
   if (tail === '' || to <= from) return from;
   const found = characters(bytes, from, Math.min(to, from + edgeBytesMax));
@@ -24,7 +24,7 @@ export function findTailEnd(bytes: Uint8Array, from: number, to: number, tail: s
   return end;
 }
 
-/** Offset of the characters of `lead`, which end at `to` or are not there. */
+/** Offset of the characters of `lead`, if they end at `to`. */
 export function findLeadStart(bytes: Uint8Array, from: number, to: number, lead: string): number {
   if (lead === '' || to <= from) return to;
   const found = characters(bytes, Math.max(from, to - edgeBytesMax), to).toReversed();
@@ -35,7 +35,7 @@ export function findLeadStart(bytes: Uint8Array, from: number, to: number, lead:
   return start;
 }
 
-/** Those of `found` that are the characters of `wanted` in their order, as far as they are. */
+/** The leading characters of `found` that equal those of `wanted`, in order. */
 function sameAs(found: readonly Character[], wanted: string): Character[] {
   const same: Character[] = [];
   let between = 0;
@@ -67,25 +67,6 @@ function characters(bytes: Uint8Array, from: number, to: number): Character[] {
   return found;
 }
 
-const entities: ReadonlyMap<string, string> = new Map([
-  ['amp', '&'],
-  ['lt', '<'],
-  ['gt', '>'],
-  ['quot', '"'],
-  ['apos', "'"],
-  ['nbsp', ' '],
-  ['sol', '/'],
-  ['equals', '='],
-  ['plus', '+'],
-  ['num', '#'],
-  ['excl', '!'],
-  ['dollar', '$'],
-  ['percnt', '%'],
-  ['colon', ':'],
-  ['semi', ';'],
-  ['commat', '@'],
-  ['lowbar', '_'],
-]);
 const named = /&([a-z]+);/y;
 const backslashed: ReadonlyMap<string, string> = new Map([
   ['n', '\n'],
@@ -93,9 +74,9 @@ const backslashed: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** What an escape without a code of its own stands for. */
+/** The character of an escape without a numeric code. */
 function entityCode(text: string, at: number): number {
   if (text[at] === '\\') return (backslashed.get(text[at + 1] ?? '') ?? '\0').charCodeAt(0);
   named.lastIndex = at;
-  return (entities.get(named.exec(text)?.[1] ?? '') ?? '\0').charCodeAt(0);
+  return (namedEntities.get(named.exec(text)?.[1] ?? '') ?? '\0').charCodeAt(0);
 }

@@ -1,53 +1,61 @@
 /**
- * The forms that a value is looked for in. Not among them are escapes (`\x67`, `%67`, `&#103;`),
- * case, separators, line breaks and control sequences: all of those are gone from the symbols that
- * forms are compared with.
+ * The forms in which a value is searched for. Escapes (`\x67`, `%67`, `&#103;`), case, separators,
+ * line breaks and control sequences need no forms: the symbols that forms are compared with have
+ * none of them.
  *
- * Out of reach, because nothing of the value is left to compare with: encryption and XOR, every
- * n-th character, characters in another order than forwards or backwards, images, characters of
- * other alphabets that look alike, and compression that is not gzip, zlib or zstd right behind
- * base64 or plain hexadecimal digits. Out of reach, because too little is left: parts of a value
- * with fewer than ten letters and digits, and values of fewer than twelve bytes in dumps of words
- * that start or end in the middle of one.
+ * Not found, because nothing of the value is left to compare: encryption and XOR, every n-th
+ * character, characters in any order but forwards or backwards, images, look-alikes from other
+ * alphabets, and compression other than gzip, zlib or zstd directly in base64 or plain hexadecimal
+ * digits. Not found, because too little is left: parts of a value with fewer than ten letters and
+ * digits, and values of fewer than twelve bytes in dumps of words that begin or end in the middle
+ * of one.
  */
-import { encodeAsNumbers, base32, base32Hex, base64, base85Variants, uuencoded } from './bases.ts';
+import {
+  encodeAsNumbers,
+  encodeBase32,
+  encodeBase32Hex,
+  encodeBase64,
+  encodeBase85Variants,
+  uuencode,
+} from '../../encodings/bases.ts';
+import { reverseText, rotateLetters } from '../../encodings/text.ts';
 
 export interface ValueForm {
-  /** Characters of which each stands for one byte. */
+  /** One character for each byte. */
   readonly text: string;
-  /** How many symbols in a row are enough to know the value by. */
+  /** How many symbols in a row identify the value. */
   readonly window: number;
-  /** Symbols on either side that hold some bits of the value, too. */
+  /** Symbols on either side that carry some bits of the value. */
   readonly pad: number;
-  /** Whether the value's own characters stand there, which may be words: in which order. */
+  /** Whether it consists of the value's own characters, which can be words, and in which order. */
   readonly plain: 'forwards' | 'backwards' | null;
-  /** How few symbols are looked for where they are all there is. */
+  /** The fewest symbols to search for if the form has no more. */
   readonly least: number;
 }
 
-/** A window of any form whose characters hold four bits and more. */
+/** The window of forms whose characters carry at least four bits. */
 export const windowSymbols = 12;
 /**
- * The same where characters hold five bits and more: most values, and base64. No window is
- * shorter, but for values that have fewer symbols.
+ * The window of forms whose characters carry at least five bits: most values, and base64. Only
+ * values with fewer symbols have shorter windows.
  */
 export const hashedSymbols = 10;
-/** Fewer symbols are never looked for. */
+/** The fewest symbols to search for. */
 export const symbolsMin = 6;
 /** The same where there are many forms of a kind. */
 const rotatedSymbolsMin = 8;
-/** For digits that hold three bits and less, which are found in any list of numbers. */
+/** For digits that carry at most three bits, which occur in any list of numbers. */
 const digitsWindow = 24;
 const bitsWindow = 48;
-/** For characters with their numbers between them. */
+/** For characters with their indices between them. */
 const countedWindow = 20;
 const digitsFactor = 1.7;
 export const windowSymbolsMax = bitsWindow;
 
 const numberBytesMax = 128;
-/** Up to this length every window of a value is looked for, beyond it only some. */
+/** Up to this length, all windows of a value are searched for; beyond, only some. */
 export const everyWindowBytesMax = 512;
-/** How many forms long values are looked for in: as many as there is memory for. */
+/** In how many forms long values are searched for, by the memory that they take. */
 export type FormCoverage = 'full' | 'less';
 const nestedBytesMax = { full: 1_024, less: 256 } as const satisfies Record<FormCoverage, number>;
 const manyBytesMax = { full: 4_096, less: 512 } as const satisfies Record<FormCoverage, number>;
@@ -66,18 +74,20 @@ const written = (text: string, least = symbolsMin): ValueForm => ({
   least,
 });
 
-/** Digits of base 16 are common in output, and so are the first bytes of letters of one script. */
+/**
+ * Hexadecimal digits are frequent in output, and so are the first bytes of letters in one script.
+ */
 function writtenWindow(text: string): number {
   const beyond = text.match(/[^\p{ASCII}]/gu)?.length ?? 0;
   if (beyond * 4 > text.length) return digitsWindow;
   return onlyDigits(text) ? windowSymbols : hashedSymbols;
 }
 
-/** Every form of a value of these bytes; fewer of them the longer it is. */
-export function makeValueForms(bytes: Buffer, care: FormCoverage): ValueForm[] {
+/** Every form of these bytes; fewer for longer values. */
+export function makeValueForms(bytes: Buffer, coverage: FormCoverage): ValueForm[] {
   const forms = [...basicForms(bytes)];
-  if (bytes.length <= manyBytesMax[care]) forms.push(...manyForms(bytes));
-  if (bytes.length <= nestedBytesMax[care]) forms.push(...nestedForms(bytes));
+  if (bytes.length <= manyBytesMax[coverage]) forms.push(...manyForms(bytes));
+  if (bytes.length <= nestedBytesMax[coverage]) forms.push(...nestedForms(bytes));
   if (bytes.length <= everyWindowBytesMax) forms.push(...nearlyPlain(bytes));
   if (bytes.length <= numberBytesMax) {
     forms.push(...encodeAsNumbers(bytes).map((text) => form(text, digitsWindow)));
@@ -88,10 +98,10 @@ export function makeValueForms(bytes: Buffer, care: FormCoverage): ValueForm[] {
   return digits ? forms.map(widened) : forms;
 }
 
-/** Whether a value is written in digits of base 16: each character holds four bits at most. */
+/** Whether a value consists of hexadecimal digits: each character carries at most four bits. */
 const onlyDigits = (text: string): boolean => /^[0-9a-f\W_]*$/i.test(text);
 
-/** With a window that holds as much of a value of digits as of any other. */
+/** With a window that carries as much of a value of digits as of any other. */
 const widened = (found: ValueForm): ValueForm => ({
   ...found,
   window:
@@ -102,23 +112,21 @@ const widened = (found: ValueForm): ValueForm => ({
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const reversed = (bytes: Buffer): Buffer => Buffer.from(bytes.toReversed());
-const backwards = (text: string): string => reversed(latin1(text)).toString('latin1');
 
 function basicForms(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
   return [
     { ...written(plain), plain: 'forwards' },
-    { ...written(backwards(plain)), plain: 'backwards' },
+    { ...written(reverseText(plain)), plain: 'backwards' },
     form(bytes.toString('hex')),
-    ...packed(base64(bytes)),
+    ...packed(encodeBase64(bytes)),
     ...(/[^\p{ASCII}]/u.test(plain) ? scripts(bytes.toString('utf8')) : []),
   ];
 }
 
-/** What case, order and composition make of letters beyond ASCII. */
+/** Letters beyond ASCII in other cases, order and composition. */
 function scripts(value: string): ValueForm[] {
-  const backwards = Array.from(value).toReversed().join('');
-  const forms = [value.toUpperCase(), value.toLowerCase(), backwards];
+  const forms = [value.toUpperCase(), value.toLowerCase(), reverseText(value)];
   forms.push(value.normalize('NFD'), value.normalize('NFC'));
   return forms.map((text) => written(Buffer.from(text, 'utf8').toString('latin1')));
 }
@@ -128,9 +136,9 @@ function manyForms(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
   const lower = plain.toLowerCase();
   return [
-    written(rotated(plain, 13)),
+    written(rotateLetters(plain, 13)),
     form(back.toString('hex')),
-    form(backwards(bytes.toString('hex'))),
+    form(reverseText(bytes.toString('hex'))),
     ...words(bytes, 2, hexWord, 4),
     ...words(bytes, 4, hexWord, 8),
     form(
@@ -150,18 +158,18 @@ function manyForms(bytes: Buffer): ValueForm[] {
       each(bytes, (byte) => byte.toString(2).padStart(8, '0')),
       bitsWindow,
     ),
-    ...packed(base32(bytes)),
-    ...packed(base64(back)),
-    ...packed(base64(bytes).map(backwards)),
+    ...packed(encodeBase32(bytes)),
+    ...packed(encodeBase64(back)),
+    ...packed(encodeBase64(bytes).map(reverseText)),
     ...utf16Forms(bytes),
-    ...(lower === plain ? [] : packed(base64(latin1(lower)))),
-    ...packed(base64(latin1(plain.toUpperCase()))),
+    ...(lower === plain ? [] : packed(encodeBase64(latin1(lower)))),
+    ...packed(encodeBase64(latin1(plain.toUpperCase()))),
   ];
 }
 
 /**
- * Where only punctuation and letters beyond ASCII are written in another way. Only where every
- * window is looked for: a run that starts in one of these must be able to go on in another.
+ * Forms that change only punctuation and letters beyond ASCII. Only for values with all windows: a
+ * run that begins in one of these must be able to continue in another.
  */
 function nearlyPlain(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
@@ -173,25 +181,25 @@ function nearlyPlain(bytes: Buffer): ValueForm[] {
   ];
 }
 
-/** Forms of forms, and encodings that are rare. */
+/** Forms of forms, and rare encodings. */
 function nestedForms(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
   const hex = bytes.toString('hex');
-  const standard = base64(bytes);
+  const standard = encodeBase64(bytes);
   const forUrl = standard.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
   const once = [...new Set([...standard, ...forUrl])];
   return [
-    ...once.flatMap((text) => packed(base64(latin1(text)), 3)),
+    ...once.flatMap((text) => packed(encodeBase64(latin1(text)), 3)),
     ...once.map((text) => form(latin1(text).toString('hex'), 16, 2)),
-    ...packed(base64(latin1(hex))),
-    ...packed(base64(latin1(hex.toUpperCase()))),
-    ...packed(base64(latin1(rotated(plain, 13)))),
+    ...packed(encodeBase64(latin1(hex))),
+    ...packed(encodeBase64(latin1(hex.toUpperCase()))),
+    ...packed(encodeBase64(latin1(rotateLetters(plain, 13)))),
     form(base64Thrice(bytes), 16),
-    ...[rotated(plain, 13), plain.toUpperCase(), plain.toLowerCase()].map((text) =>
+    ...[rotateLetters(plain, 13), plain.toUpperCase(), plain.toLowerCase()].map((text) =>
       form(latin1(text).toString('hex')),
     ),
-    ...packed(base64(base32Padded(bytes))),
-    ...packed(base32Hex(bytes)),
+    ...packed(encodeBase64(base32Padded(bytes))),
+    ...packed(encodeBase32Hex(bytes)),
     form(latin1(hex).toString('hex'), digitsWindow),
     form(
       each(bytes, (byte) => `u${byte.toString(16).padStart(4, '0')}`),
@@ -202,8 +210,8 @@ function nestedForms(bytes: Buffer): ValueForm[] {
       ...found,
       window: digitsWindow,
     })),
-    ...packed(uuencoded(bytes)),
-    ...packed(base85Variants(bytes), 4),
+    ...packed(uuencode(bytes)),
+    ...packed(encodeBase85Variants(bytes), 4),
   ];
 }
 
@@ -212,42 +220,35 @@ function base64Thrice(bytes: Buffer): string {
   return latin1(twice).toString('base64').slice(0, -8);
 }
 
-const base32Padded = (bytes: Buffer): Buffer => latin1(base32(bytes)[0] ?? '');
+const base32Padded = (bytes: Buffer): Buffer => latin1(encodeBase32(bytes)[0] ?? '');
 
-/** As UTF-16: `\0` between the letters in hexadecimal and base64, and PowerShell's base64. */
+/** UTF-16: hexadecimal and base64 with `\0` between the letters, as in PowerShell's base64. */
 function utf16Forms(bytes: Buffer): ValueForm[] {
   const wide = Buffer.from(bytes.toString('utf8'), 'utf16le');
   const big = Buffer.from(wide).swap16();
   return [
     form(wide.toString('hex'), digitsWindow),
     form(big.toString('hex'), digitsWindow),
-    ...base64(wide).map((text) => form(text, 18, 1)),
+    ...encodeBase64(wide).map((text) => form(text, 18, 1)),
   ];
 }
 
-/** Letters exchanged for others: all rotations, the alphabet backwards, and rot47. */
+/** Substituted letters: all rotations, the reversed alphabet, and rot47. */
 function substituted(bytes: Buffer): ValueForm[] {
   const plain = bytes.toString('latin1');
   const forms = [
     written(atbash(plain)),
     written(rot47(plain)),
-    written(rotated(backwards(plain), 13)),
+    written(rotateLetters(reverseText(plain), 13)),
   ];
   for (let by = 1; by < 26; by += 1) {
-    if (by !== 13) forms.push(written(rotated(plain, by), rotatedSymbolsMin));
+    if (by !== 13) forms.push(written(rotateLetters(plain, by), rotatedSymbolsMin));
   }
   return forms;
 }
 
 const mapped = (text: string, to: (code: number) => number): string =>
   String.fromCharCode(...Array.from(text, (letter) => to(letter.charCodeAt(0))));
-
-function rotated(text: string, by: number): string {
-  return text.replaceAll(/[A-Za-z]/g, (letter) => {
-    const base = letter <= 'Z' ? 0x41 : 0x61;
-    return String.fromCharCode(((letter.charCodeAt(0) - base + by) % 26) + base);
-  });
-}
 
 const atbash = (text: string): string =>
   text.replaceAll(/[A-Za-z]/g, (letter) =>
@@ -263,7 +264,7 @@ const escapedForUrl = (text: string): string =>
 const quotedPrintable = (text: string): string =>
   text.replaceAll(/[^!-<>-~ ]/g, (letter) => `=${hexByte(letter.charCodeAt(0))}`);
 
-/** `0:a 1:b 2:c`, as lists of characters with their places are printed. */
+/** `0:a 1:b 2:c`, as lists of characters with their indices are printed. */
 const counted = (bytes: Buffer, first: number): string =>
   Array.from(bytes, (byte, at) => `${at + first}${String.fromCharCode(byte)}`).join('');
 
@@ -281,7 +282,7 @@ const hexWord = (word: Buffer): string => reversed(word).toString('hex');
 const octalWord = (word: Buffer): string => numberOf(word).toString(8).padStart(6, '0');
 const numberOf = (word: Buffer): number => word.readUInt16LE(0);
 
-/** Words of `size` bytes, the last byte first, for each place where a word may start. */
+/** Words of `size` bytes, the last byte first, for each possible start of a word. */
 function words(
   bytes: Buffer,
   size: number,
@@ -292,7 +293,7 @@ function words(
     let text = '';
     let at = start;
     for (; at + size <= bytes.length; at += size) text += write(bytes.subarray(at, at + size));
-    // The last word of what ends here is filled with zeros, or shorter.
+    // The last word is padded with zeros, or shorter.
     if (at < bytes.length && size !== 2) text += hexWord(bytes.subarray(at));
     return form(text, windowSymbols, pad);
   });

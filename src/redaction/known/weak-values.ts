@@ -1,36 +1,37 @@
 /**
- * Values that are ordinary text, too: `postgres`, `1234`. To hide them wherever they are written
- * would hide paths, names and code. They are hidden only where what stands beside them says that
- * they are meant: the name of the secret, or another name of a secret, before them; a login.
+ * Values that are also ordinary text: `postgres`, `1234`. Hiding them everywhere would hide paths,
+ * names and code. They are hidden only in a context that shows they are meant: after the secret's
+ * name or another name of a secret, and in logins.
  */
 import { classifyName } from '../detect/name-class.ts';
-import type { SecretFinding, KnownValue } from '../secret-finding.ts';
+import type { SecretFinding } from '../secret-finding.ts';
+import type { KnownValue } from '../../redacted.ts';
 import { basicLoginPattern, findLoginPasswords } from './logins.ts';
 
 const quoteAfter = String.raw`(?:\\?["'\x60\])]){0,2}`;
 /**
- * A name or the user of a login, and what may stand between it and a value. Each part is bounded:
- * hostile output costs no more than 64 looks a character.
+ * A name or the user of a login, and the text between it and a value. Each part is bounded: hostile
+ * output costs at most 64 attempts for each character.
  */
-const place = new RegExp(
+const valueStart = new RegExp(
   `(?:(-?)([A-Za-z_][\\w.-]{0,63})${quoteAfter}[ \\t]{0,8}(:=|=>|[:=,>|]|[ \\t])|//(:))` +
     String.raw`[ \t]{0,8}(?:!{1,2}\w{1,16}[ \t])?\$?(\\?["'\x60])?`,
   'g',
 );
 
 /** `DB_PASSWORD is postgres` */
-const said = /\b([A-Za-z_]\w{0,63})[ \t]{1,8}(?:is|was|set to)[ \t]{1,8}["'\x60]?/g;
+const sentence = /\b([A-Za-z_]\w{0,63})[ \t]{1,8}(?:is|was|set to)[ \t]{1,8}["'\x60]?/g;
 
-interface Weak {
-  /** One character is one byte. */
+interface WeakForm {
+  /** One character for each byte. */
   readonly text: string;
   readonly name: string;
 }
 
 export class WeakValues {
   readonly values: readonly KnownValue[];
-  /** The longest first. */
-  readonly #weak: readonly Weak[];
+  /** Longest first. */
+  readonly #weak: readonly WeakForm[];
   readonly #names: ReadonlySet<string>;
 
   constructor(values: readonly KnownValue[]) {
@@ -43,8 +44,8 @@ export class WeakValues {
   }
 
   /**
-   * @param text lines, of which one character is one byte
-   * @returns in order, not overlapping
+   * @param text lines; one character is one byte
+   * @returns findings in order, not overlapping
    */
   find(text: string): SecretFinding[] {
     const mayHold = this.#weak.some((weak) => text.includes(weak.text));
@@ -53,10 +54,10 @@ export class WeakValues {
     return all.filter(({ start }, at) => at === 0 || start >= (all[at - 1]?.end ?? 0));
   }
 
-  /** Behind a name, and in addresses. */
+  /** After a name, and in addresses. */
   #beside(text: string): SecretFinding[] {
     const found: SecretFinding[] = [];
-    for (const match of text.matchAll(place)) {
+    for (const match of text.matchAll(valueStart)) {
       const [whole, dash = '', name = '', between = '', login = '', quote = ''] = match;
       const weak = this.#at(text, match.index + whole.length);
       if (weak === null) continue;
@@ -67,7 +68,7 @@ export class WeakValues {
     return found;
   }
 
-  /** Where a login is written without a name. */
+  /** In logins without a name. */
   #logins(text: string): SecretFinding[] {
     const found: SecretFinding[] = [];
     for (const { 0: line, index } of text.matchAll(/[^\n]+/g)) {
@@ -76,7 +77,7 @@ export class WeakValues {
         const weak = this.#at(text, index + at);
         if (weak !== null) found.push(weak);
       }
-      for (const { 0: whole, 1: name = '', index: from } of line.matchAll(said)) {
+      for (const { 0: whole, 1: name = '', index: from } of line.matchAll(sentence)) {
         const weak = this.#names.has(name.toLowerCase())
           ? this.#at(text, index + from + whole.length)
           : null;
@@ -101,7 +102,7 @@ export class WeakValues {
     );
   }
 
-  /** The value that begins there and does not go on. */
+  /** The value that begins there, as a whole word. */
   #at(text: string, start: number): SecretFinding | null {
     const weak = this.#weak.find((one) => text.startsWith(one.text, start));
     if (weak === undefined) return null;
@@ -117,18 +118,18 @@ export class WeakValues {
   }): boolean {
     const { name, between, isFlag, isQuoted } = beside;
     if (this.#names.has(name.toLowerCase())) return true;
-    // Of other names, prose has many before a word: `the password test`.
+    // In prose, other names precede a word often: `the password test`.
     if (/^[ \t,]$/.test(between) && !isFlag && !isQuoted) return false;
     const kind = classifyName(name);
     return kind === 'password' || kind === 'secret' || kind === 'likely';
   }
 }
 
-const hidden = (start: number, end: number, { name }: Weak): SecretFinding => {
+const hidden = (start: number, end: number, { name }: WeakForm): SecretFinding => {
   return { start, end, kind: 'known', rule: 'known-weak', score: 1, key: name };
 };
 
-/** As it is, and as files of secrets have it. */
+/** As it is, and as files of secrets encode it. */
 function forms(value: string): readonly string[] {
   const bytes = Buffer.from(value);
   const line = Buffer.from(`${value}\n`);

@@ -1,45 +1,95 @@
 /**
- * What must stay readable: hashes, identifiers, paths, certificates. Asked for each token that
- * could be a key before it is weighed, so it looks at what the token is made of first.
+ * What must stay readable: hashes, identifiers, paths, certificates; and what is written in place
+ * of a secret: variables, masks, words that ask for one. Called for each token that could be a key
+ * before it is scored, so it first looks at the kinds of its characters, which one pass determines.
  */
-import { recogniseEncoded } from './encoded.ts';
-import { strengthOf, type BenignFamily } from './family.ts';
-import { isUuid, recogniseAddress, recogniseHex, recogniseNumeric } from './hex-tokens.ts';
-import { readLabelBefore, isBenignLabel, type TokenLabel } from './token-label.ts';
-import { familyOfLine, type LineSpan } from './line-families.ts';
 import {
-  isTokenInFileName,
-  isTokenInPath,
+  isUuid,
+  recogniseAddress,
+  recogniseEncoded,
+  recogniseHex,
+  recogniseNumeric,
+} from './encoded.ts';
+import { familyOfLine, strengthOf, type BenignFamily, type LineSpan } from './families.ts';
+import {
+  isJoinedWords,
   isMangledSymbol,
   isPodName,
-  isJoinedWords,
+  isTokenInFileName,
+  isTokenInPath,
 } from './technical-names.ts';
-import * as kind from './token-traits.ts';
-import { placeholderOf } from './placeholder.ts';
+import { isBenignLabel, readLabelBefore, type TokenLabel } from './token-label.ts';
 
-export { strengthOf };
+const KIND_HEX_LOWER = 1;
+const KIND_HEX_UPPER = 2;
+const KIND_OTHER_LOWER = 4;
+const KIND_OTHER_UPPER = 8;
+const KIND_DIGIT = 16;
+const KIND_DASH = 32;
+const KIND_UNDERSCORE = 64;
+const KIND_DOT = 128;
+const KIND_COLON = 256;
+const KIND_SLASH = 512;
+const KIND_PLUS = 1024;
+const KIND_EQUALS = 2048;
+const KIND_REST = 4096;
 
-const lowerHex = kind.KIND_HEX_LOWER | kind.KIND_DIGIT;
-const upperHex = kind.KIND_HEX_UPPER | kind.KIND_DIGIT;
+const kinds = new Uint16Array(256).fill(KIND_REST);
+for (let code = 0x30; code <= 0x39; code += 1) kinds[code] = KIND_DIGIT;
+for (let code = 0x61; code <= 0x7a; code += 1) {
+  kinds[code] = code <= 0x66 ? KIND_HEX_LOWER : KIND_OTHER_LOWER;
+  kinds[code - 0x20] = code <= 0x66 ? KIND_HEX_UPPER : KIND_OTHER_UPPER;
+}
+for (const [sign, kind] of [
+  ['-', KIND_DASH],
+  ['_', KIND_UNDERSCORE],
+  ['.', KIND_DOT],
+  [':', KIND_COLON],
+  ['/', KIND_SLASH],
+  ['+', KIND_PLUS],
+  ['=', KIND_EQUALS],
+] as const) {
+  kinds[sign.charCodeAt(0)] = kind;
+}
+
+interface TokenTraits {
+  /** The kinds that occur. */
+  readonly kinds: number;
+  readonly letters: number;
+  readonly digits: number;
+}
+
+/** Of the first 256 characters. */
+function measureTokenTraits(text: string, start: number, end: number): TokenTraits {
+  let [seen, letters, digits] = [0, 0, 0];
+  const last = Math.min(end, start + 256);
+  for (let at = start; at < last; at += 1) {
+    const kind = kinds[text.charCodeAt(at) & 0xff] ?? KIND_REST;
+    seen |= kind;
+    if (kind < KIND_DIGIT) letters += 1;
+    else if (kind === KIND_DIGIT) digits += 1;
+  }
+  return { kinds: seen, letters, digits };
+}
+
+/** Whether only `allowed` kinds occur. */
+function hasOnlyKinds({ kinds: seen }: TokenTraits, allowed: number): boolean {
+  return (seen & ~allowed) === 0;
+}
+
+const lowerHex = KIND_HEX_LOWER | KIND_DIGIT;
+const upperHex = KIND_HEX_UPPER | KIND_DIGIT;
 const anyHex = lowerHex | upperHex;
-const letters =
-  kind.KIND_HEX_LOWER | kind.KIND_HEX_UPPER | kind.KIND_OTHER_LOWER | kind.KIND_OTHER_UPPER;
+const letters = KIND_HEX_LOWER | KIND_HEX_UPPER | KIND_OTHER_LOWER | KIND_OTHER_UPPER;
 const encoded =
-  letters |
-  kind.KIND_DIGIT |
-  kind.KIND_PLUS |
-  kind.KIND_SLASH |
-  kind.KIND_EQUALS |
-  kind.KIND_DASH |
-  kind.KIND_UNDERSCORE;
-const upperDigits = kind.KIND_HEX_UPPER | kind.KIND_OTHER_UPPER | kind.KIND_DIGIT;
-const lowerDigits = kind.KIND_HEX_LOWER | kind.KIND_OTHER_LOWER | kind.KIND_DIGIT;
-const numeric =
-  anyHex | kind.KIND_DASH | kind.KIND_DOT | kind.KIND_COLON | kind.KIND_SLASH | kind.KIND_PLUS;
+  letters | KIND_DIGIT | KIND_PLUS | KIND_SLASH | KIND_EQUALS | KIND_DASH | KIND_UNDERSCORE;
+const upperDigits = KIND_HEX_UPPER | KIND_OTHER_UPPER | KIND_DIGIT;
+const lowerDigits = KIND_HEX_LOWER | KIND_OTHER_LOWER | KIND_DIGIT;
+const numeric = anyHex | KIND_DASH | KIND_DOT | KIND_COLON | KIND_SLASH | KIND_PLUS;
 
 /**
- * The family of what stands at `[start, end)`, or `null` when nothing explains it. `line` is where
- * its line begins and ends, without the newline; nothing beyond it is looked at. See `strengthOf`.
+ * The family of the token at `[start, end)`, or `null` if nothing explains it. `line` is the range
+ * of its line without the newline; nothing outside of it is examined. See {@link strengthOf}.
  */
 export function recogniseToken(
   text: string,
@@ -48,12 +98,12 @@ export function recogniseToken(
   line: LineSpan,
 ): BenignFamily | null {
   if (end - start < 4) return 'number';
-  const traits = kind.measureTokenTraits(text, start, end);
-  if ((traits.kinds & kind.KIND_EQUALS) !== 0) {
+  const traits = measureTokenTraits(text, start, end);
+  if ((traits.kinds & KIND_EQUALS) !== 0) {
     const shown = text.slice(start, Math.min(end, start + 48));
     const name = /^(?:[A-Za-z_][\w.-]{0,40})?=(?=[^=])/.exec(shown)?.[0].length ?? 0;
     if (name > 0 && end - start - name >= 4) {
-      const valueTraits = kind.measureTokenTraits(text, start + name, end);
+      const valueTraits = measureTokenTraits(text, start + name, end);
       return explain(text, [start + name, end], line, valueTraits);
     }
   }
@@ -64,9 +114,9 @@ function explain(
   text: string,
   [start, end]: readonly [number, number],
   line: LineSpan,
-  traits: kind.TokenTraits,
+  traits: TokenTraits,
 ): BenignFamily | null {
-  if (kind.hasOnlyKinds(traits, lowerHex) || kind.hasOnlyKinds(traits, upperHex)) {
+  if (hasOnlyKinds(traits, lowerHex) || hasOnlyKinds(traits, upperHex)) {
     if (traits.letters === 0 && end - start <= 20) return 'number';
     const found = recogniseHex(text, start, end, line);
     if (found !== null && strengthOf(found) === 'certain') return found;
@@ -111,24 +161,24 @@ function endsInHash(token: string): boolean {
   return parts?.[1] !== undefined && isJoinedWords(parts[1]);
 }
 
-/** In either case; the first digits are a time of this century. */
-function isUlid(token: string, traits: kind.TokenTraits): boolean {
-  if (kind.hasOnlyKinds(traits, upperDigits)) return /^[0-7][^ILOU]+$/.test(token);
-  return kind.hasOnlyKinds(traits, lowerDigits) && /^0[01][^ilou]+$/.test(token);
+/** In either case; the first digits are a time in this century. */
+function isUlid(token: string, traits: TokenTraits): boolean {
+  if (hasOnlyKinds(traits, upperDigits)) return /^[0-7][^ILOU]+$/.test(token);
+  return hasOnlyKinds(traits, lowerDigits) && /^0[01][^ilou]+$/.test(token);
 }
 
-/** What the token itself tells. */
+/** By the token itself. */
 function recogniseForm(
   text: string,
   start: number,
   end: number,
-  traits: kind.TokenTraits,
+  traits: TokenTraits,
 ): BenignFamily | null {
   const token = text.slice(start, Math.min(end, start + 512));
   if (isUuid(token)) return 'uuid';
   const first = token.charCodeAt(0);
   const numbered = (first >= 0x30 && first <= 0x39) || first === 0x76 || first === 0x2b;
-  if (numbered || kind.hasOnlyKinds(traits, numeric)) {
+  if (numbered || hasOnlyKinds(traits, numeric)) {
     const found = recogniseNumeric(token);
     if (found !== null) return found;
   }
@@ -143,14 +193,14 @@ function recogniseForm(
   }
   if (
     numbered ||
-    (traits.kinds & (kind.KIND_DASH | kind.KIND_COLON)) !== 0 ||
+    (traits.kinds & (KIND_DASH | KIND_COLON)) !== 0 ||
     'bcQ'.includes(token.charAt(0))
   ) {
     const drawn = drawnForms.find(([form]) => form.test(token));
     if (drawn !== undefined) return drawn[1];
   }
-  if ((traits.kinds & kind.KIND_DASH) !== 0 && isPodName(token)) return 'pod-name';
-  const dotted = (traits.kinds & kind.KIND_DOT) !== 0;
+  if ((traits.kinds & KIND_DASH) !== 0 && isPodName(token)) return 'pod-name';
+  const dotted = (traits.kinds & KIND_DOT) !== 0;
   if (dotted && /^[v^~]?\d+\.\d+\.\d+[-+.~][\w.+-]{1,40}$/.test(token)) return 'version';
   return endsInHash(token) ? 'hex-id' : null;
 }
@@ -159,18 +209,18 @@ function recogniseEncodedOf(
   text: string,
   [start, end]: readonly [number, number],
   line: LineSpan,
-  traits: kind.TokenTraits,
+  traits: TokenTraits,
 ): BenignFamily | null {
-  if (!kind.hasOnlyKinds(traits, encoded | kind.KIND_COLON)) return null;
+  if (!hasOnlyKinds(traits, encoded | KIND_COLON)) return null;
   return recogniseEncoded(text, start, end, line);
 }
 
-/** What stands around it tells, or what it is a part of. */
+/** By the text around it. */
 function recogniseNamed(
   text: string,
   [start, end]: readonly [number, number],
   line: LineSpan,
-  traits: kind.TokenTraits,
+  traits: TokenTraits,
 ): BenignFamily | null {
   const before = text.slice(Math.max(line.start, start - 100), start);
   const arn = before.lastIndexOf('arn:aws');
@@ -183,7 +233,7 @@ function recogniseNamed(
   }
   if (isTokenInFileName(text, start, end)) return 'hashed-file-name';
   if ('($:'.includes(before.at(-1) ?? ' ') && /^[ \t]*at /.test(before)) return 'stack-frame';
-  if ((traits.kinds & (kind.KIND_REST | kind.KIND_EQUALS)) !== 0) return null;
+  if ((traits.kinds & (KIND_REST | KIND_EQUALS)) !== 0) return null;
   if (isJoinedWords(token)) return token.includes('/') ? 'path' : 'identifier';
   if (isTokenInPath(text, start, end, line)) return 'path';
   return /^[a-z][a-z0-9+.-]{1,12}:\/\/[^@?]*$/.test(token) ? 'url' : null;
@@ -198,4 +248,57 @@ const jobs = new Set(
 /** `finished job 2eAJou1gN13TW8flCTr0wXAABvg`. */
 function isJob({ last }: TokenLabel, token: string): boolean {
   return jobs.has(last) && /^[A-Za-z0-9_-]{20,40}$/.test(token);
+}
+
+const mask = /^(?:[xX*.#_-]{4,}|[xX]{3,}[-_\w]*|\*+|(.)\1{7,})$/;
+const asking = new RegExp(
+  '^(?:your|my|the|some|an?|insert|enter|put|paste|add|replace|change)[-_ ](?:[\\w-]{0,40}[-_])?' +
+    '(?:key|token|secret|password|passwd|here|me|it|value|id|api)\\b' +
+    '|^(?:change_?me|replace_?me|to_?be_?changed|placeholder|redacted|example|dummy|fake|sample' +
+    '|foobar|undefined|unset|notset|masked|hidden|filtered|removed|censored|encrypted)(?![a-z0-9])',
+  'i',
+);
+const documented = /EXAMPLE(?:KEY)?$|x{6}|X{6}|\*{4}|_HERE$|-here$/;
+
+/** `${VAR}`, `<your-token>`, `****`, `[HIDDEN:8f2a1b]`, `AKIAIOSFODNN7EXAMPLE`; else `null`. */
+export function placeholderOf(
+  text: string,
+  start: number,
+  end: number,
+  line: LineSpan,
+): BenignFamily | null {
+  const before = start > line.start ? text.charCodeAt(start - 1) : 0;
+  const after = end < line.end ? text.charCodeAt(end) : 0;
+  if (isReference(text, [start, end], before, after)) return 'reference';
+  const first = text.charCodeAt(start);
+  const inside = text.slice(start, Math.min(end, start + 128));
+  if (first === 0x48 && /^HIDDEN:[0-9a-f]{6,64}$/.test(inside)) return 'hidden';
+  if (before === 0x3c && after === 0x3e && /^[A-Za-z][\w -]*$/.test(inside)) return 'placeholder';
+  if (isMask(inside)) return 'placeholder';
+  if (asksFirst.has(first | 0x20) && asking.test(inside)) return 'placeholder';
+  return documented.test(inside) ? 'placeholder' : null;
+}
+
+/** The first letters of `asking`. */
+const asksFirst = new Set('ymtsaieparcdfunh'.split('').map((letter) => letter.charCodeAt(0)));
+
+/** `${VAR}`, `$(command)`, `$VAR`, `%{name}`. */
+function isReference(
+  text: string,
+  [start, end]: readonly [number, number],
+  before: number,
+  after: number,
+): boolean {
+  if ((before === 0x7b || before === 0x28) && (after === 0x7d || after === 0x29)) {
+    return '$%#@{'.includes(text.charAt(start - 2)) && start > 1;
+  }
+  if (text.charCodeAt(start) !== 0x24) return false;
+  return /^\$(?:\{|\(|[A-Za-z_]\w{0,60}$)/.test(text.slice(start, Math.min(end, start + 80)));
+}
+
+/** `xxxx-xxxx`, `********`, or one repeated character. */
+function isMask(token: string): boolean {
+  const first = token.charCodeAt(0);
+  if (first === token.charCodeAt(1) && first === token.charCodeAt(2)) return mask.test(token);
+  return false;
 }

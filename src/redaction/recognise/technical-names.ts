@@ -1,5 +1,5 @@
 /** Names of files, paths, pods, symbols and identifiers of programs. */
-import type { LineSpan } from './line-families.ts';
+import type { LineSpan } from './families.ts';
 
 const extensions = `
   [cm]?[jt]sx? s?[ac]ss map html? json5? woff2? ttf otf eot svg png jpe?g gif webp avif ico
@@ -9,13 +9,13 @@ const extensions = `
   swift sh diff patch bak db`;
 const extension = new RegExp(`^\\.(?:${extensions.trim().split(/\s+/).join('|')})\\b`);
 
-/** C++ of both compilers, Rust of both kinds, Swift. */
+/** C++ of both compilers, both schemes of Rust, Swift. */
 const mangled = new RegExp(
   '^(?:_{1,2}Z[\\w.$@]+|_R[A-Z][\\w.]+|\\?[\\w@?$]+|_?\\$s\\w{4,}|_T0\\w+' +
     '|[\\w.$]{0,200}17h[0-9a-f]{16}E?[\\w.@]{0,40}|(?:[\\w$<>]{1,60}::){0,12}h[0-9a-f]{16})$',
 );
 
-/** Letters and digits without those that are easily taken for others, as Kubernetes draws names. */
+/** Letters and digits that are hard to confuse, as Kubernetes uses them in names. */
 const safe = 'bcdfghjklmnpqrstvwxz2456789';
 const pod = new RegExp(
   `^([a-z][a-z0-9.-]{1,80}?)-(?:(?:[${safe}]{6,10}|[0-9a-f]{8,10})-)?[a-z0-9]{4,5}$`,
@@ -25,7 +25,7 @@ export function isMangledSymbol(token: string): boolean {
   return mangled.test(token);
 }
 
-/** `web-api-7d4b9c6f5d-x2k9p`: words, then what a controller draws. */
+/** `web-api-7d4b9c6f5d-x2k9p`: words, then the suffix of a controller. */
 export function isPodName(token: string): boolean {
   const head = pod.exec(token.slice(token.lastIndexOf('/') + 1))?.[1];
   return head !== undefined && head.length >= 3 && isJoinedWords(head);
@@ -42,7 +42,7 @@ export function isTokenInFileName(text: string, start: number, end: number): boo
 const pathBefore =
   /(?:^|[\s"'`(=:,])((?:~|\.{1,2})?\/(?:[\w.@+-]{1,40}\/){1,8}|(?:[a-z][\w.@-]{1,40}\/){2,8})$/;
 
-/** Whether the token is a part of a path, not of base64, that has words in it. */
+/** Whether the token is part of a path with words in it, and not base64. */
 export function isTokenInPath(text: string, start: number, end: number, line: LineSpan): boolean {
   const token = text.slice(start, Math.min(end, start + 256));
   const parts = token.split('/').filter((part) => part !== '');
@@ -56,7 +56,7 @@ export function isTokenInPath(text: string, start: number, end: number, line: Li
   return path !== undefined && isJoinedWords(path.replaceAll('/', '-'));
 }
 
-/** Words, numbers and short parts joined by signs: nothing drawn at random. */
+/** Words, numbers and short parts joined by signs: nothing random. */
 export function isJoinedWords(token: string): boolean {
   let strange = 0;
   let words = 0;
@@ -72,15 +72,15 @@ export function isJoinedWords(token: string): boolean {
 
 /** One word or several in camel case, with a few digits at the end or between. */
 function isName(part: string): boolean {
-  const pieces = part.match(/[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]/g) ?? [];
+  const nameParts = part.match(/[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]/g) ?? [];
   let [letters, words, digits, numbers] = [0, 0, 0, 0];
-  for (const piece of pieces) {
-    if (/^[0-9]/.test(piece)) {
-      digits += piece.length;
+  for (const namePart of nameParts) {
+    if (/^[0-9]/.test(namePart)) {
+      digits += namePart.length;
       numbers += 1;
-    } else if (isSpoken(piece)) {
+    } else if (isSpoken(namePart)) {
       words += 1;
-      letters += piece.length;
+      letters += namePart.length;
     } else return false;
   }
   if (words === 0) return digits <= 10;
@@ -89,7 +89,7 @@ function isName(part: string): boolean {
   return letters >= (words > 3 ? 3.5 : 3) * words;
 }
 
-/** Pairs that English and the words of programs hardly have. */
+/** Pairs that hardly occur in English and in programs. */
 const strangePairs = new RegExp(
   '[jqv][bcdfghjkmnpqrtvwxz]|x[bdgjkrvz]|[bcdfghjkmpqtvwxz][jqx]|q[^u]|[bcdfgkmpt]v' +
     '|[cfgmpqv]z|z[bcdfgkmnpr]|h[bcdfgjkpqvxz]|w[jqvxz]|k[cdfghjqvxz]|y[jquvwy]',

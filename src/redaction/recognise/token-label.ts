@@ -1,10 +1,11 @@
-/** The name that stands before a token, and whether it says that the token is no secret. */
+/** The name before a token, and whether it says that the token is no secret. */
+import { isAlphanumeric } from '../rules/token-bounds.ts';
 
 const nameMax = 40;
-/** Between name and token: quotes, brackets and backslashes of escaped quotes. */
+/** Between name and token: quotes, brackets and the backslashes of escaped quotes. */
 const opening = new Set('"\'`\\[({<'.split('').map((sign) => sign.charCodeAt(0)));
 
-/** The last part of a name that stands for a hash, an identifier or a place. */
+/** Last parts of names for hashes, identifiers and places. */
 const plain = new Set(
   `addr address ami arn at base baseline between blob block branch bucket build buildid chainid
   checksum checksums cherry chunk chunkhash cluster commit container contenthash correlation
@@ -39,7 +40,7 @@ export interface TokenLabel {
   readonly last: string;
   /** The whole name, lower-case. */
   readonly whole: string;
-  /** Whether `=`, `:` or the like stands between name and token. */
+  /** Whether `=`, `:` or the like is between name and token. */
   readonly assigned: boolean;
 }
 
@@ -87,11 +88,7 @@ function skipBlanks(text: string, from: number, lineStart: number): number {
   return at;
 }
 
-function isAlphanumeric(code: number): boolean {
-  return (code >= 0x30 && code <= 0x39) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a);
-}
-
-/** `commit 1a2b…`, `requestId=…`, `nextToken: …`; never where the name tells of a secret. */
+/** `commit 1a2b…`, `requestId=…`, `nextToken: …`; never if the name suggests a secret. */
 export function isBenignLabel({ last, whole, assigned }: TokenLabel): boolean {
   if (cursor.test(whole)) return true;
   if (secret.test(whole)) return false;

@@ -1,6 +1,11 @@
 /** Keys of code hosts, package registries, build services and code checkers. */
-import { endsInCrc32, isPypiMacaroon } from './checksum.ts';
-import { defineNearRule, defineRule, type SecretRule } from './secret-rule.ts';
+import {
+  defineNearRule,
+  defineRule,
+  endsInCrc32,
+  isPypiMacaroon,
+  type SecretRule,
+} from './secret-rule.ts';
 
 export const codeRules: readonly SecretRule[] = [
   defineRule('github-token', '(ghp|gho|ghu|ghs|ghr)_{i30-255}', {

@@ -1,6 +1,5 @@
 /** Keys of identity providers, social networks, office and design tools. */
-import { hasJwtHead } from './checksum.ts';
-import { defineNearRule, defineRule, type SecretRule } from './secret-rule.ts';
+import { defineNearRule, defineRule, hasJwtHead, type SecretRule } from './secret-rule.ts';
 
 export const identityRules: readonly SecretRule[] = [
   defineRule('jwt', ['eyJ{s10-2000}.{s10-4000}.{s16-1500}', 'eyJ{s10-2000}.eyJ{s10-4000}.'], {

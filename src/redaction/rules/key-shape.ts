@@ -1,16 +1,16 @@
 /**
- * The notation in which rules write the form of a token, and what is made of it. It has no nested
- * or unbounded repetition, so no pattern made of it can run away on a hostile line.
+ * The notation for the forms of tokens in rules, and its patterns. It has no nested or unbounded
+ * repetition, so that no pattern can run away on a hostile line.
  *
  * ```
  * ghp_{w36-255}                   a literal, then 36 to 255 letters or digits
  * (sk|rk)_(live|test)_{w16-247}   one of the literals
  * {w14}.atlasv1.{s60-90}          the literal need not come first
- * AccountKey=[{b86}==]            only what is in brackets is the secret
+ * AccountKey=[{b86}==]            only the part in brackets is the secret
  * ```
  */
 
-/** What one letter of the notation stands for, as the inside of a character class. */
+/** The letters of the notation, each with the inside of its character class. */
 const classes: Readonly<Record<string, string>> = {
   d: '0-9',
   h: '0-9a-f',
@@ -39,7 +39,7 @@ const classes: Readonly<Record<string, string>> = {
   ' ': ' \\t',
 };
 
-/** From here on a run counts as long. */
+/** From this length on, a run is long. */
 export const longRunMin = 200;
 
 const uuid = '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}';
@@ -57,18 +57,18 @@ export type ShapePart =
 
 export interface KeyShape {
   readonly parts: readonly ShapePart[];
-  /** The literals of which one is in every match, lower-case. */
+  /** Lower-case literals, one of which is in every match. */
   readonly keywords: readonly string[];
   /** The fewest and the most characters before the keyword. */
   readonly leadMin: number;
   readonly leadMax: number;
-  /** Sticky; group 1 is what comes before the secret, group 2 the secret. */
+  /** Sticky. Group 1 precedes the secret, group 2 is the secret. */
   readonly source: string;
 }
 
 const token = /\{([^}])(?:(\d+)(?:-(\d+))?)?\}|\(([^)]*)\)|([[\]])|([^{()[\]]+)/gy;
 
-/** @throws Error when the notation is not followed: a fault of the table. */
+/** @throws Error if the notation is wrong, which is a fault in the table */
 export function parseShape(notation: string): KeyShape {
   const parts = parseShapeParts(notation);
   const at = anchorOf(parts);
@@ -84,7 +84,11 @@ export function parseShape(notation: string): KeyShape {
   };
 }
 
-/** For forms that need no literal. @throws Error when the notation is not followed. */
+/**
+ * For forms that need no literal.
+ *
+ * @throws Error if the notation is wrong
+ */
 export function parseShapeParts(notation: string): ShapePart[] {
   const parts: ShapePart[] = [];
   let end = 0;
@@ -101,12 +105,12 @@ export function parseShapeParts(notation: string): ShapePart[] {
   return parts;
 }
 
-/** The inside of a character class, for texts that follow the notation. */
+/** The inside of a letter's character class, for texts that follow the notation. */
 export function characterClassOf(letter: string): string {
   return classes[letter] ?? '';
 }
 
-/** Neighbouring literals become one, so that the keyword is as long as it can be. */
+/** Joins neighbouring literals, so that the keyword is as long as possible. */
 function addText(parts: ShapePart[], options: readonly string[]): void {
   const last = parts.at(-1);
   if (last?.kind !== 'text' || last.options.length * options.length > 40) {
@@ -118,8 +122,8 @@ function addText(parts: ShapePart[], options: readonly string[]): void {
 }
 
 /**
- * The first literal, unless it is short and a later one is longer. Before it stands nothing, or one
- * run, or what has one length: so its place tells where the match begins.
+ * The first literal, unless it is short and a later one is longer. Only one run, or parts of a
+ * fixed length, can precede it, so that its position determines where the match begins.
  */
 function anchorOf(parts: readonly ShapePart[]): number {
   let best = -1;
@@ -147,7 +151,7 @@ function mostOf(part: ShapePart): number {
   return part.kind === 'text' ? Math.max(...part.options.map((option) => option.length)) : 0;
 }
 
-/** A sticky pattern: group 1 is what comes before the secret, group 2 the secret. */
+/** A sticky pattern: group 1 precedes the secret, group 2 is the secret. */
 export function shapePatternSource(parts: readonly ShapePart[]): string {
   let [before, inside] = ['', ''];
   let [opened, closed] = [!parts.some(({ kind }) => kind === 'open'), false];
@@ -174,8 +178,8 @@ function sourceOfPart(part: ShapePart): string {
 }
 
 /**
- * A token does not end in the middle of a longer run; a long run is hidden as far as it goes, so
- * that no attempt reads much and then fails.
+ * A token does not end in the middle of a longer run. A long run is hidden to its end, so that no
+ * attempt reads much and then fails.
  */
 function boundOf(letter: string, max: number): string {
   if (max >= longRunMin || letter === '=' || letter === ' ') return '';

@@ -1,6 +1,5 @@
-/** Key files, password hashes, wallets and forms that belong to no provider. */
-import { hasBcryptCost } from './checksum.ts';
-import { defineNearRule, defineRule, type SecretRule } from './secret-rule.ts';
+/** Key files, password hashes, wallets and forms of no particular provider. */
+import { defineNearRule, defineRule, hasBcryptCost, type SecretRule } from './secret-rule.ts';
 
 export const keyRules: readonly SecretRule[] = [
   defineRule('age-secret-key', ['AGE-SECRET-KEY-{w50-64}', 'AGE-PLUGIN-{u3-20}-1{u20-100}'], {

@@ -1,23 +1,24 @@
 /**
- * Finds many literals in one pass over bytes (Aho-Corasick), ASCII letters of either case alike. A
- * step is one look-up in a table of a row per state and a column per class of bytes.
+ * Finds many literals in one pass over bytes (Aho-Corasick), ignoring the case of ASCII letters.
+ * Each step is one look-up in a table with a row for each state and a column for each class of
+ * bytes.
  */
 
-/** Where keywords end, in order of place: pairs of keyword and end offset. */
+/** The ends of keywords, in order of position: pairs of keyword and end offset. */
 export interface KeywordHits {
   pairs: Int32Array;
   count: number;
 }
 
-/** What was read of keywords: the longest end of it that some keyword begins with. */
+/** A prefix of keywords: the longest one that the text read so far ends with. */
 interface State {
-  /** These keywords begin with it; they lie side by side, and the shortest is the first. */
+  /** The sorted keywords with this prefix; the shortest is the first. */
   readonly from: number;
   readonly to: number;
   readonly depth: number;
-  /** Where the next longest such end has its row. */
+  /** The row of the next longest such prefix. */
   readonly fail: number;
-  /** The keywords that end there, longest first. */
+  /** The keywords that end here, longest first. */
   readonly ends: readonly number[];
 }
 
@@ -30,24 +31,24 @@ const unknown = -1;
 const rowsAtFirst = 64;
 
 /**
- * A step is computed when it is first taken: what a command prints begins few of a thousand
- * keywords, and the redactor, which all wait for, has no table to build as it starts.
+ * A step is computed on first use: output contains the beginnings of few of a thousand keywords,
+ * and the redactor, which everyone waits for, has no table to build at its start.
  */
 export class KeywordAutomaton {
-  /** By byte, its class; 0: in no keyword. */
+  /** The class of each byte; 0: it is in no keyword. */
   readonly classes = new Uint8Array(256);
   /**
-   * `next[row | class]`: the next row. Below 0: {@link unknown}, or the complement of a row at
-   * which a keyword ends. Replaced as it grows.
+   * `next[row | class]`: the next row. Below 0: {@link unknown}, or the complement of a row where a
+   * keyword ends. It is replaced when it grows.
    */
   next: Int32Array;
-  /** By class, the lower-case letter, or what else it is. */
+  /** By class, the lower-case letter or other character. */
   readonly #letters = [0];
   readonly #sorted: readonly Keyword[];
   readonly #states: State[] = [];
   readonly #shift: number;
 
-  /** `keywords` are lower-case ASCII without a newline, none empty, none twice. */
+  /** @param keywords lower-case ASCII without newlines, not empty, each once */
   constructor(keywords: readonly string[]) {
     for (const keyword of keywords) this.#classify(keyword);
     this.#shift = Math.max(1, Math.ceil(Math.log2(this.#letters.length)));
@@ -58,7 +59,7 @@ export class KeywordAutomaton {
     this.#states.push({ from: 0, to: keywords.length, depth: 0, fail: 0, ends: [] });
   }
 
-  /** A step that was unknown: what `next` holds for it from now on. */
+  /** Computes an unknown step and stores it in `next`. */
   learn(row: number, symbol: number): number {
     const state = this.#at(row);
     const [from, to] = this.#among(state, symbol);
@@ -98,7 +99,7 @@ export class KeywordAutomaton {
     return isEnd || ends.length > 0 ? ~row : row;
   }
 
-  /** Which keywords of a state go on with a class. */
+  /** The keywords of a state that continue with a class. */
   #among({ from, to, depth }: State, symbol: number): readonly [number, number] {
     const letter = this.#letters[symbol] ?? 0;
     const first = this.#sorted[from]?.text.length === depth ? from + 1 : from;
@@ -106,7 +107,7 @@ export class KeywordAutomaton {
     return [begin, this.#firstFrom([begin, to], depth, letter + 1)];
   }
 
-  /** The first of some keywords, sorted by what they have at `depth`, that has `letter` or more. */
+  /** The first of the keywords, sorted by the character at `depth`, that has `letter` or more. */
   #firstFrom([from, to]: readonly [number, number], depth: number, letter: number): number {
     let [low, high] = [from, to];
     while (low < high) {
@@ -128,13 +129,13 @@ export class KeywordAutomaton {
   }
 }
 
-/** An automaton, and what it finds. */
+/** An automaton with its results. */
 export interface KeywordSearch {
   readonly automaton: KeywordAutomaton;
   readonly hits: KeywordHits;
 }
 
-/** Writes to `hits` where keywords end in `bytes[from, to)`. */
+/** Writes to `hits` the ends of keywords in `bytes[from, to)`. */
 export function scanKeywords(
   { automaton, hits }: KeywordSearch,
   bytes: Uint8Array,
@@ -155,8 +156,8 @@ export function scanKeywords(
 }
 
 /**
- * As {@link scanKeywords} for two automata over all of the bytes: each step waits for the one
- * before it, and two that take turns wait half as long.
+ * As {@link scanKeywords}, with two automata over all of the bytes: each step of one waits for the
+ * step before it, so two in turns wait half as long.
  */
 export function scanTwoAutomata(one: KeywordSearch, other: KeywordSearch, bytes: Uint8Array): void {
   const { classes } = one.automaton;
@@ -187,7 +188,7 @@ export function scanTwoAutomata(one: KeywordSearch, other: KeywordSearch, bytes:
   }
 }
 
-/** The row after a step that is unknown, or leads to the end of keywords. */
+/** The row after a step that is unknown or ends keywords. */
 function arrive(
   { automaton, hits }: KeywordSearch,
   [before, symbol, seen]: readonly [number, number, number],

@@ -1,4 +1,4 @@
-/** Rules whose form means nothing alone: a provider's name must stand before, on the same line. */
+/** Rules whose form alone means nothing: a provider's name must precede it on the same line. */
 import { isAlphanumeric, isMadeOfWords, isExampleToken } from './token-bounds.ts';
 
 /** The most characters between the name and the token. */
@@ -12,34 +12,36 @@ const hashWord = new RegExp(
 );
 const keyWord =
   /^[ _.-]{0,2}(?:api|app|key|token|secret|access|private|auth|pass|cred|pat|client|personal)/i;
-/** The name of an identifier, not of a key. */
+/** The name of an identifier, and not of a key. */
 const identifier =
   /(?:^|[^A-Za-z])(?:id|name|url|uri|host|user)["']?[ \t]*[:=]?[^A-Za-z]*$|Id["']?[:= ]+["']?$/;
 
 export interface NearbyTokenMatch {
   readonly start: number;
   readonly end: number;
-  /** Whether a word such as "token" stands between name and value. */
+  /** Whether a word such as "token" is between name and value. */
   readonly labelled: boolean;
 }
 
-/** What is asked of the text around a token. */
+/** The conditions on the text around a token. */
 export interface NearbyTokenForm {
   readonly patterns: readonly RegExp[];
-  /** Whether a word such as "key" must follow the name at once: the name is an everyday word. */
+  /**
+   * Whether a word such as "key" must follow the name at once, since the name is an everyday word.
+   */
   readonly joined: boolean;
-  /** In the text at hand, up to where tokens were read and found to be words. */
+  /** In the current text, the offset up to which tokens were read and found to be words. */
   judgedTo: number;
 }
 
-/** The token that the name at `[start, end)` announces, if there is one. */
+/** The token that the name at `[start, end)` announces; `null`: there is none. */
 export function matchNearbyToken(
   text: string,
   [start, end]: readonly [number, number],
   form: NearbyTokenForm,
 ): NearbyTokenMatch | null {
   const { patterns, joined } = form;
-  if (!standsAlone(text, start, end)) return null;
+  if (!isSeparateName(text, start, end)) return null;
   if (joined && !keyWord.test(text.slice(end, end + 10))) return null;
   const last = Math.min(text.length, end + gapMax);
   for (let at = Math.max(end, form.judgedTo); at <= last; at += 1) {
@@ -95,7 +97,7 @@ function tryAt(text: string, at: number, patterns: readonly RegExp[]): number {
 }
 
 /** `datadog_key`, `MyDatadogKey`, `DATADOGTOKEN`; not `box` in `boxes` or `inbox`. */
-function standsAlone(text: string, start: number, end: number): boolean {
+function isSeparateName(text: string, start: number, end: number): boolean {
   const before = start === 0 ? 0 : text.charCodeAt(start - 1);
   const first = text.charCodeAt(start);
   const camel = isUpper(first) && !isUpper(before);
@@ -110,7 +112,7 @@ function isUpper(code: number): boolean {
   return code >= 0x41 && code <= 0x5a;
 }
 
-/** Letters and digits mixed; beside a label also one of them alone, where it is no word. */
+/** Letters and digits mixed; next to a label also only one of them, if it is no word. */
 function isDrawn(token: string, labelled: boolean): boolean {
   if (isExampleToken(token) || isMadeOfWords(token)) return false;
   const digits = token.replaceAll(/[^0-9]/g, '').length;

@@ -1,6 +1,6 @@
 /**
- * Services whose keys have no form of their own. Beside one of these names a token that is drawn at
- * random is a key, where a word such as "key" says so or nothing but a separator stands between.
+ * Services whose keys have no form of their own. Next to one of these names, a random token is a
+ * key if a word such as "key" says so or only a separator is between them.
  */
 import { defineNearRule, type SecretRule } from './secret-rule.ts';
 
@@ -69,7 +69,7 @@ zapierwebhook zenkit zenrows zenscrape zerobounce zerotier zipapi zipbooks zipco
 zonka zonkafeedback
 `;
 
-/** Names that are everyday words count only with a word such as "key" joined to them. */
+/** Everyday words count only with a word such as "key" joined to them. */
 const everyday = new Set(
   `agora airship artsy beamer bitly blogger box branch census chatbot checkout column commodities
   courier daily dandelion deputy ditto envoy etsy exchangerate fileio findl float front

@@ -1,5 +1,5 @@
-/** Keys that have a form of their own, found by their literals and told by their form. */
-import type { SecretFinding } from '../secret-finding.ts';
+/** Finds keys with a form of their own: their literals lead to candidates, and the form decides. */
+import { mergeFindings, type SecretFinding } from '../secret-finding.ts';
 import {
   KeywordAutomaton,
   scanKeywords,
@@ -19,7 +19,7 @@ import {
 } from './key-shape.ts';
 import { shippedRules } from './shipped-rules.ts';
 
-/** What a keyword starts: forms that hold it, and rules whose word it is. */
+/** What a keyword triggers: forms that contain it, and rules that need it nearby. */
 interface Trigger {
   readonly keyword: string;
   readonly forms: Form[];
@@ -29,12 +29,12 @@ interface Trigger {
 interface Form {
   readonly rule: SecretRule;
   readonly shape: KeyShape;
-  /** By character code, whether it may stand in the run before the keyword. */
+  /** By character code, whether it can be in the run before the keyword. */
   readonly lead: Uint8Array | null;
   readonly pattern: RegExp;
-  /** Whether more must follow a long run: then it is tried only once a run. */
+  /** Whether more must follow a long run, so that it is tried only once for each run. */
   readonly strict: boolean;
-  /** In the text at hand, up to where the form was matched and refused. */
+  /** In the current text, the offset up to which the form matched and was refused. */
   refusedTo: number;
 }
 
@@ -44,12 +44,12 @@ interface NearRow {
 }
 
 const sureScore = 0.99;
-/** A form whose provider is named, without a word such as "token". */
+/** For a form next to its provider's name, without a word such as "token". */
 const unlabelledScore = 0.7;
 
 /**
- * The rules as one matcher. Holds buffers, so it is not to be used while it is in use; a match
- * never looks beyond its line.
+ * All rules in one matcher. It owns buffers, so it cannot be used recursively. A match never
+ * crosses the end of its line.
  */
 export class SecretRuleSet {
   readonly #triggers: readonly Trigger[];
@@ -69,22 +69,22 @@ export class SecretRuleSet {
     this.#search = { automaton, hits: { pairs: new Int32Array(1024), count: 0 } };
   }
 
-  /** The rules that come with the program; built at the first call. */
+  /** The shipped rules; built on the first call. */
   static shipped(): SecretRuleSet {
     SecretRuleSet.#shipped ??= new SecretRuleSet(shippedRules);
     return SecretRuleSet.#shipped;
   }
 
   /**
-   * Keys in `text[from, to)`, sorted, none overlapping. `text` is latin1, `bytes` the same bytes.
-   * Where `from` and `to` are at line ends, the findings do not depend on which ones.
+   * Keys in `text[from, to)`, sorted and not overlapping. `text` is the latin1 of `bytes`. If
+   * `from` and `to` are at line ends, the findings do not depend on which ones.
    */
   find(text: string, bytes: Uint8Array, from: number, to: number): SecretFinding[] {
     scanKeywords(this.#search, bytes, [from, to]);
     return this.#match(text);
   }
 
-  /** As `find` in all of the text, with another search in the same pass. */
+  /** As `find` in the whole text, with another search in the same pass. */
   findBeside(text: string, bytes: Uint8Array, other: KeywordSearch): SecretFinding[] {
     scanTwoAutomata(this.#search, other, bytes);
     return this.#match(text);
@@ -101,14 +101,14 @@ export class SecretRuleSet {
       const end = hits.pairs[2 * at + 1] ?? 0;
       if (trigger !== undefined) match(text, trigger, end, found);
     }
-    return found.length > 1 ? settle(found) : found;
+    return mergeFindings(found, (surest) => surest.key);
   }
 }
 
 function match(text: string, trigger: Trigger, end: number, found: SecretFinding[]): void {
   const start = end - trigger.keyword.length;
   const last = found.at(-1);
-  // Many keywords in one token: what is within a sure finding is explained.
+  // Within a sure finding, further keywords mean nothing.
   if (last !== undefined && start > last.start && end <= last.end && last.score > 0.9) return;
   for (const form of trigger.forms) {
     const finding = matchForm(text, form, start);
@@ -142,42 +142,25 @@ function matchForm(text: string, form: Form, keywordAt: number): SecretFinding |
   return { start, end: start + secret.length, kind: 'format', rule: rule.id, score, key: null };
 }
 
-/** Where the match would begin whose keyword is at `keywordAt`; -1: nowhere. */
+/** The start of the match with its keyword at `keywordAt`; -1: there is none. */
 function startOf(text: string, { shape, lead }: Form, keywordAt: number): number {
   const { leadMin, leadMax } = shape;
   if (lead === null) return keywordAt - leadMin;
   let at = keywordAt;
   const farthest = Math.max(0, keywordAt - leadMax - 10);
   while (at > farthest && lead[text.charCodeAt(at - 1) & 0xff] === 1) at -= 1;
-  // Of an escape at most 9 characters are letters and digits: the run may be that much longer.
+  // At most 9 characters of an escape are letters and digits: the run can be so much longer.
   at = skipEscapeRest(text, at);
   const length = keywordAt - at;
   return length < leadMin || length > leadMax ? -1 : at;
 }
 
-/** The secret without the literal that it begins with. */
+/** The secret without its leading literal. */
 function bodyOf(secret: string, { parts }: KeyShape): string {
   const first = parts.find(({ kind }) => kind !== 'open');
   if (first?.kind !== 'text') return secret;
   const heads = first.options.filter((option) => secret.startsWith(option));
   return secret.slice(Math.max(0, ...heads.map((head) => head.length)));
-}
-
-/** Sorted by place; of those that overlap the surest gives its name to all that they cover. */
-function settle(found: SecretFinding[]): SecretFinding[] {
-  found.sort((one, other) => one.start - other.start || other.end - one.end);
-  const settled: SecretFinding[] = [];
-  for (const finding of found) {
-    const last = settled.at(-1);
-    if (last === undefined || finding.start >= last.end) {
-      settled.push(finding);
-      continue;
-    }
-    const surest = finding.score > last.score ? finding : last;
-    const end = Math.max(last.end, finding.end);
-    settled.splice(-1, 1, { ...surest, start: last.start, end });
-  }
-  return settled;
 }
 
 function addRule(triggers: Map<string, Trigger>, rule: SecretRule): void {

@@ -1,6 +1,6 @@
-/** Where tokens begin, and which of them are only words or stand for a key. */
+/** Where tokens can begin, and which are only words or examples. */
 
-/** Whether a token may begin at `at`: not within a word. An escape before it is no word. */
+/** Whether a token can begin at `at`: not within a word. An escape before it does not count. */
 export function canTokenBeginAt(text: string, at: number): boolean {
   if (at === 0 || !isAlphanumeric(text.charCodeAt(at - 1))) return true;
   if (!isAlphanumeric(text.charCodeAt(at))) return true;
@@ -11,7 +11,7 @@ export function canTokenBeginAt(text: string, at: number): boolean {
   return back(1) === 'm' && /\[[0-9;]{0,9}m$/.test(text.slice(Math.max(0, at - 11), at));
 }
 
-/** Where the run that begins at `at` goes on after an escape of which it holds the end. */
+/** The start of the run at `at` after an escape whose end it contains. */
 export function skipEscapeRest(text: string, at: number): number {
   const before = at === 0 ? '' : text.charAt(at - 1);
   if (before !== '\\' && before !== '[' && before !== '%') return at;
@@ -24,16 +24,16 @@ export function isAlphanumeric(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a);
 }
 
-const standIn =
+const exampleMark =
   /x{5}|\*{3}|\.{3}|0{12}|example|placeholder|your[-_]|change_?me|redacted|dummy|insert|hidden/i;
 
-/** `AKIAIOSFODNN7EXAMPLE`, `xxxxxxxx`, `your-token-here`: what documents show instead of a key. */
+/** `AKIAIOSFODNN7EXAMPLE`, `xxxxxxxx`, `your-token-here`: examples in documents. */
 export function isExampleToken(secret: string): boolean {
-  if (standIn.test(secret)) return true;
+  if (exampleMark.test(secret)) return true;
   return secret.length >= 12 && new Set(secret).size < 5;
 }
 
-/** `path-to-thing`, `max_retries_3`: only words and short numbers, so not drawn at random. */
+/** `path-to-thing`, `max_retries_3`: only words and short numbers, so not random. */
 export function isMadeOfWords(body: string): boolean {
   for (const part of body.split(/[^A-Za-z0-9]+/)) {
     if (/^[0-9]*$/.test(part) ? part.length > 4 : !isWord(part)) return false;
@@ -41,7 +41,7 @@ export function isMadeOfWords(body: string): boolean {
   return true;
 }
 
-/** Letters, as many and in such cases as a word or an identifier has them. */
+/** Letters in the number and case of a word or an identifier. */
 function isWord(part: string): boolean {
   const letters = /^[0-9]?([A-Za-z]+)[0-9]{0,2}$/.exec(part)?.[1];
   if (letters === undefined) return false;

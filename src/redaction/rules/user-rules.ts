@@ -1,4 +1,4 @@
-/** Patterns that users write, run in linear time. */
+/** Patterns of users, matched in linear time. */
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { TrlError } from '../../errors.ts';
 import type { SecretFinding } from '../secret-finding.ts';
@@ -6,24 +6,24 @@ import type { SecretFinding } from '../secret-finding.ts';
 export interface UserRule {
   /** Shown with each redaction. */
   readonly id: string;
-  /** RE2 syntax. What its first group, else all of it, matches is hidden. */
+  /** RE2 syntax. The match of the first group is hidden, or the whole match if there is none. */
   readonly pattern: string;
-  /** Literals, of which one must be in a line, letter case apart; default: every line is read. */
+  /** Literals, one of which must be in a line, in any case; default: every line is searched. */
   readonly keywords?: readonly string[];
 }
 
-/** What finds keys in `text[from, to)`: sorted findings, none beyond the line it begins in. */
+/** Finds keys in `text[from, to)`: sorted findings, each within one line. */
 export interface UserRuleFinder {
   find(text: string, bytes: Uint8Array, from: number, to: number): SecretFinding[];
 }
 
-/** Of a longer line this many characters are read: such patterns run at some 2 MB/s. */
+/** Only the first characters of a longer line are searched: such patterns run at some 2 MB/s. */
 const lineMax = 8 * 1024;
 const rulesMax = 100;
 const patternMax = 1000;
 const matchesMax = 100;
 
-/** @throws TrlError `INVALID_PARAMS`: too many, too long, or not RE2, with the reason. */
+/** @throws TrlError `INVALID_PARAMS`: too many, too long, or not RE2, with the reason */
 export function compileUserRules(list: readonly UserRule[]): UserRuleFinder {
   if (list.length > rulesMax) {
     throw invalid('list', `at most ${rulesMax} are allowed, found ${list.length}`);
@@ -47,14 +47,14 @@ export function compileUserRules(list: readonly UserRule[]): UserRuleFinder {
   };
 }
 
-interface Compiled {
+interface CompiledPattern {
   readonly id: string;
   readonly pattern: RE2JS;
   readonly keywords: readonly string[];
 }
 
 interface Work {
-  readonly compiled: readonly Compiled[];
+  readonly compiled: readonly CompiledPattern[];
   readonly found: SecretFinding[];
 }
 

@@ -1,5 +1,68 @@
-/** Lines whose form says what the tokens on them are. */
-import type { BenignFamily } from './family.ts';
+/** The families of tokens that are no secret, and lines whose form says what their tokens are. */
+import { isAlphanumeric } from '../rules/token-bounds.ts';
+
+/**
+ * What a token is if it is no secret. `certain`: its form or a label beside it says so. `usual`:
+ * the form of a hash or an identifier, which a key can have, too; a name such as `API_TOKEN` beside
+ * it overrides it.
+ */
+export const benignFamilies = {
+  placeholder: 'certain',
+  reference: 'certain',
+  hidden: 'certain',
+  'git-object': 'certain',
+  'git-line': 'certain',
+  'digest-labelled': 'certain',
+  'digest-list': 'certain',
+  'digest-prefixed': 'certain',
+  integrity: 'certain',
+  'go-sum': 'certain',
+  'header-id': 'certain',
+  'labelled-id': 'certain',
+  arn: 'certain',
+  'cloud-id': 'certain',
+  'content-id': 'certain',
+  package: 'certain',
+  'mangled-symbol': 'certain',
+  'symbol-line': 'certain',
+  'hex-dump': 'certain',
+  'byte-list': 'certain',
+  certificate: 'certain',
+  'public-key': 'certain',
+  'key-fingerprint': 'certain',
+  'source-map': 'certain',
+  'data-uri': 'certain',
+  'media-bytes': 'certain',
+  'hashed-file-name': 'certain',
+  'pod-name': 'certain',
+  'path-hash': 'certain',
+  'stack-frame': 'certain',
+  'cpu-flags': 'certain',
+  'terminal-codes': 'certain',
+  version: 'certain',
+  timestamp: 'certain',
+  'ip-address': 'certain',
+  'mac-address': 'certain',
+  number: 'certain',
+  address: 'certain',
+  url: 'usual',
+  path: 'usual',
+  identifier: 'usual',
+  uuid: 'usual',
+  ulid: 'usual',
+  'sortable-id': 'usual',
+  'hex-digest': 'usual',
+  'hex-id': 'usual',
+  'base64-line': 'usual',
+  'base64-tail': 'usual',
+  'compound-key': 'usual',
+} as const satisfies Record<string, 'certain' | 'usual'>;
+
+export type BenignFamily = keyof typeof benignFamilies;
+
+export function strengthOf(family: BenignFamily): 'certain' | 'usual' {
+  return benignFamilies[family];
+}
 
 export interface LineSpan {
   readonly start: number;
@@ -8,8 +71,8 @@ export interface LineSpan {
 
 type Form = readonly [RegExp, BenignFamily];
 
-/** What every token on the line is, whatever it looks like. */
-const whole: readonly Form[] = [
+/** Lines whose form decides for every token on them. */
+const wholeLineForms: readonly Form[] = [
   // 00000320: 642d 6c69 …, 0000320 72 54 4d …, 00000d00  32 36 00 …
   [/^[ \t]*(?:0x)?[0-9a-fA-F]{6,16}:?[ \t]+(?:[0-9a-fA-F]{2,8}[ \t]+){3}/, 'hex-dump'],
   [/^[ \t]*[0-9a-fA-F]{1,16}:[ \t]+(?:[0-9a-f]{2} ){1,15}/, 'hex-dump'],
@@ -26,7 +89,7 @@ const terminal: readonly Form[] = [
   [/^\t[^\n]{0,80}[a-z0-9]{2,6}=\\E/, 'terminal-codes'],
 ];
 
-/** What a hash or an address is on the line. */
+/** Lines whose form decides for a hash or an address on them. */
 const hex: readonly Form[] = [
   // nm, readelf --symbols, objdump -t and -d
   [/^(?:[0-9a-f]{8,16} ){1,2}[A-Za-z?] \S/, 'symbol-line'],
@@ -46,7 +109,7 @@ const hex: readonly Form[] = [
   ],
 ];
 
-/** Headers whose value identifies a request, a response or a place on the way. */
+/** Headers whose value identifies a request, a response or a hop. */
 const headers = `
   x-amz-(?:id-2|request-id|cf-id|cf-pop|version-id|apigw-id) cf-ray (?:last-modified-)?etag
   if-none-match if-match (?:x-|fly-|cf-|apigw-)?(?:request|trace|correlation|span)-?id
@@ -60,15 +123,15 @@ const headers = `
 
 const httpId = new RegExp(`^(?:${headers.trim().split(/\s+/).join('|')})"?[ \\t]*[:=]`, 'i');
 
-/** The longest line whose form is read. */
+/** The part of a line whose form is examined. */
 const lineMax = 200;
 
-/** What the form of the line says of every token on it; `null`: nothing. */
+/** The family of every token on the line, by its form; `null`: unknown. */
 export function familyOfLine(text: string, line: LineSpan): BenignFamily | null {
   const first = firstOf(text, line);
   const code = text.charCodeAt(first);
   if (isHexDigit(code)) {
-    const form = formOf(whole, text, line);
+    const form = formOf(wholeLineForms, text, line);
     if (form !== null) return form;
   }
   if (code === 0x66 || code === 0x62 || code === 0x46 || code === 0x76) {
@@ -82,7 +145,7 @@ export function familyOfLine(text: string, line: LineSpan): BenignFamily | null 
   return isHeaderId(text, line) ? 'header-id' : null;
 }
 
-/** What the form of the line says of a hash on it. */
+/** The family of a hash on the line, by its form. */
 export function familyOfHexLine(text: string, line: LineSpan): BenignFamily | null {
   return formOf(hex, text, line);
 }
@@ -97,7 +160,7 @@ function formOf(
   return null;
 }
 
-/** Where the first character of the line is that is no blank. */
+/** The offset of the first character that is no blank. */
 function firstOf(text: string, { start, end }: LineSpan): number {
   let at = start;
   while (at < end && (text.charCodeAt(at) === 0x20 || text.charCodeAt(at) === 0x09)) at += 1;
@@ -108,7 +171,7 @@ function isHexDigit(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 }
 
-/** Whether the line is a header of `httpId`, after what `curl -v` and loggers put before. */
+/** Whether the line is a header of `httpId`, after the prefixes of `curl -v` and loggers. */
 function isHeaderId(text: string, { start, end }: LineSpan): boolean {
   let at = start;
   const most = Math.min(end, start + 5);
@@ -123,9 +186,5 @@ function isHeaderId(text: string, { start, end }: LineSpan): boolean {
 }
 
 function isNameCharacter(code: number): boolean {
-  return (
-    code === 0x2d ||
-    (code >= 0x30 && code <= 0x39) ||
-    ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a)
-  );
+  return code === 0x2d || isAlphanumeric(code);
 }
