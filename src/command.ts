@@ -129,7 +129,9 @@ export type StdinChoice =
   | { readonly kind: 'bytes'; readonly base64: string }
   | { readonly kind: 'open' };
 
-/** One rule that decided, and everything that the agent, the person and the audit log learn of it. */
+/**
+ * One rule that decided, and everything that the agent, the person and the audit log learn of it.
+ */
 export interface DecidingRule {
   /** Stable and dotted, class first: `fs.rm-rf`, `shell.several`, `allow.git.status`. */
   readonly id: string;

@@ -1,6 +1,6 @@
 /**
- * Types of one execution: the context that it runs in, what it needs from the daemon, and how far it
- * has come. Types only.
+ * Types of one execution: the context that it runs in, what it needs from the daemon, and its
+ * state. Types only.
  */
 import type { Approval } from './approval/approval.ts';
 import type { ApprovalSubject } from './approval/subject.ts';

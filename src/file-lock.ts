@@ -9,8 +9,9 @@ const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 const lockMs = 5_000;
 
 /**
- * Runs `act` while no other process that takes the lock changes the file. The lock is the kernel's, on
- * `FILE.lock`, so that it ends with the process that holds it. A missing directory is made with mode 0700.
+ * Runs `act` while no other process that takes the lock changes the file. The lock is the kernel's,
+ * on `FILE.lock`, so that it ends with the process that holds it. A missing directory is made with
+ * mode 0700.
  *
  * @throws TrlError `BACKEND_UNAVAILABLE` when somebody else holds the lock for 5 s; what `act` does
  */

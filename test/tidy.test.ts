@@ -84,7 +84,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
   ['approval-subject.ts', place(['execution.ts', ...concepts])],
-  ['run.ts', place(['approval-subject.ts', 'execution.ts', ...concepts])],
+  ['authorize.ts', place(['approval-subject.ts', 'execution.ts', ...concepts])],
+  ['run.ts', place(['execution.ts', ...concepts])],
   ['execution.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
   // Each method of the wire, defined once.
@@ -97,6 +98,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
     'daemon',
     place(
       [
+        'authorize.ts',
+        'execution.ts',
         'run.ts',
         ...concepts,
         'host',

@@ -1,8 +1,8 @@
 /**
  * The passphrase that shows that a person decides. Kept as a slow hash (scrypt, RFC 7914) in
  * `$XDG_CONFIG_HOME/trl/approver.json`, beside nothing that could be turned back into it. This
- * file reads and writes the configuration and state directories; it protects against anyone who speaks
- * to the runtime, not against anyone who can write these files.
+ * file reads and writes the configuration and state directories; it protects against anyone who
+ * speaks to the runtime, not against anyone who can write these files.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { TrlError } from '../errors.ts';

@@ -1,6 +1,6 @@
 /**
- * The tokens of this user, in `$XDG_STATE_HOME/trl/tokens.json` (0600). Only the SHA-256 of a token is
- * stored: nobody can read one out of the file. This protects against anyone who speaks to the
+ * The tokens of this user, in `$XDG_STATE_HOME/trl/tokens.json` (0600). Only the SHA-256 of a token
+ * is stored: nobody can read one out of the file. This protects against anyone who speaks to the
  * runtime, not against anyone who can write the file.
  */
 import { randomBytes } from 'node:crypto';

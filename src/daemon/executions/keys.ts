@@ -1,8 +1,8 @@
 /**
  * Commands by the keys that their callers gave them. In one session a key belongs to one call: a
- * repeat attaches to the first one's command, also after the runtime ended in between, and for a day
- * when its output is gone. What the key was given for is known by a keyed hash alone, for it may
- * hold values.
+ * repeat attaches to the first one's command, also after the runtime ended in between, and for a
+ * day when its output is gone. What the key was given for is known by a keyed hash alone, for it
+ * may hold values.
  */
 import { createHmac } from 'node:crypto';
 import { canonicalJson } from '../../canonical.ts';

@@ -103,7 +103,9 @@ export function createReceiptHead(facts: PlanFacts, ended: EndedExecution): Rece
   };
 }
 
-/** What the sealed output lacks. Its size is not reported: it would reveal how well it compresses. */
+/**
+ * What the sealed output lacks. Its size is not reported: it would reveal how well it compresses.
+ */
 function shortOf({ raw_log: log }: Partial<Pick<Exit, 'raw_log'>>): string[] {
   if (log === undefined || log === null || log.complete) return [];
   return [`the raw log does not hold all output: ${log.why ?? 'it is short'}`];

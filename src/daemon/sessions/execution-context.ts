@@ -1,6 +1,7 @@
 /**
  * The execution context of a session: facts about its workspace, the sandbox that is planned from
- * them, and what a probe inside that sandbox found enforced. Made at the first command, then cached.
+ * them, and what a probe inside that sandbox found enforced. Made at the first command, then
+ * cached.
  */
 import { createHash } from 'node:crypto';
 import { accessSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
