@@ -2,7 +2,7 @@
  * What people set for a runtime: layers, of which each is one file, the variables or the flags. For
  * one value the highest layer decides; lists that only protect more are joined. Pure.
  */
-import { TrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import { limits, runtimeBounds, type RuntimeBoundName, type RuntimeBounds } from '../limits.ts';
 import type { EnvMode } from '../variable-names.ts';
 
@@ -308,4 +308,30 @@ function strictest(layers: readonly ConfigurationLayer[]): ConfigurationLayer {
 
 function unique(names: readonly string[]): string[] {
   return [...new Set(names)];
+}
+
+/**
+ * Tries each pattern, then all together, so that one that cannot be used stops the start and not
+ * the first command.
+ *
+ * @param compile throws TrlError for patterns that cannot be used
+ * @throws TrlError `INVALID_PARAMS` with file, line and column
+ */
+export function checkSecretPatterns(
+  patterns: readonly SecretPatternSetting[],
+  compile: (patterns: readonly SecretPatternSetting[]) => unknown,
+): void {
+  for (const pattern of patterns) attempt(pattern.place, () => compile([pattern]));
+  const [first] = patterns;
+  if (first !== undefined) attempt(first.place, () => compile(patterns));
+}
+
+function attempt(place: string, compile: () => unknown): void {
+  try {
+    compile();
+  } catch (cause) {
+    if (!isTrlError(cause)) throw cause;
+    const message = `Cannot use the configuration: ${place}: ${cause.message}`;
+    throw new TrlError('INVALID_PARAMS', message, { cause });
+  }
 }

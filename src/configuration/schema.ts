@@ -2,7 +2,7 @@
 import * as z from 'zod/mini';
 import { limits, runtimeBounds } from '../limits.ts';
 import { envModes } from '../variable-names.ts';
-import { schemaKeysAt } from '../yaml/schema-keys.ts';
+import { schemaKeysAt } from '../yaml/schema-problems.ts';
 import { configurableRedactionProfiles } from './configuration.ts';
 
 const namesMax = 1_000;

@@ -1,6 +1,6 @@
 /** Reads one file of a tool: text in, what it says out. Pure; the daemon finds the files. */
 import * as z from 'zod/mini';
-import { schemaKeysAt } from '../yaml/schema-keys.ts';
+import { schemaKeysAt } from '../yaml/schema-problems.ts';
 import { FileError, type FileProblem } from '../yaml/file-error.ts';
 import { fileProblemsMax, readYamlTree, type YamlTree } from '../yaml/tree.ts';
 import { describeSchemaIssue } from '../yaml/schema-problems.ts';

@@ -8,7 +8,6 @@ import { createAnalysisBudget } from './syntax/budget.ts';
 import { readShellScript } from './syntax/read.ts';
 import type { SyntaxProblem, ShellScript } from './syntax/script.ts';
 import { analyseWindows, judgeWindowsShellStart } from './windows/analyse.ts';
-import { explainSyntaxProblem } from './shell/syntax-problem-text.ts';
 import { downloadedScriptReason } from './shell/reasons.ts';
 
 /**
@@ -72,8 +71,32 @@ export function scriptOf(analysis: Analysis): ShellScript | null {
   return scripts.get(analysis) ?? null;
 }
 
+/** Why a script is not a single plain command, for people. */
+const problemTexts = new Map([
+  ['unparseable', 'cannot be read as a script'],
+  ['dynamic', 'depends on values that are known only while it runs'],
+  ['several', 'has several statements'],
+  ['redirect', 'reads or writes a file by a redirect'],
+  ['assignment', 'sets a variable'],
+  ['compound', 'is more than a simple command'],
+  ['function', 'defines a function'],
+  ['alias', 'defines an alias'],
+  ['background', 'goes on in the background'],
+  ['substitution', 'puts the output of a command into another'],
+  ['negation', 'turns the exit code round'],
+  ['time', 'measures time'],
+  ['invisible', 'holds characters that cannot be seen'],
+  ['confusable', 'holds letters that look like others'],
+  ['empty', 'holds no command'],
+  ['limit.bytes', 'is too long to be read whole'],
+  ['limit.nesting', 'is nested too deeply to be read'],
+  ['limit.commands', 'holds too many commands to be read'],
+  ['limit.braces', 'expands to too many words to be read'],
+  ['limit.time', 'took too long to be read'],
+]);
+
 function asFinding({ code, span, evidence }: SyntaxProblem): CommandFinding {
   const dotted = code.includes('.') ? code : `shell.${code}`;
-  const why = explainSyntaxProblem(code);
+  const why = problemTexts.get(code) ?? 'is not one plain command';
   return { code: dotted, bound: 'ask', span, via: [], evidence, why, instead: null };
 }

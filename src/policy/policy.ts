@@ -6,6 +6,15 @@ import { createHash } from 'node:crypto';
 import { policyProfiles, type Caller, type PolicyProfile, type Role } from '../command.ts';
 import { limits, type LimitName } from '../limits.ts';
 import { joinPublication, type PublicationLayer, type PublicationRules } from './publication.ts';
+import { systemConfigDirectory } from '../yaml/config-directories.ts';
+
+// Where policy files are. Here, because most starts do not load what reads them.
+export const managedPolicyFile = `${systemConfigDirectory}/policy.yaml`;
+/** At the root of a workspace. */
+export const projectPolicyFileName = '.trl.yaml';
+/** In the user's configuration directory. */
+export const userPolicyFileName = 'policy.yaml';
+export const trustRecordFileName = 'trusted.json';
 
 /** The shipped profiles, from loosest to strictest. */
 export const policyBaseNames = policyProfiles;

@@ -1,4 +1,6 @@
 /** Finds what the knowledge base holds about a name. */
+import { createHash } from 'node:crypto';
+import { allowRules } from './data/allowed.ts';
 import { fileCommands } from './data/files.ts';
 import { networkCommands } from './data/network.ts';
 import { outwardCommands } from './data/outward.ts';
@@ -87,4 +89,17 @@ export function lookUpSubcommand(node: CommandNode, word: string): Named | undef
   const candidates = names.filter((name) => name.startsWith(kebab));
   const [only] = candidates;
   return only !== undefined && candidates.length === 1 ? exact.get(only) : undefined;
+}
+
+let version: string | null = null;
+
+/**
+ * SHA-256 (hex) of all that is known about commands: blocks, wrappers and what is allowed, in the
+ * order of the source. It is part of the version of every policy.
+ */
+export function knowledgeVersion(): string {
+  version ??= createHash('sha256')
+    .update(JSON.stringify([commandKnowledge, allowRules]))
+    .digest('hex');
+  return version;
 }

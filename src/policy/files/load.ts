@@ -4,15 +4,19 @@
  */
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
+import { configDirectory } from '../../yaml/config-directories.ts';
 import type { RequiredFileOwner } from '../../yaml/owned-file.ts';
-import { knowledgeVersion } from '../knowledge.ts';
-import { joinPolicyLayers, strictestBase } from '../policy.ts';
+import { knowledgeVersion } from '../commands/table.ts';
+import {
+  joinPolicyLayers,
+  managedPolicyFile,
+  strictestBase,
+  userPolicyFileName,
+} from '../policy.ts';
 import type { PolicyBaseName, PolicyLayerBounds, PolicyLayer, Policy } from '../policy.ts';
 import { policyFromProfile, shippedProfiles } from '../profiles.ts';
-import { readPolicyBytes } from './policy-bytes.ts';
-import { configDirectory, managedPolicyFile, userPolicyFileName } from './policy-paths.ts';
 import { joinVariableGrants } from './grants.ts';
-import { PolicyError } from './policy-error.ts';
+import { PolicyError, readPolicyBytes } from './policy-file.ts';
 import { readPolicyFile, type PolicyFileOrigin, type PolicyFile } from './read.ts';
 
 const filesMax = 16;

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod/mini';
 import { judgedShells } from '../../command.ts';
-import { schemaKeysAt } from '../../yaml/schema-keys.ts';
+import { schemaKeysAt } from '../../yaml/schema-problems.ts';
 import { policyBaseNames, policyDecisions } from '../policy.ts';
 import { publicationSchema } from './publication.ts';
 import {

@@ -8,11 +8,11 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../../errors.ts';
+import { configDirectory } from '../../yaml/config-directories.ts';
 import { readTrustRecord, resolveTrustedDirectory, recordTrust } from '../../yaml/trust-record.ts';
 import type { FileErrorTarget } from '../../yaml/tree.ts';
-import { readPolicyBytes } from './policy-bytes.ts';
-import { configDirectory, projectPolicyFileName, trustRecordFileName } from './policy-paths.ts';
-import { PolicyError } from './policy-error.ts';
+import { projectPolicyFileName, trustRecordFileName } from '../policy.ts';
+import { PolicyError, readPolicyBytes } from './policy-file.ts';
 import { readPolicyFile, type PolicyFile } from './read.ts';
 
 /** What stands between a directory and its file. */

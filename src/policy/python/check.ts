@@ -9,9 +9,28 @@ import type { Analysis, CommandFinding, ContentReference, SourceSpan } from '../
 import { classifyArgv } from '../shell/classify.ts';
 import type { CommandInvocation } from '../rules.ts';
 import { fileSecrecy, isSecretVariableName } from '../shell/secret.ts';
-import { pythonInterpreterName } from './interpreter.ts';
-import { pythonCheckerProgram } from './checker-program.ts';
-import { pythonRefusals, type PythonRefusalCode } from './tables.ts';
+import { pythonCallsSource } from './calls.ts';
+import { pythonExpressionsSource } from './expressions.ts';
+import { pythonStartSource } from './start.ts';
+import { pythonStatementsSource } from './statements.ts';
+import { pythonCheckerTables, pythonRefusals, type PythonRefusalCode } from './tables.ts';
+import { pythonValuesSource } from './values.ts';
+
+/** The name that the interpreter of a script is looked up and started by. */
+export const pythonInterpreterName = 'python3';
+
+/**
+ * The checker as one Python program: the tables first, then its parts in the order of use. The
+ * tables are strings, lists and objects only, whose JSON is also Python.
+ */
+const pythonCheckerProgram = [
+  `T = ${JSON.stringify(pythonCheckerTables)}`,
+  pythonValuesSource,
+  pythonStatementsSource,
+  pythonExpressionsSource,
+  pythonCallsSource,
+  pythonStartSource,
+].join('\n');
 
 const bytesMax = 64 * 1024;
 const answerBytesMax = 4 * 1024 * 1024;

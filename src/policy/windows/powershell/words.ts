@@ -231,15 +231,15 @@ export abstract class PowerShellLexer extends WindowsLexer {
 /** Appends the one value that a group consists of, else a gap; whether there was one. */
 export function joinGroup(made: WindowsWordBuilder, inner: readonly WindowsCommand[]): boolean {
   const [only] = inner;
-  const values = inner.length === 1 && only?.kind === 'value' ? only.words : [];
-  const [word] = values;
-  if (values.length === 1 && word !== undefined) {
+  const word = inner.length === 1 && only?.kind === 'value' ? only.words[0] : undefined;
+  if (word !== undefined && only?.words.length === 1) {
     made.join(word);
     return true;
   }
   made.gap();
-  // A list of them keeps its variables, and hides its text if one of them does.
-  made.variables.push(...values.flatMap(({ variables }) => variables));
-  made.isComputed ||= inner.some(({ words }) => words.some(({ isComputed }) => isComputed));
+  // Several values keep their variables, and hide their text if one of them does.
+  const words = only?.kind === 'value' ? inner.flatMap((command) => command.words) : [];
+  made.variables.push(...words.flatMap(({ variables }) => variables));
+  made.isComputed ||= words.some(({ isComputed }) => isComputed);
   return false;
 }
