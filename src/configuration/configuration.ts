@@ -43,11 +43,11 @@ export interface SecretPatternSetting {
   readonly pattern: string;
   /** Texts of which one stands near every match; empty: none need. */
   readonly keywords: readonly string[];
-  /** `config.yaml:12:5`, for whoever finds that the pattern cannot be used. */
+  /** `config.yaml:12:5`, for the error message about an unusable pattern. */
   readonly place: string;
 }
 
-/** What the detector may be told besides its profile; what is left out is the profile's. */
+/** Settings of the detector; a missing one comes from the profile. */
 export interface RedactionThresholdSettings {
   /** Of the score, from 0 to 1: what reaches it is hidden. */
   readonly score?: number;
@@ -92,7 +92,7 @@ export interface EffectiveSetting {
 
 export interface Configuration {
   readonly envMode: EnvMode;
-  /** Names of variables that no command gets from the runtime; a final `*` stands for any rest. */
+  /** Names of variables that no command gets from the runtime; a final `*` matches any suffix. */
   readonly withhold: readonly string[];
   /** Variables of the daemon's environment that are secrets though their names do not say so. */
   readonly secretNames: readonly string[];
@@ -232,7 +232,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   refuseNested(homeCaches);
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
-  // Whoever asks for a record gets one: no layer above or below turns that off.
+  // A layer that asks for a record gets one: no other layer turns it off.
   const required = strictest(layers);
   const { given: base } = defaults;
   const envMode = highest('envMode')?.given.envMode ?? base.envMode;

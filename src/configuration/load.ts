@@ -70,14 +70,14 @@ export async function loadConfiguration(asked: LoadConfigurationOptions): Promis
   return joinConfiguration([...below, ...(await readFiles(files, asked)), ...above]);
 }
 
-interface Found {
+interface ReadConfigurationFile {
   readonly file: string;
   readonly kind: 'system' | 'user' | 'file';
   readonly owner: 'user' | 'root';
 }
 
 async function readFiles(
-  files: readonly Found[],
+  files: readonly ReadConfigurationFile[],
   asked: LoadConfigurationOptions,
 ): Promise<ConfigurationLayer[]> {
   if (files.length === 0) return [];
@@ -97,7 +97,7 @@ async function readFiles(
   });
 }
 
-/** Also of a link that leads nowhere: whoever reads it says so. */
+/** Also true for a dangling link: reading it fails with an error. */
 function isThere(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;

@@ -25,7 +25,7 @@ const variable = () =>
 const pattern = () =>
   z.string().check(
     z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}\*?$/, {
-      error: 'must be the name of a variable; a final "*" stands for any rest',
+      error: 'must be the name of a variable; a final "*" matches any suffix',
     }),
   );
 const between = (least: number, most: number) =>

@@ -20,7 +20,7 @@ export class ToolFileError extends FileError {
   }
 }
 
-/** What an agent is told of a tool, and may give it. */
+/** The description of a tool for agents, and its arguments. */
 export interface ToolDescription {
   readonly name: string;
   readonly title: string;
@@ -78,7 +78,7 @@ const toolSchema = z.strictObject({
       .array(
         z.string().check(
           z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}\*?$/, {
-            error: 'must be the name of a variable; a final "*" stands for any rest',
+            error: 'must be the name of a variable; a final "*" matches any suffix',
           }),
         ),
       )

@@ -192,7 +192,7 @@ function compiled(pattern: string): RE2JS | null {
   try {
     made = RE2JS.compile(pattern);
   } catch {
-    // It is told where the schema is read.
+    // The reader of the schema reports it.
   }
   if (patterns.size >= namesMax * namesMax) patterns.clear();
   patterns.set(pattern, made);

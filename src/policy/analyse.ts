@@ -1,4 +1,4 @@
-/** What a shell script would do, as far as its text tells. Pure: no file is looked at. */
+/** Static analysis of a shell script's text. Pure: reads no file. */
 import type { Analysis, CommandFinding } from './analysis.ts';
 import type { ShellDialect } from '../command.ts';
 import { allowPlainCommand } from './shell/allow.ts';
@@ -11,8 +11,8 @@ import { analyseWindows, judgeWindowsShellStart } from './windows/analyse.ts';
 import { downloadedScriptReason } from './shell/reasons.ts';
 
 /**
- * Reads `text` as a script of the dialect: every command at any depth, held against the knowledge
- * base. Never throws. What is not understood is a finding of bound `ask`.
+ * Checks every command of `text`, a script of the dialect, at any depth against the knowledge base.
+ * Never throws. Unparsed input is a finding of bound `ask`.
  */
 export function analyseShell(text: string, dialect: ShellDialect): Analysis {
   const budget = createAnalysisBudget();
@@ -40,8 +40,8 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
 }
 
 /**
- * Whether a text that no shell of ours can read is PowerShell that runs what it downloads: `iex
- * (iwr https://…)`. It would fail, and whoever wrote it meant it.
+ * Whether a text that no Unix shell can parse is PowerShell that runs a download: `iex
+ * (iwr https://…)`. It would fail, but its author meant to run it.
  */
 function runsForeign(text: string, { problems }: ShellScript): boolean {
   if (!/\b(?:iex|invoke-expression)\b/i.test(text) || !downloads.test(text)) return false;
@@ -66,7 +66,7 @@ const evidenceMax = 200;
 
 const scripts = new WeakMap<Analysis, ShellScript>();
 
-/** The script that an analysis has read: whoever looks at the same text needs not read it again. */
+/** The parsed script of an analysis, so that the same text is not parsed twice. */
 export function scriptOf(analysis: Analysis): ShellScript | null {
   return scripts.get(analysis) ?? null;
 }

@@ -21,7 +21,7 @@ export interface GitLookupScope {
   readonly parseGitConfig: (text: string) => readonly GitSetting[] | null;
 }
 
-/** The drivers' names, or why they are not known: a clause about the repository. */
+/** The drivers' names, or why they are unknown: a clause about the repository. */
 export type GitFilters = { readonly names: readonly string[] } | { readonly unknown: string };
 
 const fileBytesMax = 1024 * 1024;
@@ -119,7 +119,7 @@ async function pointed(directory: string): Promise<string | null> {
   return target === undefined ? name : path.resolve(directory, target.trim());
 }
 
-/** As git tells one: what it takes for none it passes by. */
+/** As git recognizes one: it skips what it does not accept as a repository. */
 async function isGitDirectory(directory: string, common: string): Promise<boolean> {
   const head = await read(path.join(directory, 'HEAD'), null);
   if (typeof head !== 'string' || !/^(?:ref:\s*refs\/|[0-9a-f]{40})/.test(head)) return false;

@@ -94,7 +94,7 @@ export interface PolicyBounds {
   };
   /** `ask`: a session with network is a question to a person. */
   readonly network: NetworkMode;
-  /** Names of variables that no command gets from the runtime; a final `*` stands for any rest. */
+  /** Names of variables that no command gets from the runtime; a final `*` matches any suffix. */
   readonly withhold: readonly string[];
   readonly limits: LimitMaxima;
   readonly approvals: {

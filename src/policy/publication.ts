@@ -17,7 +17,7 @@ export interface AudienceRules {
    * not denied.
    */
   readonly sees: readonly (readonly string[])[];
-  /** Words that must not be told, in any spelling of their spaces and letters. */
+  /** Words that must not be published, in any spelling of their spaces and letters. */
   readonly names: readonly string[];
   readonly interference: InterferenceAction;
 }

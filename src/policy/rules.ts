@@ -4,7 +4,7 @@ import type { SourceSpan } from './analysis.ts';
 import { strictestCommandRule } from './rule-matching.ts';
 import { policyDecisions, type CommandRule, type PolicyDecision } from './policy.ts';
 
-/** One command that a text holds, wherever it stands in it. */
+/** One command of a text, at any depth. */
 export interface CommandInvocation {
   /** Decoded; `null` for an argument that is not static. */
   readonly argv: readonly (string | null)[];
@@ -13,7 +13,7 @@ export interface CommandInvocation {
   readonly via: readonly string[];
 }
 
-/** What rules are held against. */
+/** What rules are checked against. */
 export interface InvocationList {
   readonly items: readonly CommandInvocation[];
   /** The words, when the text is one plain command and nothing was found against it. */

@@ -15,7 +15,7 @@ import {
 } from './policy.ts';
 import { allowVerdict, wholeCommandRule } from './verdict.ts';
 
-/** What the verdict on the variables of one command stands on. */
+/** The input of the verdict on the variables of one command. */
 export interface VariableVerdictInput {
   readonly requested: readonly RequestedVariable[];
   /** Names of the variables that a caller set, for the command or its session. */
@@ -68,7 +68,7 @@ const injectionDefaults = {
 function grantRule(
   { base, grants, isRequested = false }: GrantLayer,
   { name, isSecret, isManaged = false }: RequestedVariable,
-  reach: Exposure | null,
+  exposure: Exposure | null,
 ): DecidingRule | null {
   const id = isSecret ? 'secret.grant' : 'environment.grant';
   const what = isSecret ? `the secret ${name}` : `${name} of the runtime's environment`;
@@ -82,11 +82,11 @@ function grantRule(
     const why = ', and can print it in a form in which nothing hides it';
     return about(name, wholeCommandRule(id, 'ask', `gets ${what}${why}`));
   }
-  const { decision, why } = grantDefault(base, isSecret, reach);
+  const { decision, why } = grantDefault(base, isSecret, exposure);
   return about(name, wholeCommandRule(id, decision, `gets ${what}${why}`));
 }
 
-/** One rule for each variable: rules without evidence are told apart by their id alone. */
+/** One rule for each variable: rules without evidence differ only in their id. */
 const about = (name: string, rule: DecidingRule): DecidingRule => ({ ...rule, evidence: name });
 
 interface GrantDefault {
@@ -98,18 +98,18 @@ interface GrantDefault {
 function grantDefault(
   base: PolicyBaseName,
   isSecret: boolean,
-  reach: Exposure | null,
+  exposure: Exposure | null,
 ): GrantDefault {
   switch (base) {
     case 'trusted':
       return { decision: 'allow', why: '' };
     case 'auto': {
       if (!isSecret) return { decision: 'allow', why: '' };
-      const isHeld = reach !== null && exposureRules(reach).length === 0;
-      const why = isHeld
+      const isContained = exposure !== null && exposureRules(exposure).length === 0;
+      const why = isContained
         ? ', inside a sandbox of full assurance without network'
         : ', and what it does with it is not held inside its sandbox';
-      return { decision: isHeld ? 'allow' : 'ask', why };
+      return { decision: isContained ? 'allow' : 'ask', why };
     }
     case 'guarded':
       return { decision: 'ask', why: '' };

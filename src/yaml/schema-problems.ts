@@ -1,4 +1,4 @@
-/** What the schema finds wrong, as sentences with a place. */
+/** Problems that the schema finds, as sentences with a position. */
 import type * as z from 'zod/mini';
 import { nearestWord } from '../nearest-word.ts';
 import type { FileProblem } from './file-error.ts';

@@ -34,7 +34,7 @@ export interface PolicySelection {
   readonly managedFile?: string;
   /** The project's file, once trusted. */
   readonly project?: PolicyFile | null;
-  /** Told of each file of a person before it is read, and throws for one that must not decide. */
+  /** Called with each user-written file before it is read; throws for one that must not decide. */
   readonly guard?: (file: string) => void;
 }
 

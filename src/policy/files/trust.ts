@@ -15,7 +15,7 @@ import { projectPolicyFileName, trustRecordFileName } from '../policy.ts';
 import { PolicyError, readPolicyBytes } from './policy-file.ts';
 import { readPolicyFile, type PolicyFile } from './read.ts';
 
-/** What stands between a directory and its file. */
+/** Whether a directory's policy file is trusted. */
 export type ProjectPolicy =
   | { readonly kind: 'none' }
   /** Trusted as it is. */

@@ -168,7 +168,7 @@ export function classifyCommand(given: ShellCommand, walk: AnalysisContext): voi
   );
 }
 
-/** Full-width letters as the ones they show: no program has such a name, and nobody means one. */
+/** Full-width letters as their ASCII forms: no program has such a name, and none is intended. */
 function narrowed(command: ShellCommand): ShellCommand {
   const words = command.words.map((word) => {
     const value = word.value?.normalize('NFKC') ?? null;

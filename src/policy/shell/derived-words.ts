@@ -3,7 +3,7 @@ import type { SourceSpan } from '../analysis.ts';
 import { staticOutput } from '../syntax/static-output.ts';
 import type { ShellCommand, StdinSource, ShellWord } from '../syntax/script.ts';
 
-/** A static word that stands where `span` is. */
+/** A static word at `span`. */
 export function shellTextWord(value: string | null, span: SourceSpan): ShellWord {
   const pieces = [value];
   return { span, value, pieces, glob: null, variables: [], derived: true };

@@ -119,7 +119,7 @@ function fromLiterals(text: string, language: string): readonly ProgramEffect[] 
   return deeds;
 }
 
-/** Whether the literal stands where a call takes a command. */
+/** Whether the literal is the command argument of a call. */
 function runsLiteral(text: string, one: Literal, language: string): boolean {
   if (one.quote === '`' && /^(?:perl|ruby|php)/.test(language)) return true;
   if (/^\s*\|\s*getline\b/.test(text.slice(one.to, one.to + 40))) return true;

@@ -1,6 +1,6 @@
 /**
- * What a text says that may name files, and where it does not tell all that would run: what a
- * person's yes has to bind. Pure; which of the names are files is looked up later.
+ * Collects the words of a text that may name files, and whether it may run files that it does not
+ * name: what an approval must bind. Pure; which of the names are files is looked up later.
  */
 import type { FileMentions } from '../analysis.ts';
 import {
@@ -189,7 +189,7 @@ const isOnly = ({ variables }: ShellWord, only: string): boolean =>
   variables.length > 0 && variables.every((name) => name === only);
 const isHere = (word: ShellWord): boolean => isOnly(word, 'PWD');
 
-/** `$PWD/x` is `./x`, `$HOME/x` is `~/x`; of what else is not known, what stands beside it. */
+/** `$PWD/x` is `./x`, `$HOME/x` is `~/x`; of other unknown parts, the text next to them. */
 function textOf(word: ShellWord): string {
   const gap = isHere(word) ? '.' : isOnly(word, 'HOME') || isOnly(word, 'TMPDIR') ? '~' : ' ';
   return word.pieces.map((piece) => piece ?? gap).join('');
@@ -215,7 +215,7 @@ function whyOpen(
   const name = programBaseName(called);
   const isShell = readableShells.has(name) && node !== undefined;
   if (called.includes('/') && !/^\/(?:usr\/)?bin\//.test(called)) {
-    // Which program that is tells the file itself.
+    // The file itself shows which program that is.
     found.scripts.add(called);
     return null;
   }
@@ -316,6 +316,6 @@ export function collectSourceMentions(text: string, { open }: FileMentionsBuilde
 
 /** Of a text that no analysis has read: all of it. */
 export function unanalysedTextMentions(text: string): FileMentions {
-  const open = new Set(['what it runs cannot be told from its text']);
+  const open = new Set(['what it runs cannot be determined from its text']);
   return { ...createFileMentions(), words: new Set([text]), loads: new Set([text]), open };
 }

@@ -216,7 +216,7 @@ function tellVariables(
   if (first !== undefined) reportFinding(walk, shownVariablesReason(secrets), whole, `$${first}`);
 }
 
-/** A value that stands in the script itself is no secret. */
+/** A value that the script itself contains is not a secret. */
 function isConstant(name: string, word: ShellWord, walk: AnalysisContext): boolean {
   const own = walk.script.commands.some(({ assignments }) =>
     assignments.some((assignment) => assignment.name === name),

@@ -47,7 +47,7 @@ function begin({ command, parsed }: ParsedInvocation, wrapper: WrapperSpec): She
     if (wrapper.skip === undefined) return commandTail(command, command.words.length);
   }
   let from = parsed.operands[wrapper.skip ?? 0] ?? command.words.length;
-  // `env - A=1 ls`: the dash stands for an option.
+  // `env - A=1 ls`: the dash is an option.
   const isBefore = (word: ShellWord | undefined): boolean =>
     isAssignmentWord(word) || word?.value === '-';
   while (wrapper.assignments === true && isBefore(command.words[from])) from += 1;
@@ -104,7 +104,7 @@ function inTheMiddle(command: ShellCommand, wrapper: WrapperSpec): readonly Shel
     .map((inner) => withFound(inner, few));
 }
 
-/** `{}` stands for what `-name` looks for. */
+/** `{}` represents the files that `-name` finds. */
 function withFound(inner: ShellCommand, names: readonly string[]): ShellCommand {
   if (names.length === 0) return inner;
   const words = inner.words.flatMap((word) =>

@@ -9,7 +9,6 @@ import {
   judgeKnownProgram,
   reportWindowsFinding,
   windowsInputText,
-  windowsProgramName,
   windowsWordOrigin,
   type WindowsAnalysisContext,
   type WindowsDialect,
@@ -153,7 +152,7 @@ function runText(
   walk.nested(dialect === 'cmd' ? unquoted(text) : text, dialect, { walk, via, span });
 }
 
-/** `cmd /c "…"` drops the first and the last quote; a doubled pair stands for one. */
+/** `cmd /c "…"` drops the first and the last quote; a doubled pair is one quote. */
 function unquoted(text: string): string {
   const last = text.lastIndexOf('"');
   if (!text.startsWith('"') || last < 1) return text;
