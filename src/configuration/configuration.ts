@@ -211,16 +211,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   const layers = [defaults, ...above];
   const highest = (key: keyof ConfigurationValues): ConfigurationLayer | undefined =>
     layers.findLast(({ given }) => given[key] !== undefined);
-  const originsOf = (
-    key: keyof ConfigurationValues,
-    from: readonly (ConfigurationLayer | undefined)[],
-  ): string[] =>
-    from.flatMap((layer) =>
-      layer?.given[key] === undefined
-        ? []
-        : [layer.locations.get(configurationKeys[key]) ?? layer.name],
-    );
-  const saying = (key: keyof ConfigurationValues): ConfigurationLayer[] => {
+  const layersWith = (key: keyof ConfigurationValues): ConfigurationLayer[] => {
     const found = layers.filter(({ given }) => given[key] !== undefined);
     return found.length > 1 ? found.filter(({ kind }) => kind !== 'default') : found;
   };
@@ -234,20 +225,13 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   const bounds = boundsBy((name) => boundOf(layers, name).value);
   // A layer that asks for a record gets one: no other layer turns it off.
   const required = strictest(layers);
-  const { given: base } = defaults;
-  const envMode = highest('envMode')?.given.envMode ?? base.envMode;
-  const sources = highest('sources')?.given.sources ?? base.sources;
-  const profile = highest('profile')?.given.profile ?? base.profile;
-  const one = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting => ({
-    key: configurationKeys[key],
-    value,
-    origins: originsOf(key, [highest(key)]),
-  });
-  const many = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting => ({
-    key: configurationKeys[key],
-    value,
-    origins: originsOf(key, saying(key)),
-  });
+  const envMode = highest('envMode')?.given.envMode ?? defaults.given.envMode;
+  const sources = highest('sources')?.given.sources ?? defaults.given.sources;
+  const profile = highest('profile')?.given.profile ?? defaults.given.profile;
+  const one = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting =>
+    settingOf(key, value, [highest(key)]);
+  const many = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting =>
+    settingOf(key, value, layersWith(key));
   return {
     envMode,
     withhold,
@@ -266,11 +250,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       many('thresholds', thresholds),
       many('patterns', patterns),
       many('homeCaches', homeCaches),
-      {
-        key: configurationKeys.auditRequired,
-        value: required.given.auditRequired ?? true,
-        origins: originsOf('auditRequired', [required]),
-      },
+      settingOf('auditRequired', required.given.auditRequired ?? true, [required]),
       many('auditRecipients', recipients),
       ...runtimeBoundNames.map((name) => boundSetting(layers, name)),
     ],
@@ -278,6 +258,19 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       kind === 'system' || kind === 'user' || kind === 'file' ? [name] : [],
     ),
   };
+}
+
+/** A setting with the positions in the layers that it comes from. */
+function settingOf(
+  name: keyof ConfigurationValues,
+  value: unknown,
+  from: readonly (ConfigurationLayer | undefined)[],
+): EffectiveSetting {
+  const key = configurationKeys[name];
+  const origins = from.flatMap((layer) =>
+    layer?.given[name] === undefined ? [] : [layer.locations.get(key) ?? layer.name],
+  );
+  return { key, value, origins };
 }
 
 function boundOf(layers: readonly ConfigurationLayer[], name: RuntimeBoundName) {

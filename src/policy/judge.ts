@@ -47,16 +47,7 @@ export function createPolicyJudge(
   caller: Caller | null,
   atLeast: PolicyBaseName | null,
 ): PolicyJudge {
-  const layers = policy.layers.map((layer) => ({
-    base: policyBaseFor(layer, caller),
-    rules: layer.commands,
-    grants: layer.grants ?? null,
-    isRequested: false,
-  }));
-  if (atLeast !== null) {
-    const grants = atLeast === 'auto' ? allowedBy(policy) : null;
-    layers.push({ base: atLeast, rules: [], grants, isRequested: true });
-  }
+  const layers = layersFor(policy, caller, atLeast);
   const bases = layers.map(({ base }) => base);
   const strictest = strictestBase(bases) ?? policy.base;
   const rules = layers.flatMap((layer) => layer.rules);
@@ -94,7 +85,8 @@ export function createPolicyJudge(
       const variables = [...given.variables, ...chosen.map(({ name: one }) => one)];
       const known = { ...given, analysis, variables };
       // A variable that a caller sets is an assignment before the command, so it is not plain.
-      const checkedInvocations = variables.length > 0 ? { ...invocations, plain: null } : invocations;
+      const checkedInvocations =
+        variables.length > 0 ? { ...invocations, plain: null } : invocations;
       const verdicts = layers.map((layer) => {
         const verdict =
           layer.base === null
@@ -119,6 +111,21 @@ export function createPolicyJudge(
       return started({ ...joined, policy: { name, version } }, known);
     },
   };
+}
+
+/** The layers of a policy for one caller, and the base that the session requested. */
+function layersFor(policy: Policy, caller: Caller | null, atLeast: PolicyBaseName | null) {
+  const layers = policy.layers.map((layer) => ({
+    base: policyBaseFor(layer, caller),
+    rules: layer.commands,
+    grants: layer.grants ?? null,
+    isRequested: false,
+  }));
+  if (atLeast !== null) {
+    const grants = atLeast === 'auto' ? allowedBy(policy) : null;
+    layers.push({ base: atLeast, rules: [], grants, isRequested: true });
+  }
+  return layers;
 }
 
 /** What a user-written rule allows needs no approval under `auto`. */
