@@ -1,6 +1,6 @@
 /**
- * What people set for a runtime: layers, of which each is one file, the variables or the flags. For
- * one value the highest layer decides; lists that only protect more are joined. Pure.
+ * User configuration of a runtime: each layer is one file, the variables or the flags. The highest
+ * layer decides a single value; protecting lists are united. Pure.
  */
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits, runtimeBounds, type RuntimeBoundName, type RuntimeBounds } from '../limits.ts';
@@ -37,11 +37,11 @@ export type SecretSourceSetting =
 
 export const configurableRedactionProfiles = ['strict', 'balanced', 'lenient'] as const;
 
-/** A pattern of the user's own for what is a secret. */
+/** A user-written pattern for secrets. */
 export interface SecretPatternSetting {
   readonly id: string;
   readonly pattern: string;
-  /** Texts of which one stands near every match; empty: none need. */
+  /** Texts of which one must be near every match; empty: none is required. */
   readonly keywords: readonly string[];
   /** `config.yaml:12:5`, for the error message about an unusable pattern. */
   readonly place: string;
@@ -57,7 +57,7 @@ export interface RedactionThresholdSettings {
   readonly bigram?: number;
 }
 
-/** What one layer says; what it leaves out is up to the others. */
+/** The values that one layer specifies; other layers may specify the rest. */
 export interface ConfigurationValues {
   readonly envMode?: EnvMode;
   readonly withhold?: readonly string[];
@@ -77,11 +77,11 @@ export interface ConfigurationLayer {
   /** The path of the file; else what it is: `TRL_*`, `flags`. */
   readonly name: string;
   readonly given: ConfigurationValues;
-  /** Where each key stands, such as `terminal.env_mode` → `/etc/trl/config.yaml:3:5`. */
+  /** The position of each key, such as `terminal.env_mode` → `/etc/trl/config.yaml:3:5`. */
   readonly locations: ReadonlyMap<string, string>;
 }
 
-/** One key as it stands, for people. */
+/** One effective setting, for people. */
 export interface EffectiveSetting {
   /** Dotted: `terminal.env_mode`. */
   readonly key: string;
@@ -96,19 +96,19 @@ export interface Configuration {
   readonly withhold: readonly string[];
   /** Variables of the daemon's environment that are secrets though their names do not say so. */
   readonly secretNames: readonly string[];
-  /** In the order in which they are asked. */
+  /** In the order in which they are read. */
   readonly sources: readonly SecretSourceSetting[];
   readonly redaction: {
     readonly profile: (typeof configurableRedactionProfiles)[number];
     readonly thresholds: RedactionThresholdSettings;
     readonly patterns: readonly SecretPatternSetting[];
   };
-  /** Directories in HOME that last with a project, besides those of known programs. */
+  /** Directories in HOME that persist with a project, in addition to those of known programs. */
   readonly homeCaches: readonly string[];
   readonly audit: {
-    /** Whether nothing runs that cannot be recorded. */
+    /** Whether commands run only if they can be recorded. */
     readonly required: boolean;
-    /** Public keys (`age1…`) of who may read raw output; none: it is not kept. */
+    /** Public keys (`age1…`) of who may read raw output; none: it is not stored. */
     readonly recipients: readonly string[];
   };
   /** How much of the runtime its callers may use. */
@@ -119,7 +119,7 @@ export interface Configuration {
   readonly files: readonly string[];
 }
 
-/** Names of bounds, in the order in which they are shown. */
+/** Names of limits, in the order in which they are shown. */
 export const runtimeBoundNames: readonly RuntimeBoundName[] = [
   'sessionsActive',
   'sessionRecords',
@@ -146,7 +146,7 @@ function defaultBounds(): RuntimeBounds {
   return boundsBy((name) => limits[name].default);
 }
 
-/** Where known programs keep what they fetched and built, each with who writes it. */
+/** Caches of known programs, each with the program that writes it. */
 const homeCacheNames = [
   '.cache', // pip, go build, ccache, yarn, uv, playwright: the XDG base directory
   '.npm',
@@ -192,7 +192,7 @@ export const configurationKeys = {
   auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof ConfigurationValues, string>;
 
-/** In a cache that lies in another a command could put a link in its place. */
+/** A command could replace a cache inside another cache with a link. */
 function refuseNested(names: readonly string[]): void {
   for (const name of names) {
     const above = names.find((other) => name.startsWith(`${other}/`));
@@ -203,9 +203,9 @@ function refuseNested(names: readonly string[]): void {
 }
 
 /**
- * Joins layers, given from lowest to highest; the defaults lie below them.
+ * Joins layers, from lowest to highest, above the defaults.
  *
- * @throws TrlError `INVALID_PARAMS` for caches of HOME of which one lies in another
+ * @throws TrlError `INVALID_PARAMS` for caches of HOME of which one is inside another
  */
 export function joinConfiguration(above: readonly ConfigurationLayer[]): Configuration {
   const layers = [defaults, ...above];
@@ -287,10 +287,10 @@ function boundSetting(
   return { key, value, origins: [layer.locations.get(key) ?? layer.name] };
 }
 
-/** What holds where nobody set anything. */
+/** The configuration without any layer. */
 export const defaultConfiguration: Configuration = joinConfiguration([]);
 
-/** The layer that decides whether a record is required: one that says so goes first. */
+/** The layer that decides whether a record is required: one that requires it takes precedence. */
 function strictest(layers: readonly ConfigurationLayer[]): ConfigurationLayer {
   const saying = layers.filter(
     ({ kind, given }) => kind !== 'default' && given.auditRequired !== undefined,

@@ -1,7 +1,7 @@
 /**
- * Which arguments of a tool's calls a program would read as code. An argument in the text of a
- * shell or an interpreter is a part of the program, whatever it holds; so is one on the standard
- * input of a shell, and one that names the script. Only what is written plainly is found. Pure.
+ * Finds arguments of a tool's calls that a program would read as code: an argument in the text of a
+ * shell or interpreter is part of the program; so is one on the standard input of a shell, and one
+ * that names the script. Finds only plainly written ones. Pure.
  */
 import { isInjectionName } from '../variable-names.ts';
 import {
@@ -11,7 +11,7 @@ import {
   type ToolCommandWord,
 } from './tool-template.ts';
 
-/** What of a definition decides. */
+/** The parts of a definition that matter. */
 export interface ToolCommandText {
   readonly command: readonly ToolCommandWord[];
   readonly stdin: string | null;
@@ -56,7 +56,7 @@ interface Interpreter {
   readonly lasts?: true;
 }
 
-/** Fits nothing. */
+/** Matches nothing. */
 const none = /(?!)/;
 const interpreters: readonly Interpreter[] = [
   // The text behind `-c` is the first word that is no option, as a script would be.
@@ -160,7 +160,7 @@ const standardInput = /^(-|\/dev\/(stdin|fd\/0)|\/proc\/(self|thread-self)\/fd\/
 const asCode = 'the program would read the argument as code';
 const inOwnWord = 'take it as "$1" or the like, in a word of its own';
 
-/** Each argument that would be code; empty where there is none. */
+/** Each argument that would be code. */
 export function findCodeArguments(tool: ToolCommandText): ToolCodeProblem[] {
   const words = placedIn(tool);
   const at = programAt(words, tool);

@@ -1,4 +1,4 @@
-/** Reads one file of a tool: text in, what it says out. Pure; the daemon finds the files. */
+/** Parses the file of one tool. Pure; the daemon finds the files. */
 import * as z from 'zod/mini';
 import { schemaKeysAt } from '../yaml/schema-problems.ts';
 import { FileError, type FileProblem } from '../yaml/file-error.ts';
@@ -13,7 +13,7 @@ import {
 } from './tool-input.ts';
 import { templateInputNames, parseToolTemplate, type ToolCommandWord } from './tool-template.ts';
 
-/** Nothing of the file may be used. */
+/** A tool file that cannot be used. */
 export class ToolFileError extends FileError {
   constructor(file: string, problems: readonly FileProblem[], options: ErrorOptions = {}) {
     super(file, problems, { ...options, what: 'tool' });
@@ -37,7 +37,7 @@ export interface ToolDefinition extends ToolDescription {
   /** Names and patterns of the variables that this tool's process gets, and no other's. */
   readonly injectsEnv: readonly string[];
   readonly network: 'off' | 'on';
-  /** Grants beyond the workspace: absolute paths. */
+  /** Grants outside the workspace: absolute paths. */
   readonly files: { readonly read: readonly string[]; readonly write: readonly string[] };
   readonly limits: Readonly<Record<string, number>>;
   readonly timeoutMs: number;

@@ -33,13 +33,13 @@ export function parseToolTemplate(text: string): ToolTemplate {
   return literal === '' && found.length > 0 ? found : [...found, literal];
 }
 
-/** Names that a text puts in. */
+/** Names of the arguments in a text. */
 export const templateInputNames = (template: ToolTemplate): string[] =>
   template.flatMap((part) => (typeof part === 'string' ? [] : [part.input]));
 
 type ToolArguments = Readonly<Record<string, unknown>>;
 
-/** The text with the arguments in their places; `null`: one of them was not given. */
+/** The text with its arguments inserted; `null` if one is missing. */
 export function fillTemplate(template: ToolTemplate, given: ToolArguments): string | null {
   if (templateInputNames(template).some((name) => !Object.hasOwn(given, name))) return null;
   return template

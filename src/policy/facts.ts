@@ -193,8 +193,8 @@ function codeOf(error: unknown): string {
 
 /**
  * The file that `name` starts, by the runtime's own `PATH`. Directories of the workspace do not
- * count: what a command can write is not what was allowed. At once: through the thread pool each of
- * these looks costs twenty times as much, and a command waits for all of them.
+ * count: a file that a command can write is not the allowed one. Synchronous: through the thread
+ * pool each lookup costs twenty times as much, and a command waits for all of them.
  */
 function findExecutable(name: string, place: LookupScope): string | null {
   if (name === '' || name.includes('/')) return null;

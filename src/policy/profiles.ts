@@ -8,7 +8,7 @@ import type { PolicyBaseName, NetworkMode, Policy } from './policy.ts';
 
 export interface ShippedProfile {
   readonly about: string;
-  /** The most that a session may be given, where no file says. */
+  /** The most that a session may be granted if no file specifies it. */
   readonly network: NetworkMode;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Gathers facts: finds the files of a policy and joins them. A file that is there and cannot be
- * used is an error, never left out.
+ * used is an error, never ignored.
  */
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
@@ -22,9 +22,9 @@ import { readPolicyFile, type PolicyFileOrigin, type PolicyFile } from './read.t
 const filesMax = 16;
 
 export interface PolicySelection {
-  /** A shipped profile or a file, in place of the user's file. */
+  /** A shipped profile or a file, instead of the user's file. */
   readonly chosen?: { readonly base: PolicyBaseName } | { readonly file: string };
-  /** The base where neither a choice nor a file says one. */
+  /** The base if neither a choice nor a file specifies one. */
   readonly fallback: PolicyBaseName;
   /** Version of the runtime. */
   readonly version: string;
@@ -38,7 +38,7 @@ export interface PolicySelection {
   readonly guard?: (file: string) => void;
 }
 
-/** What one layer brings. */
+/** One layer with its limits. */
 export interface LoadedLayer {
   readonly layer: PolicyLayer;
   readonly bounds: readonly PolicyLayerBounds[];
@@ -71,7 +71,7 @@ export function loadPolicy(choice: PolicySelection): Policy {
 }
 
 /**
- * The policy that one file is, with what it extends; the file may belong to anyone.
+ * The policy of one file and the files that it extends; anyone may own the file.
  *
  * @throws PolicyError when it or a file that it extends cannot be used
  */
@@ -93,7 +93,7 @@ export interface LoadedPolicy {
 }
 
 /**
- * The policy that one text is by itself.
+ * The policy of one text alone.
  *
  * @throws PolicyError when it cannot be used, or extends files
  */

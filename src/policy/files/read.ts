@@ -222,7 +222,7 @@ function callerProblems({ callers = [] }: PolicyDocument, tree: YamlTree): FileP
   );
 }
 
-/** Why a project's file may not say this: it may only tighten. */
+/** Why a project's file may not contain this: it may only tighten. */
 function looser(text: PolicyDocument, tree: YamlTree): FileProblem[] {
   const keys = notInProjects
     .filter((key) => text[key] !== undefined)
@@ -295,7 +295,7 @@ function ruleProblems(
   return problems;
 }
 
-/** What an allow rule must say so that it allows no more than it shows. */
+/** What an allow rule must contain so that it allows no more than it shows. */
 function allowProblems({ match }: CommandRule, at: number, tree: YamlTree): FileProblem[] {
   const [first = ''] = match;
   const path = ['commands', at, 'match'];

@@ -20,13 +20,13 @@ export type ProjectPolicy =
   | { readonly kind: 'none' }
   /** Trusted as it is. */
   | { readonly kind: 'trusted'; readonly file: PolicyFile }
-  /** Never trusted: nothing of it holds, which `warning` says. */
+  /** Never trusted: it has no effect, and `warning` says so. */
   | { readonly kind: 'untrusted'; readonly warning: string };
 
 export interface ProjectTrustOptions {
   /** Version of the runtime. */
   readonly version: string;
-  /** Where `trusted.json` lies. Default: {@link configDirectory}. */
+  /** Where `trusted.json` is. Default: {@link configDirectory}. */
   readonly directory?: string;
 }
 

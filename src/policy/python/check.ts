@@ -69,13 +69,13 @@ export interface ParsedPython {
   readonly analysis: Analysis;
   /** The interpreter itself first, then each program that the script starts by its words. */
   readonly invocations: readonly CommandInvocation[];
-  /** Whether some of it was not read, so that it may start others. */
+  /** Whether a part was not read, so that it may start other programs. */
   readonly isTruncated: boolean;
 }
 
 /**
- * Finds what a script must not do; a script always has at least one finding that asks. Over
- * 64 KiB only the whole statements that fit are read. Never throws: what cannot be analysed asks.
+ * Finds what a script must not do; a script always has at least one `ask` finding. Over 64 KiB
+ * only the whole statements that fit are read. Never throws: unparsed input is an `ask` finding.
  */
 export async function analysePython(
   text: string,
@@ -84,7 +84,7 @@ export async function analysePython(
   return (await readPython(text, options)).analysis;
 }
 
-/** The same, with what the script starts, for the rules of people. */
+/** The same, with what the script starts, for user-written rules. */
 export async function readPython(
   text: string,
   options: PythonCheckOptions = {},
@@ -152,7 +152,7 @@ function judged(found: CheckerFinding): readonly CommandFinding[] {
   return [block(kind, span, detail)];
 }
 
-/** What the commands of all shells say of a program that the script starts by its words. */
+/** Findings of the shell rules about a program that the script starts by its words. */
 function startedBy({ kind, detail, span }: CheckerFinding): Pick<Analysis, 'findings' | 'named'> {
   const none: { findings: CommandFinding[]; named: ContentReference[] } = {
     findings: [],

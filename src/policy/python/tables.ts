@@ -1,5 +1,5 @@
 /**
- * What the checker of Python scripts knows by name: data that travels with its program.
+ * The names that the checker of Python scripts knows: data that is part of its program.
  *
  * A name is the full dotted one after aliases: `subprocess.run`; a builtin has no dot. A called
  * value carries `()`: `ctypes.CDLL().system`.

@@ -20,8 +20,8 @@ export interface ProjectScope {
 const bytesMax = 64 * 1024 * 1024;
 
 /**
- * The part of a project that a rule binds, as text; `null`: something steers the command, or that
- * cannot be known.
+ * The part of a project that a rule binds, as text; `null`: a file redirects the command, or that
+ * is unknown.
  */
 export function fingerprintProject(kind: ShapeGrammar['project'], at: ProjectScope): string | null {
   if (!isPathInside(at.cwd, at.root)) return null;
@@ -36,7 +36,7 @@ export function fingerprintProject(kind: ShapeGrammar['project'], at: ProjectSco
         return gitOf(at.root, look);
     }
   } catch {
-    // What cannot be read may say anything.
+    // An unreadable file may contain anything.
     return null;
   }
 }

@@ -5,7 +5,7 @@
 import { quoteSingle } from '../../quote.ts';
 import { fileSecrecy, isSecretVariableName } from './secret.ts';
 
-/** What a program does that the shell's own rules know. */
+/** An effect of a program for which shell rules exist. */
 export type ProgramEffect =
   | { readonly kind: 'environment' }
   | { readonly kind: 'secret-file'; readonly path: string }

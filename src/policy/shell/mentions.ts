@@ -30,7 +30,7 @@ import {
   commandTail,
 } from './derived-words.ts';
 
-/** The same while it is collected. */
+/** The mentions while they are collected. */
 export interface FileMentionsBuilder extends FileMentions {
   readonly words: Set<string>;
   readonly globs: Set<string>;
@@ -55,12 +55,12 @@ export const createFileMentions = (): FileMentionsBuilder => ({
 
 const wordsMax = 8_192;
 
-/** Also where nobody knows yet what will be typed. */
+/** Also for input that is not yet known. */
 export const readsInputReason = 'it reads a script from its standard input';
 
 export const unreadTextReason = 'not all of its text is understood';
 
-/** Whether a problem means that some of a text was not looked at. */
+/** Whether a problem means that a part of the text was not examined. */
 export const isUnreadCode = (code: string): boolean => /^limit\.|unparseable$/.test(code);
 
 /** Notes what one command names. `node`: what is known of it. */
@@ -314,7 +314,7 @@ export function collectSourceMentions(text: string, { open }: FileMentionsBuilde
   for (const why of variableExecutionReasons(text)) open.add(why);
 }
 
-/** Of a text that no analysis has read: all of it. */
+/** For a text that no analysis has read: all of it. */
 export function unanalysedTextMentions(text: string): FileMentions {
   const open = new Set(['what it runs cannot be determined from its text']);
   return { ...createFileMentions(), words: new Set([text]), loads: new Set([text]), open };

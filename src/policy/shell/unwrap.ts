@@ -1,4 +1,4 @@
-/** The commands that a command starts with words of its own arguments. */
+/** Finds the commands that a command starts from its own arguments. */
 import type { SourceSpan } from '../analysis.ts';
 import type { OptionValue, ParsedOptions } from '../commands/options.ts';
 import type { CommandNode, WrapperSpec } from '../commands/schema.ts';
@@ -8,7 +8,7 @@ import { appendWord, literalInput, commandTail, shellTextWord } from './derived-
 const itemsMax = 256;
 /** Of a text that is divided into words, in UTF-16 units. */
 const splitMax = 8_192;
-/** Of patterns that `{}` may stand for. */
+/** Limit of patterns that `{}` may represent. */
 const namesMax = 8;
 /** Words of all commands that one command starts: past it only the first of each are taken. */
 const copiedMax = 65_536;

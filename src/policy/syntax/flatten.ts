@@ -38,7 +38,7 @@ export interface FlatWord {
   readonly variables: readonly string[];
 }
 
-/** A word being taken apart. */
+/** The state of flattening one word. */
 interface WordContext {
   readonly reading: ScriptReadingState;
   readonly place: SyntaxPosition;
@@ -51,7 +51,7 @@ const charactersOfWord = 16;
 
 type Parts = readonly (WordPart | DoubleQuotedChild)[];
 
-/** Takes a word apart; `quoted` where quotes and blanks in it mean nothing (here-documents). */
+/** Flattens a word; `quoted` if quotes and blanks in it mean nothing (here-documents). */
 export function flattenWord(
   reading: ScriptReadingState,
   place: SyntaxPosition,
@@ -61,7 +61,7 @@ export function flattenWord(
   return close(context, atomsOf(context, word));
 }
 
-/** Takes parts apart that stand in double quotes or in a here-document. */
+/** Flattens parts in double quotes or in a here-document. */
 export function flattenQuotedParts(
   reading: ScriptReadingState,
   place: SyntaxPosition,

@@ -1,6 +1,6 @@
 /**
- * Programs whose sub-commands publish, deploy, log in or show credentials, as one table. What only
- * shows what is there, or prepares it on this machine, is not in it.
+ * Programs whose sub-commands publish, deploy, log in or show credentials, as one table. Commands
+ * that only show existing content or prepare it on this machine are not included.
  */
 import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
 
@@ -65,7 +65,7 @@ function put(
   put(node.subs, rest, rule);
 }
 
-/** A program of which all that is known is what it does to others. */
+/** A program of which only the outward effect is known. */
 function outward(names: string, does: OutwardActions, valued = ''): CommandTable {
   const [program = ''] = names.split('|');
   const options = { help, ...(valued === '' ? {} : { value: valued }) };
