@@ -10,7 +10,7 @@ import { bindMentionedFiles, type BindingResult } from './policy/binding/bind.ts
 import { gatherFacts, type Facts } from './policy/facts.ts';
 import { isPathInside } from './policy/path-containment.ts';
 import type { ParsedCommand } from './policy/judge.ts';
-import { pythonInterpreterName } from './policy/python/interpreter.ts';
+import { pythonInterpreterName } from './policy/python/check.ts';
 import { fingerprintProject } from './policy/shapes/project.ts';
 import { deriveCommandShape } from './policy/shapes/shape.ts';
 import {

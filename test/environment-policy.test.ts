@@ -6,7 +6,7 @@ import './support/seed.ts';
 import type { PolicyProfile } from '../src/command.ts';
 import type { Exposure, RequestedVariable } from '../src/policy/decide.ts';
 import { readPolicy } from '../src/policy/files/load.ts';
-import { PolicyError } from '../src/policy/files/policy-error.ts';
+import { PolicyError } from '../src/policy/files/policy-file.ts';
 import { createPolicyJudge } from '../src/policy/judge.ts';
 import {
   policyDecisions,

@@ -17,8 +17,8 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { promisify } from 'node:util';
 import { isTrlError } from '../src/errors.ts';
 import { loadPolicyFile, loadPolicy } from '../src/policy/files/load.ts';
-import { configDirectory } from '../src/policy/files/policy-paths.ts';
-import { PolicyError } from '../src/policy/files/policy-error.ts';
+import { configDirectory } from '../src/yaml/config-directories.ts';
+import { PolicyError } from '../src/policy/files/policy-file.ts';
 import { findProjectPolicy, trustProject } from '../src/policy/files/trust.ts';
 import {
   policyBaseNames,

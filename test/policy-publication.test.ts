@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { loadPolicy, readPolicy } from '../src/policy/files/load.ts';
-import { PolicyError } from '../src/policy/files/policy-error.ts';
+import { PolicyError } from '../src/policy/files/policy-file.ts';
 import { readPolicyFile, type PolicyFileOrigin } from '../src/policy/files/read.ts';
 import { findAudience, joinPublication, type PublicationLayer } from '../src/policy/publication.ts';
 import { policyFromProfile } from '../src/policy/profiles.ts';

@@ -1,7 +1,7 @@
 /** `trl config show`: what is set, and where. No daemon is needed. */
 import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
-import { checkSecretPatterns } from '../configuration/secret-patterns.ts';
+import { checkSecretPatterns } from '../configuration/configuration.ts';
 import { version } from '../protocol/version.ts';
 import type { CliArguments } from './args.ts';
 import { printJson, printTable } from './print.ts';

@@ -1,7 +1,7 @@
 /** `trl policy rules`: what answers for a project let run. No daemon is needed. */
 import path from 'node:path';
 import { LastingRules, lastingRulesFile, ruleText } from '../approval/lasting-rules.ts';
-import { configDirectory } from '../policy/files/policy-paths.ts';
+import { configDirectory } from '../yaml/config-directories.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { printMessage, printJson, printTable } from './print.ts';

@@ -1,8 +1,8 @@
 /**
- * What people set for a runtime: layers, of which each is one file, the variables or the flags. For
- * one value the highest layer decides; lists that only protect more are joined. Pure.
+ * User configuration of a runtime: each layer is one file, the variables or the flags. The highest
+ * layer decides a single value; protecting lists are united. Pure.
  */
-import { TrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import { limits, runtimeBounds, type RuntimeBoundName, type RuntimeBounds } from '../limits.ts';
 import type { EnvMode } from '../variable-names.ts';
 
@@ -37,17 +37,17 @@ export type SecretSourceSetting =
 
 export const configurableRedactionProfiles = ['strict', 'balanced', 'lenient'] as const;
 
-/** A pattern of the user's own for what is a secret. */
+/** A user-written pattern for secrets. */
 export interface SecretPatternSetting {
   readonly id: string;
   readonly pattern: string;
-  /** Texts of which one stands near every match; empty: none need. */
+  /** Texts of which one must be near every match; empty: none is required. */
   readonly keywords: readonly string[];
-  /** `config.yaml:12:5`, for whoever finds that the pattern cannot be used. */
+  /** `config.yaml:12:5`, for the error message about an unusable pattern. */
   readonly place: string;
 }
 
-/** What the detector may be told besides its profile; what is left out is the profile's. */
+/** Settings of the detector; a missing one comes from the profile. */
 export interface RedactionThresholdSettings {
   /** Of the score, from 0 to 1: what reaches it is hidden. */
   readonly score?: number;
@@ -57,7 +57,7 @@ export interface RedactionThresholdSettings {
   readonly bigram?: number;
 }
 
-/** What one layer says; what it leaves out is up to the others. */
+/** The values that one layer specifies; other layers may specify the rest. */
 export interface ConfigurationValues {
   readonly envMode?: EnvMode;
   readonly withhold?: readonly string[];
@@ -77,11 +77,11 @@ export interface ConfigurationLayer {
   /** The path of the file; else what it is: `TRL_*`, `flags`. */
   readonly name: string;
   readonly given: ConfigurationValues;
-  /** Where each key stands, such as `terminal.env_mode` → `/etc/trl/config.yaml:3:5`. */
+  /** The position of each key, such as `terminal.env_mode` → `/etc/trl/config.yaml:3:5`. */
   readonly locations: ReadonlyMap<string, string>;
 }
 
-/** One key as it stands, for people. */
+/** One effective setting, for people. */
 export interface EffectiveSetting {
   /** Dotted: `terminal.env_mode`. */
   readonly key: string;
@@ -92,23 +92,23 @@ export interface EffectiveSetting {
 
 export interface Configuration {
   readonly envMode: EnvMode;
-  /** Names of variables that no command gets from the runtime; a final `*` stands for any rest. */
+  /** Names of variables that no command gets from the runtime; a final `*` matches any suffix. */
   readonly withhold: readonly string[];
   /** Variables of the daemon's environment that are secrets though their names do not say so. */
   readonly secretNames: readonly string[];
-  /** In the order in which they are asked. */
+  /** In the order in which they are read. */
   readonly sources: readonly SecretSourceSetting[];
   readonly redaction: {
     readonly profile: (typeof configurableRedactionProfiles)[number];
     readonly thresholds: RedactionThresholdSettings;
     readonly patterns: readonly SecretPatternSetting[];
   };
-  /** Directories in HOME that last with a project, besides those of known programs. */
+  /** Directories in HOME that persist with a project, in addition to those of known programs. */
   readonly homeCaches: readonly string[];
   readonly audit: {
-    /** Whether nothing runs that cannot be recorded. */
+    /** Whether commands run only if they can be recorded. */
     readonly required: boolean;
-    /** Public keys (`age1…`) of who may read raw output; none: it is not kept. */
+    /** Public keys (`age1…`) of who may read raw output; none: it is not stored. */
     readonly recipients: readonly string[];
   };
   /** How much of the runtime its callers may use. */
@@ -119,7 +119,7 @@ export interface Configuration {
   readonly files: readonly string[];
 }
 
-/** Names of bounds, in the order in which they are shown. */
+/** Names of limits, in the order in which they are shown. */
 export const runtimeBoundNames: readonly RuntimeBoundName[] = [
   'sessionsActive',
   'sessionRecords',
@@ -146,7 +146,7 @@ function defaultBounds(): RuntimeBounds {
   return boundsBy((name) => limits[name].default);
 }
 
-/** Where known programs keep what they fetched and built, each with who writes it. */
+/** Caches of known programs, each with the program that writes it. */
 const homeCacheNames = [
   '.cache', // pip, go build, ccache, yarn, uv, playwright: the XDG base directory
   '.npm',
@@ -192,7 +192,7 @@ export const configurationKeys = {
   auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof ConfigurationValues, string>;
 
-/** In a cache that lies in another a command could put a link in its place. */
+/** A command could replace a cache inside another cache with a link. */
 function refuseNested(names: readonly string[]): void {
   for (const name of names) {
     const above = names.find((other) => name.startsWith(`${other}/`));
@@ -203,24 +203,15 @@ function refuseNested(names: readonly string[]): void {
 }
 
 /**
- * Joins layers, given from lowest to highest; the defaults lie below them.
+ * Joins layers, from lowest to highest, above the defaults.
  *
- * @throws TrlError `INVALID_PARAMS` for caches of HOME of which one lies in another
+ * @throws TrlError `INVALID_PARAMS` for caches of HOME of which one is inside another
  */
 export function joinConfiguration(above: readonly ConfigurationLayer[]): Configuration {
   const layers = [defaults, ...above];
   const highest = (key: keyof ConfigurationValues): ConfigurationLayer | undefined =>
     layers.findLast(({ given }) => given[key] !== undefined);
-  const originsOf = (
-    key: keyof ConfigurationValues,
-    from: readonly (ConfigurationLayer | undefined)[],
-  ): string[] =>
-    from.flatMap((layer) =>
-      layer?.given[key] === undefined
-        ? []
-        : [layer.locations.get(configurationKeys[key]) ?? layer.name],
-    );
-  const saying = (key: keyof ConfigurationValues): ConfigurationLayer[] => {
+  const layersWith = (key: keyof ConfigurationValues): ConfigurationLayer[] => {
     const found = layers.filter(({ given }) => given[key] !== undefined);
     return found.length > 1 ? found.filter(({ kind }) => kind !== 'default') : found;
   };
@@ -232,22 +223,15 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   refuseNested(homeCaches);
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
-  // Whoever asks for a record gets one: no layer above or below turns that off.
+  // A layer that asks for a record gets one: no other layer turns it off.
   const required = strictest(layers);
-  const { given: base } = defaults;
-  const envMode = highest('envMode')?.given.envMode ?? base.envMode;
-  const sources = highest('sources')?.given.sources ?? base.sources;
-  const profile = highest('profile')?.given.profile ?? base.profile;
-  const one = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting => ({
-    key: configurationKeys[key],
-    value,
-    origins: originsOf(key, [highest(key)]),
-  });
-  const many = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting => ({
-    key: configurationKeys[key],
-    value,
-    origins: originsOf(key, saying(key)),
-  });
+  const envMode = highest('envMode')?.given.envMode ?? defaults.given.envMode;
+  const sources = highest('sources')?.given.sources ?? defaults.given.sources;
+  const profile = highest('profile')?.given.profile ?? defaults.given.profile;
+  const one = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting =>
+    settingOf(key, value, [highest(key)]);
+  const many = (key: keyof ConfigurationValues, value: unknown): EffectiveSetting =>
+    settingOf(key, value, layersWith(key));
   return {
     envMode,
     withhold,
@@ -266,11 +250,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       many('thresholds', thresholds),
       many('patterns', patterns),
       many('homeCaches', homeCaches),
-      {
-        key: configurationKeys.auditRequired,
-        value: required.given.auditRequired ?? true,
-        origins: originsOf('auditRequired', [required]),
-      },
+      settingOf('auditRequired', required.given.auditRequired ?? true, [required]),
       many('auditRecipients', recipients),
       ...runtimeBoundNames.map((name) => boundSetting(layers, name)),
     ],
@@ -278,6 +258,19 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       kind === 'system' || kind === 'user' || kind === 'file' ? [name] : [],
     ),
   };
+}
+
+/** A setting with the positions in the layers that it comes from. */
+function settingOf(
+  name: keyof ConfigurationValues,
+  value: unknown,
+  from: readonly (ConfigurationLayer | undefined)[],
+): EffectiveSetting {
+  const key = configurationKeys[name];
+  const origins = from.flatMap((layer) =>
+    layer?.given[name] === undefined ? [] : [layer.locations.get(key) ?? layer.name],
+  );
+  return { key, value, origins };
 }
 
 function boundOf(layers: readonly ConfigurationLayer[], name: RuntimeBoundName) {
@@ -294,10 +287,10 @@ function boundSetting(
   return { key, value, origins: [layer.locations.get(key) ?? layer.name] };
 }
 
-/** What holds where nobody set anything. */
+/** The configuration without any layer. */
 export const defaultConfiguration: Configuration = joinConfiguration([]);
 
-/** The layer that decides whether a record is required: one that says so goes first. */
+/** The layer that decides whether a record is required: one that requires it takes precedence. */
 function strictest(layers: readonly ConfigurationLayer[]): ConfigurationLayer {
   const saying = layers.filter(
     ({ kind, given }) => kind !== 'default' && given.auditRequired !== undefined,
@@ -308,4 +301,30 @@ function strictest(layers: readonly ConfigurationLayer[]): ConfigurationLayer {
 
 function unique(names: readonly string[]): string[] {
   return [...new Set(names)];
+}
+
+/**
+ * Tries each pattern, then all together, so that one that cannot be used stops the start and not
+ * the first command.
+ *
+ * @param compile throws TrlError for patterns that cannot be used
+ * @throws TrlError `INVALID_PARAMS` with file, line and column
+ */
+export function checkSecretPatterns(
+  patterns: readonly SecretPatternSetting[],
+  compile: (patterns: readonly SecretPatternSetting[]) => unknown,
+): void {
+  for (const pattern of patterns) attempt(pattern.place, () => compile([pattern]));
+  const [first] = patterns;
+  if (first !== undefined) attempt(first.place, () => compile(patterns));
+}
+
+function attempt(place: string, compile: () => unknown): void {
+  try {
+    compile();
+  } catch (cause) {
+    if (!isTrlError(cause)) throw cause;
+    const message = `Cannot use the configuration: ${place}: ${cause.message}`;
+    throw new TrlError('INVALID_PARAMS', message, { cause });
+  }
 }

@@ -1,7 +1,7 @@
 /**
- * Variables by which the runtime before this one was set up. Those that mean the same here are
- * used where nothing of today says otherwise, and each is named when the runtime starts, with what
- * to set instead: one that is passed over in silence would be a bound that nothing holds.
+ * Variables of the legacy runtime. Those with the same meaning are used if no current setting
+ * overrides them, and the runtime names each at its start, with what to set instead: a silently
+ * ignored one would be a limit that nothing enforces.
  */
 import path from 'node:path';
 import { limits } from '../limits.ts';
@@ -88,7 +88,7 @@ export function legacyVariableNotices(env: Env): readonly string[] {
   });
 }
 
-/** The layer below every file: what of it is a key of today. */
+/** The layer below every file: legacy variables that are keys of this version. */
 export function legacyVariableLayers(env: Env): readonly ConfigurationLayer[] {
   const sessions = usable(env, 'TRL_MAX_SESSIONS');
   const file = usable(env, 'TRL_ENV_FILE');

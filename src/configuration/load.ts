@@ -1,7 +1,7 @@
 /**
  * Gathers facts: the configuration of a runtime. From highest to lowest: flag, `TRL_*` variable,
- * `--config FILE`, the user's file, the system's file, variables of an older runtime, defaults. A
- * file that is there and cannot be used is an error, never left out. What reads files is loaded
+ * `--config FILE`, the user's file, the system's file, variables of the legacy runtime, defaults.
+ * A file that exists and cannot be used is an error, never ignored. What reads files is loaded
  * only where there is one.
  */
 import { existsSync, lstatSync } from 'node:fs';
@@ -70,14 +70,14 @@ export async function loadConfiguration(asked: LoadConfigurationOptions): Promis
   return joinConfiguration([...below, ...(await readFiles(files, asked)), ...above]);
 }
 
-interface Found {
+interface ReadConfigurationFile {
   readonly file: string;
   readonly kind: 'system' | 'user' | 'file';
   readonly owner: 'user' | 'root';
 }
 
 async function readFiles(
-  files: readonly Found[],
+  files: readonly ReadConfigurationFile[],
   asked: LoadConfigurationOptions,
 ): Promise<ConfigurationLayer[]> {
   if (files.length === 0) return [];
@@ -97,12 +97,12 @@ async function readFiles(
   });
 }
 
-/** Also of a link that leads nowhere: whoever reads it says so. */
+/** Also true for a dangling link: reading it fails with an error. */
 function isThere(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   } catch {
-    // What cannot be looked at may be a file, unless nobody can tell that there is one.
+    // An inaccessible path may be a file.
     return existsSync(path.dirname(file));
   }
 }

@@ -1,4 +1,4 @@
-/** Reads one `config.yaml`: text in, what it says out. Pure; `load.ts` finds the files. */
+/** Parses one `config.yaml`. Pure; `load.ts` finds the files. */
 import path from 'node:path';
 import { checkRecipient } from '../sealing/keys.ts';
 import { runtimeBounds } from '../limits.ts';
@@ -14,7 +14,7 @@ import type {
 } from './configuration.ts';
 import { configurationSchema, configurationKeysAt, type ConfigurationDocument } from './schema.ts';
 
-/** Nothing of the file may be used: the runtime does not start with less. */
+/** A file that cannot be used: the runtime does not start without it. */
 export class ConfigurationError extends FileError {
   constructor(file: string, problems: readonly FileProblem[], options: ErrorOptions = {}) {
     super(file, problems, { ...options, what: 'configuration' });
@@ -125,7 +125,7 @@ function absolute(written: string, { file, home }: ConfigurationFileOrigin): str
   return path.resolve(path.dirname(file), full);
 }
 
-/** Of two patterns with one id nobody could say which one hid something. */
+/** With two patterns of one id it is unclear which one redacted a value. */
 function samePatterns({ redaction }: ConfigurationDocument, tree: YamlTree): FileProblem[] {
   const patterns = redaction?.patterns ?? [];
   return patterns.flatMap(({ id }, at) =>
@@ -142,7 +142,7 @@ const shownMax = 64;
 function badPaths({ secrets }: ConfigurationDocument, tree: YamlTree): FileProblem[] {
   return (secrets?.sources ?? []).flatMap((source, at) => {
     if (source.kind === 'dotenv' || source.kind === 'systemd') {
-      // The home of another user is not looked up; a directory "~other" is hardly ever meant.
+      // The home of another user is not looked up; a directory "~other" is hardly ever intended.
       if (!/^~[^/]/.test(source.path ?? '')) return [];
       const wanted = 'must be an absolute path, or begin with "~/" or "./"';
       const shown = JSON.stringify(source.path?.slice(0, shownMax));
@@ -161,7 +161,7 @@ function badRecipients({ audit }: ConfigurationDocument, tree: YamlTree): FilePr
   return (audit?.recipients ?? []).flatMap((recipient, at) => {
     const why = checkRecipient(recipient);
     if (why === null) return [];
-    // What is no public key may be a secret one.
+    // A text that is not a public key may be a secret one.
     const shown = recipient.startsWith('age1') ? `"${recipient.slice(0, shownMax)}"` : 'this';
     return [tree.problem(['audit', 'recipients', at], `${shown} ${why}`)];
   });

@@ -2,7 +2,7 @@
 import * as z from 'zod/mini';
 import { limits, runtimeBounds } from '../limits.ts';
 import { envModes } from '../variable-names.ts';
-import { schemaKeysAt } from '../yaml/schema-keys.ts';
+import { schemaKeysAt } from '../yaml/schema-problems.ts';
 import { configurableRedactionProfiles } from './configuration.ts';
 
 const namesMax = 1_000;
@@ -25,7 +25,7 @@ const variable = () =>
 const pattern = () =>
   z.string().check(
     z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}\*?$/, {
-      error: 'must be the name of a variable; a final "*" stands for any rest',
+      error: 'must be the name of a variable; a final "*" matches any suffix',
     }),
   );
 const between = (least: number, most: number) =>

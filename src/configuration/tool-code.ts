@@ -1,7 +1,7 @@
 /**
- * Which arguments of a tool's calls a program would read as code. An argument in the text of a
- * shell or an interpreter is a part of the program, whatever it holds; so is one on the standard
- * input of a shell, and one that names the script. Only what is written plainly is found. Pure.
+ * Finds arguments of a tool's calls that a program would read as code: an argument in the text of a
+ * shell or interpreter is part of the program; so is one on the standard input of a shell, and one
+ * that names the script. Finds only plainly written ones. Pure.
  */
 import { isInjectionName } from '../variable-names.ts';
 import {
@@ -11,7 +11,7 @@ import {
   type ToolCommandWord,
 } from './tool-template.ts';
 
-/** What of a definition decides. */
+/** The parts of a definition that matter. */
 export interface ToolCommandText {
   readonly command: readonly ToolCommandWord[];
   readonly stdin: string | null;
@@ -27,7 +27,7 @@ export interface ToolCodeProblem {
   readonly message: string;
 }
 
-interface Placed {
+interface TemplateWord {
   readonly text: string;
   readonly path: readonly (string | number)[];
   /** Arguments that it puts in. */
@@ -56,7 +56,7 @@ interface Interpreter {
   readonly lasts?: true;
 }
 
-/** Fits nothing. */
+/** Matches nothing. */
 const none = /(?!)/;
 const interpreters: readonly Interpreter[] = [
   // The text behind `-c` is the first word that is no option, as a script would be.
@@ -160,7 +160,7 @@ const standardInput = /^(-|\/dev\/(stdin|fd\/0)|\/proc\/(self|thread-self)\/fd\/
 const asCode = 'the program would read the argument as code';
 const inOwnWord = 'take it as "$1" or the like, in a word of its own';
 
-/** Each argument that would be code; empty where there is none. */
+/** Each argument that would be code. */
 export function findCodeArguments(tool: ToolCommandText): ToolCodeProblem[] {
   const words = placedIn(tool);
   const at = programAt(words, tool);
@@ -174,7 +174,7 @@ export function findCodeArguments(tool: ToolCommandText): ToolCodeProblem[] {
   );
 }
 
-function placedIn(tool: ToolCommandText): Placed[] {
+function placedIn(tool: ToolCommandText): TemplateWord[] {
   const { command, input } = tool;
   const required = new Set(input.required);
   // Among other text a number is a number, whatever reads it; alone it may name a file.
@@ -196,7 +196,7 @@ function placedIn(tool: ToolCommandText): Placed[] {
   });
 }
 
-/** What cannot be parsed is told elsewhere. */
+/** Other code reports a template that cannot be parsed. */
 function templateOf(text: string): ToolTemplate {
   try {
     return parseToolTemplate(text);
@@ -206,11 +206,11 @@ function templateOf(text: string): ToolTemplate {
 }
 
 const baseOf = (text: string): string => text.replace(/^.*\//, '').replace(/\.exe$/i, '');
-const interpreterOf = ({ text }: Placed): Interpreter | undefined =>
+const interpreterOf = ({ text }: TemplateWord): Interpreter | undefined =>
   interpreters.find(({ names }) => names.test(baseOf(text)));
 
 /** The program, or the one that a wrapper runs; the last word and more where there is none. */
-function programAt(words: readonly Placed[], tool: ToolCommandText): number {
+function programAt(words: readonly TemplateWord[], tool: ToolCommandText): number {
   let at = 0;
   for (;;) {
     const base = baseOf(words[at]?.text ?? '');
@@ -223,7 +223,7 @@ function programAt(words: readonly Placed[], tool: ToolCommandText): number {
 }
 
 function isPassed(
-  words: readonly Placed[],
+  words: readonly TemplateWord[],
   at: number,
   { valued, tool }: { readonly valued: RegExp; readonly tool: ToolCommandText },
 ): boolean {
@@ -235,7 +235,7 @@ function isPassed(
 }
 
 /** What the words before the program make of an argument. */
-function wrapperCode(words: readonly Placed[]): ToolCodeProblem[] {
+function wrapperCode(words: readonly TemplateWord[]): ToolCodeProblem[] {
   return words.flatMap(({ text, path, inputs }, at) => {
     if (inputs.length === 0 || at === 0) return [];
     const name = assigned.exec(text)?.[1] ?? null;
@@ -250,7 +250,7 @@ const isNumber = ({ input }: ToolCommandText, name: string): boolean =>
   ['integer', 'number'].includes(input.properties?.[name]?.type ?? '');
 
 /** Behind an option for code, of an interpreter that stands among the words of another program. */
-function optionCode(words: readonly Placed[], from: number): ToolCodeProblem[] {
+function optionCode(words: readonly TemplateWord[], from: number): ToolCodeProblem[] {
   return words.flatMap((word, at) => {
     const interpreter = interpreterOf(word);
     const isOne = interpreter === undefined ? takesCode.test(baseOf(word.text)) : at > from;
@@ -259,7 +259,7 @@ function optionCode(words: readonly Placed[], from: number): ToolCodeProblem[] {
 }
 
 function codeBehind(
-  words: readonly Placed[],
+  words: readonly TemplateWord[],
   interpreter: Interpreter | undefined,
 ): ToolCodeProblem[] {
   const option = interpreter === undefined ? commandOption : codeOption;
@@ -284,7 +284,7 @@ function codeBehind(
 }
 
 /** What the program makes of its words and standard input. */
-function programCode(words: readonly Placed[], tool: ToolCommandText): ToolCodeProblem[] {
+function programCode(words: readonly TemplateWord[], tool: ToolCommandText): ToolCodeProblem[] {
   const [program, ...rest] = words;
   if (program === undefined) return [];
   if (program.leads) {
@@ -300,7 +300,7 @@ function programCode(words: readonly Placed[], tool: ToolCommandText): ToolCodeP
   return interpreter === undefined ? [] : interpreted(base, interpreter, { rest, tool });
 }
 
-function foundPrograms(words: readonly Placed[]): ToolCodeProblem[] {
+function foundPrograms(words: readonly TemplateWord[]): ToolCodeProblem[] {
   const message = 'the argument would be the program that runs: name the program here';
   return words.flatMap(({ path, leads }, at) =>
     leads && findsProgram.test(words[at - 1]?.text ?? '') ? [{ path, message }] : [],
@@ -308,7 +308,7 @@ function foundPrograms(words: readonly Placed[]): ToolCodeProblem[] {
 }
 
 function shellCode(
-  words: readonly Placed[],
+  words: readonly TemplateWord[],
   own: number,
   tool: ToolCommandText,
 ): ToolCodeProblem[] {
@@ -325,7 +325,7 @@ function shellCode(
 function interpreted(
   name: string,
   { code, valued, data = none, verbs = none, reads = none, filters, lasts }: Interpreter,
-  { rest, tool }: { readonly rest: readonly Placed[]; readonly tool: ToolCommandText },
+  { rest, tool }: { readonly rest: readonly TemplateWord[]; readonly tool: ToolCommandText },
 ): ToolCodeProblem[] {
   let [hasCode, readsStdin] = [false, false];
   for (const [at, { text, inputs, path, always }] of rest.entries()) {
@@ -339,7 +339,7 @@ function interpreted(
       if (!isData) return [{ path, message }];
     } else {
       readsStdin ||= isOption ? reads.test(text) : !hasCode && standardInput.test(text);
-      // A shell that is told to read its code there has it: what follows is its own.
+      // A shell that reads its code from standard input has it: the words after it are arguments.
       const isTold = code === none && readsStdin;
       hasCode ||= isTold || (always && !isValue && !isOption && !verbs.test(text));
     }

@@ -1,6 +1,6 @@
-/** Reads one file of a tool: text in, what it says out. Pure; the daemon finds the files. */
+/** Parses the file of one tool. Pure; the daemon finds the files. */
 import * as z from 'zod/mini';
-import { schemaKeysAt } from '../yaml/schema-keys.ts';
+import { schemaKeysAt } from '../yaml/schema-problems.ts';
 import { FileError, type FileProblem } from '../yaml/file-error.ts';
 import { fileProblemsMax, readYamlTree, type YamlTree } from '../yaml/tree.ts';
 import { describeSchemaIssue } from '../yaml/schema-problems.ts';
@@ -13,14 +13,14 @@ import {
 } from './tool-input.ts';
 import { templateInputNames, parseToolTemplate, type ToolCommandWord } from './tool-template.ts';
 
-/** Nothing of the file may be used. */
+/** A tool file that cannot be used. */
 export class ToolFileError extends FileError {
   constructor(file: string, problems: readonly FileProblem[], options: ErrorOptions = {}) {
     super(file, problems, { ...options, what: 'tool' });
   }
 }
 
-/** What an agent is told of a tool, and may give it. */
+/** The description of a tool for agents, and its arguments. */
 export interface ToolDescription {
   readonly name: string;
   readonly title: string;
@@ -37,7 +37,7 @@ export interface ToolDefinition extends ToolDescription {
   /** Names and patterns of the variables that this tool's process gets, and no other's. */
   readonly injectsEnv: readonly string[];
   readonly network: 'off' | 'on';
-  /** Grants beyond the workspace: absolute paths. */
+  /** Grants outside the workspace: absolute paths. */
   readonly files: { readonly read: readonly string[]; readonly write: readonly string[] };
   readonly limits: Readonly<Record<string, number>>;
   readonly timeoutMs: number;
@@ -78,7 +78,7 @@ const toolSchema = z.strictObject({
       .array(
         z.string().check(
           z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}\*?$/, {
-            error: 'must be the name of a variable; a final "*" stands for any rest',
+            error: 'must be the name of a variable; a final "*" matches any suffix',
           }),
         ),
       )

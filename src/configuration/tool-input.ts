@@ -1,6 +1,7 @@
 /**
- * What a tool takes, as a part of JSON Schema 2020-12, and whether arguments fit it. A keyword that
- * is not checked is not taken: a schema means what it says. Patterns are matched in linear time.
+ * The input schema of a tool, a subset of JSON Schema 2020-12, and its validation. A keyword that
+ * is not checked is refused, so that a schema means what it says. Patterns are matched in linear
+ * time.
  */
 import { canonicalJson } from '../canonical.ts';
 import { RE2JS } from 're2js';
@@ -60,7 +61,7 @@ export const toolInputSchema: z.ZodMiniType<ToolInputSchema> = z.strictObject({
   additionalProperties: z.optional(z.boolean()),
 });
 
-/** What a tool takes where its file says nothing: an object without members. */
+/** The default input of a tool: an object without members. */
 export const emptyToolInput: ToolInputSchema = { type: 'object', properties: {}, required: [] };
 
 const keywords: Readonly<Record<ToolInputSchema['type'], readonly (keyof ToolInputSchema)[]>> = {
@@ -192,7 +193,7 @@ function compiled(pattern: string): RE2JS | null {
   try {
     made = RE2JS.compile(pattern);
   } catch {
-    // It is told where the schema is read.
+    // The reader of the schema reports it.
   }
   if (patterns.size >= namesMax * namesMax) patterns.clear();
   patterns.set(pattern, made);

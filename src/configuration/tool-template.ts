@@ -1,10 +1,10 @@
 /**
- * Words of a tool's command. `{input.name}` stands for an argument of the call, `{{` and `}}` for
- * braces. What is put in stays in its word, whatever it holds: no shell reads it. Pure.
+ * Words of a tool's command. `{input.name}` is replaced by an argument of the call, `{{` and `}}`
+ * by braces. An argument stays within its word, whatever it contains: no shell reads it. Pure.
  */
 import { TrlError } from '../errors.ts';
 
-/** A text in pieces: literal, or the argument that is put in. */
+/** A text in parts: literal, or the argument that is inserted. */
 export type ToolTemplate = readonly (string | { readonly input: string })[];
 
 /** A word, or words that stay or go together. */
@@ -33,14 +33,14 @@ export function parseToolTemplate(text: string): ToolTemplate {
   return literal === '' && found.length > 0 ? found : [...found, literal];
 }
 
-/** Names that a text puts in. */
+/** Names of the arguments in a text. */
 export const templateInputNames = (template: ToolTemplate): string[] =>
   template.flatMap((part) => (typeof part === 'string' ? [] : [part.input]));
 
-type Given = Readonly<Record<string, unknown>>;
+type ToolArguments = Readonly<Record<string, unknown>>;
 
-/** The text with the arguments in their places; `null`: one of them was not given. */
-export function fillTemplate(template: ToolTemplate, given: Given): string | null {
+/** The text with its arguments inserted; `null` if one is missing. */
+export function fillTemplate(template: ToolTemplate, given: ToolArguments): string | null {
   if (templateInputNames(template).some((name) => !Object.hasOwn(given, name))) return null;
   return template
     .map((part) => (typeof part === 'string' ? part : shown(given[part.input])))
@@ -60,7 +60,7 @@ const shown = (value: unknown): string =>
 export function fillToolCommand(
   tool: string,
   words: readonly ToolCommandWord[],
-  given: Given,
+  given: ToolArguments,
 ): string[] {
   const made: string[] = [];
   for (const group of words) {

@@ -34,8 +34,8 @@ export function listToolFiles(directory: string): string[] {
 }
 
 /**
- * The tools of a project as they are now; `null`: nobody trusted them so. What is answered is what
- * was hashed.
+ * The current tools of a project; `null` if nobody trusted this version. Returns exactly what was
+ * hashed.
  *
  * @throws ToolFileError for a file that cannot be read
  */
@@ -47,7 +47,7 @@ export function readTrustedTools(directory: string): readonly ToolFileBytes[] | 
 }
 
 /**
- * Directories whose tools somebody trusts, with the SHA-256 of what was there when that was said.
+ * Directories with trusted tools, with the SHA-256 of the trusted version.
  *
  * @throws ToolFileError for a record that cannot be read
  */

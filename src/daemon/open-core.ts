@@ -7,7 +7,7 @@ import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
 import { openSecretKey, redactionKeyName } from '../approval/key.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
-import { checkSecretPatterns } from '../configuration/secret-patterns.ts';
+import { checkSecretPatterns } from '../configuration/configuration.ts';
 import { limits, type RuntimeBounds } from '../limits.ts';
 import { version } from '../protocol/version.ts';
 import type { RunnerOptions } from '../process/runner.ts';

@@ -8,18 +8,16 @@ import path from 'node:path';
 import {
   defaultApprovalBounds,
   isPolicyBaseName,
-  type PolicyBaseName,
-  type Policy,
-} from '../policy/policy.ts';
-import {
-  configDirectory,
   managedPolicyFile,
   projectPolicyFileName,
   trustRecordFileName,
   userPolicyFileName,
-} from '../policy/files/policy-paths.ts';
+  type PolicyBaseName,
+  type Policy,
+} from '../policy/policy.ts';
 import { version } from '../protocol/version.ts';
 import { Listeners } from './listeners.ts';
+import { configDirectory } from '../yaml/config-directories.ts';
 
 interface Known {
   /** What the files looked like that it was made of. */

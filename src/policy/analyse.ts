@@ -1,4 +1,4 @@
-/** What a shell script would do, as far as its text tells. Pure: no file is looked at. */
+/** Static analysis of a shell script's text. Pure: reads no file. */
 import type { Analysis, CommandFinding } from './analysis.ts';
 import type { ShellDialect } from '../command.ts';
 import { allowPlainCommand } from './shell/allow.ts';
@@ -8,12 +8,11 @@ import { createAnalysisBudget } from './syntax/budget.ts';
 import { readShellScript } from './syntax/read.ts';
 import type { SyntaxProblem, ShellScript } from './syntax/script.ts';
 import { analyseWindows, judgeWindowsShellStart } from './windows/analyse.ts';
-import { explainSyntaxProblem } from './shell/syntax-problem-text.ts';
 import { downloadedScriptReason } from './shell/reasons.ts';
 
 /**
- * Reads `text` as a script of the dialect: every command at any depth, held against the knowledge
- * base. Never throws. What is not understood is a finding of bound `ask`.
+ * Checks every command of `text`, a script of the dialect, at any depth against the knowledge base.
+ * Never throws. Unparsed input is a finding of bound `ask`.
  */
 export function analyseShell(text: string, dialect: ShellDialect): Analysis {
   const budget = createAnalysisBudget();
@@ -41,8 +40,8 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
 }
 
 /**
- * Whether a text that no shell of ours can read is PowerShell that runs what it downloads: `iex
- * (iwr https://…)`. It would fail, and whoever wrote it meant it.
+ * Whether a text that no Unix shell can parse is PowerShell that runs a download: `iex
+ * (iwr https://…)`. It would fail, but its author meant to run it.
  */
 function runsForeign(text: string, { problems }: ShellScript): boolean {
   if (!/\b(?:iex|invoke-expression)\b/i.test(text) || !downloads.test(text)) return false;
@@ -67,13 +66,37 @@ const evidenceMax = 200;
 
 const scripts = new WeakMap<Analysis, ShellScript>();
 
-/** The script that an analysis has read: whoever looks at the same text needs not read it again. */
+/** The parsed script of an analysis, so that the same text is not parsed twice. */
 export function scriptOf(analysis: Analysis): ShellScript | null {
   return scripts.get(analysis) ?? null;
 }
 
+/** Why a script is not a single plain command, for people. */
+const problemTexts = new Map([
+  ['unparseable', 'cannot be read as a script'],
+  ['dynamic', 'depends on values that are known only while it runs'],
+  ['several', 'has several statements'],
+  ['redirect', 'reads or writes a file by a redirect'],
+  ['assignment', 'sets a variable'],
+  ['compound', 'is more than a simple command'],
+  ['function', 'defines a function'],
+  ['alias', 'defines an alias'],
+  ['background', 'goes on in the background'],
+  ['substitution', 'puts the output of a command into another'],
+  ['negation', 'turns the exit code round'],
+  ['time', 'measures time'],
+  ['invisible', 'holds characters that cannot be seen'],
+  ['confusable', 'holds letters that look like others'],
+  ['empty', 'holds no command'],
+  ['limit.bytes', 'is too long to be read whole'],
+  ['limit.nesting', 'is nested too deeply to be read'],
+  ['limit.commands', 'holds too many commands to be read'],
+  ['limit.braces', 'expands to too many words to be read'],
+  ['limit.time', 'took too long to be read'],
+]);
+
 function asFinding({ code, span, evidence }: SyntaxProblem): CommandFinding {
   const dotted = code.includes('.') ? code : `shell.${code}`;
-  const why = explainSyntaxProblem(code);
+  const why = problemTexts.get(code) ?? 'is not one plain command';
   return { code: dotted, bound: 'ask', span, via: [], evidence, why, instead: null };
 }

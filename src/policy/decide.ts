@@ -1,4 +1,4 @@
-/** Which verdict a command gets. Pure: text was analysed and facts gathered before. */
+/** Decides the verdict on a command. Pure: takes an analysis and facts. */
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
 import { isInjectionName } from '../variable-names.ts';
 import {
@@ -18,47 +18,47 @@ export interface DecidingPolicy {
   readonly base: PolicyBaseName;
 }
 
-/** How far the plan reaches: what would hold the command, and what it was granted beyond that. */
+/** What a plan exposes: which sandbox confines the command, and what is granted additionally. */
 export interface Exposure {
   readonly sandbox: SandboxKind;
   readonly level: Assurance['level'];
-  /** Whether the paths that no command may write are all held. */
+  /** Whether the sandbox protects all paths that no command may write. */
   readonly protectedPaths: boolean;
   readonly network: 'off' | 'on';
-  /** Whether the workspace is no place of keys, such as `~/.ssh` itself. */
+  /** Whether the workspace itself is not a directory of keys, such as `~/.ssh`. */
   readonly keysHidden: boolean;
   /** Whether what a command does to the workspace can be undone. */
   readonly undo: boolean;
-  /** Grants beyond the workspace, one clause each: `may write "/srv/data"`. */
+  /** Grants outside the workspace, one clause each: `may write "/srv/data"`. */
   readonly extraGrants: readonly string[];
 }
 
-/** A variable that a call, its session or a person asked for by name. */
+/** A variable that a call, its session or a person requested by name. */
 export interface RequestedVariable {
   readonly name: string;
-  /** Whether a source of secrets has it, rather than the runtime's environment. */
+  /** Whether it comes from a source of secrets, not from the runtime's environment. */
   readonly isSecret: boolean;
-  /** Whether the file of a registered tool names it, which a person wrote. Default: not. */
+  /** Whether the user-written file of a registered tool names it. Default: false. */
   readonly isManaged?: boolean;
 }
 
 /** What is known of one command. */
 export interface DecisionInput {
   readonly analysis: Analysis;
-  /** `null`: nothing could be looked up, the text stands alone. */
+  /** `null`: nothing could be looked up; only the text is known. */
   readonly facts: Facts | null;
   readonly exposure: Exposure | null;
   /** Names of the variables that the caller set for this command. */
   readonly variables: readonly string[];
   /** Names that the session's caller set for all its commands. Default: none. */
   readonly carried?: readonly string[];
-  /** Variables that were asked for by name. Default: none. */
+  /** Variables that were requested by name. Default: none. */
   readonly requested?: readonly RequestedVariable[];
-  /** Values that its output would show although they look like secrets. Default: none. */
+  /** Values that look like secrets and that the output would show. Default: none. */
   readonly reveal?: readonly string[];
 }
 
-/** The strictest finding decides; nothing that is found later can make a verdict milder. */
+/** The strictest finding decides; no later finding can make a verdict milder. */
 export function decideCommand(policy: DecidingPolicy, known: DecisionInput): Verdict {
   if (policy.base === 'trusted') {
     return withPolicy(
@@ -73,7 +73,7 @@ export function decideCommand(policy: DecidingPolicy, known: DecisionInput): Ver
   if (blocks.length > 0) return verdictOf(policy, 'block', blocks.map(ruleOf));
   switch (policy.base) {
     case 'auto':
-      return unlessBeyond(policy, known, found);
+      return unlessExposed(policy, known, found);
     case 'guarded':
       return listed(policy, known, found);
     case 'locked':
@@ -81,7 +81,7 @@ export function decideCommand(policy: DecidingPolicy, known: DecisionInput): Ver
   }
 }
 
-/** What these do ends at the walls of a sandbox, and is undone with what else a command changed. */
+/** The effects of these stay inside a sandbox, and undoing the command's changes undoes them. */
 const contained: ReadonlySet<string> = new Set([
   'fs.rm-rf',
   'fs.dd',
@@ -89,50 +89,50 @@ const contained: ReadonlySet<string> = new Set([
   'kill.force',
   'shell.eval',
   'shell.exec',
-  // A sandbox has a closed list of variables, and what is secret of them is hidden in the output.
+  // A sandbox has a fixed list of variables, and secret ones are redacted in the output.
   'secrets.environment',
 ]);
 
-/** Whether a block of the text does not hold for this command in its sandbox. */
+/** Whether the sandbox of this command lifts the block. */
 function isLifted(
   { code, variables, isNeverMeant = false }: CommandFinding,
-  { exposure: reach, requested = [] }: DecisionInput,
+  { exposure, requested = [] }: DecisionInput,
 ): boolean {
   if (contained.has(code)) {
-    return !isNeverMeant && (reach === null || (reach.undo && staysInside(reach)));
+    return !isNeverMeant && (exposure === null || (exposure.undo && staysInside(exposure)));
   }
-  if (code === hiddenSecretCode) return holdsKeys(reach);
+  if (code === hiddenSecretCode) return hidesKeys(exposure);
   if (code !== secretVariableCode || variables === undefined) return false;
-  // What was granted is hidden in the output. With network a person is asked, for the grant.
+  // Granted values are redacted in the output. With network the grant needs approval.
   const granted = new Set(requested.flatMap(({ name, isSecret }) => (isSecret ? name : [])));
-  return staysInside(reach) && variables.every((name) => granted.has(name));
+  return staysInside(exposure) && variables.every((name) => granted.has(name));
 }
 
-/** Whether nothing but the network leads out of the sandbox. */
-function staysInside(reach: Exposure | null): boolean {
-  return reach !== null && exposureRules({ ...reach, network: 'off' }).length === 0;
+/** Whether the sandbox exposes nothing but the network. */
+function staysInside(exposure: Exposure | null): boolean {
+  return exposure !== null && exposureRules({ ...exposure, network: 'off' }).length === 0;
 }
 
 /** Whether the keys of the home directory are certain to be absent from the sandbox. */
-function holdsKeys(reach: Exposure | null): boolean {
-  return reach !== null && reach.keysHidden && exposureRules(reach).length === 0;
+function hidesKeys(exposure: Exposure | null): boolean {
+  return exposure !== null && exposure.keysHidden && exposureRules(exposure).length === 0;
 }
 
-/** `auto`: the sandbox holds what stays inside it; a person answers for what reaches beyond. */
-function unlessBeyond(
+/** `auto`: allows what the sandbox contains; exposure outside the sandbox needs approval. */
+function unlessExposed(
   policy: DecidingPolicy,
   known: DecisionInput,
   found: readonly CommandFinding[],
 ): Verdict {
-  const { exposure: reach } = known;
-  if (reach === null) {
+  const { exposure } = known;
+  if (exposure === null) {
     const rule = allowing('auto.contained', 'is not asked while it stays inside its sandbox');
     const note = 'Text alone: what the plan reaches is known when it is run';
     return { ...verdictOf(policy, 'allow', [rule]), notes: [note] };
   }
-  const beyond = exposureRules(reach);
-  if (beyond.length > 0) return verdictOf(policy, 'ask', beyond);
-  if (!reach.undo) {
+  const exposed = exposureRules(exposure);
+  if (exposed.length > 0) return verdictOf(policy, 'ask', exposed);
+  if (!exposure.undo) {
     const verdict = listed(policy, known, found);
     if (verdict.decision === 'allow') return verdict;
     const lasting = 'may change the workspace, where nothing can be undone';
@@ -142,7 +142,7 @@ function unlessBeyond(
   return verdictOf(policy, 'allow', [allowing('auto.contained', reason)]);
 }
 
-/** `guarded`: one plain command from the list, run as it was analysed; all else is asked. */
+/** `guarded`: allows one plain command of the list, run as analysed; all else needs approval. */
 function listed(
   policy: DecidingPolicy,
   known: DecisionInput,
@@ -160,8 +160,8 @@ function listed(
     return verdictOf(policy, 'ask', rules);
   }
   if (allowed.runsRepositoryCode && known.exposure !== null) {
-    const beyond = exposureRules(known.exposure);
-    if (beyond.length > 0) return verdictOf(policy, 'ask', beyond);
+    const exposed = exposureRules(known.exposure);
+    if (exposed.length > 0) return verdictOf(policy, 'ask', exposed);
   }
   const script = known.facts?.script ?? null;
   const reason =
@@ -180,16 +180,16 @@ function listed(
 const changesProgram = (name: string, unset: readonly string[]): boolean =>
   name === 'PATH' || isInjectionName(name) || isNameListed(name, unset);
 
-/** `locked`: nobody is asked. */
+/** `locked`: what would need approval is blocked. */
 function onlyListed(verdict: Verdict): Verdict {
   if (verdict.decision !== 'ask') return verdict;
   const rules = verdict.rules.map((rule): DecidingRule => ({ ...rule, decision: 'block' }));
   return { ...verdict, decision: 'block', rules };
 }
 
-/** One rule for each thing that reaches beyond a sandbox of full assurance; empty: none does. */
-export function exposureRules(reach: Exposure): DecidingRule[] {
-  const { sandbox, level, network, protectedPaths, extraGrants: beyond } = reach;
+/** One rule for each exposure outside a sandbox of full assurance; empty if there is none. */
+export function exposureRules(exposure: Exposure): DecidingRule[] {
+  const { sandbox, level, network, protectedPaths, extraGrants } = exposure;
   const found: DecidingRule[] = [];
   if (sandbox === 'none') found.push(asking('reach.sandbox', 'would run without a sandbox'));
   else if (level !== 'full') {
@@ -198,7 +198,7 @@ export function exposureRules(reach: Exposure): DecidingRule[] {
     found.push(asking('reach.protection', 'not every protected path of the workspace is held'));
   }
   if (network === 'on') found.push(asking('reach.network', 'may use the network'));
-  for (const grant of beyond) found.push(asking('reach.files', grant));
+  for (const grant of extraGrants) found.push(asking('reach.files', grant));
   return found;
 }
 

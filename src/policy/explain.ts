@@ -1,12 +1,12 @@
 /**
- * What a policy says of a text alone: nothing is looked up, so neither links nor executables nor
- * package scripts are known, and the verdict says so.
+ * Judges a text alone: nothing is looked up, so links, executables and package scripts are unknown,
+ * and the verdict says so.
  */
 import { judgedShells, type Caller, type JudgedShell, type Verdict } from '../command.ts';
 import { createPolicyJudge, type PolicyJudge, type ParsedCommand } from './judge.ts';
 import type { Policy } from './policy.ts';
 
-/** Also by the names that the programs have: `sh`, `pwsh`; `null`: none that is known. */
+/** Accepts program names such as `sh` and `pwsh`; `null` for an unknown one. */
 export function findJudgedShell(name: string): JudgedShell | null {
   const meant = programNames.get(name) ?? name;
   return judgedShells.find((known) => known === meant) ?? null;
@@ -24,7 +24,7 @@ const textAlone = 'Text alone: no workspace, link, executable or script was look
 const notForThisShell =
   "The policy's own rules are for bash, posix, zsh and python: none was tried";
 
-// Loaded when asked for: most texts are for a POSIX shell.
+// Loaded on demand: most texts are for a POSIX shell.
 const windows = () => import('./windows/analyse.ts');
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What the text of a command cannot tell and has to be looked up before a decision: which file an
- * executable is, where links lead, what a script holds. Reads the host's file system.
+ * Looks up what cannot be determined from the text of a command: which file an executable is, where
+ * links lead, what a script contains. Reads the host's file system.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -34,7 +34,7 @@ export interface LookupScope extends GitLookupScope {
   readonly isElsewhere?: (path: string) => boolean;
 }
 
-/** Something that a command names and that decides what it does, as it is now. */
+/** The current state of a file that determines what a command does. */
 export interface ContentFingerprint {
   readonly role: ContentRole;
   readonly name: string;
@@ -51,13 +51,13 @@ export interface Facts {
   readonly executable: string | null;
   readonly script: PackageScript | null;
   readonly contents: readonly ContentFingerprint[];
-  /** What the lookup found against the command. */
+  /** Findings of the lookup about the command. */
   readonly findings: readonly CommandFinding[];
   /** Filter drivers that the repository configures, when git would be started. */
   readonly gitFilters: readonly string[];
 }
 
-/** Larger files are told apart by their times. */
+/** Larger files are distinguished by their times. */
 const hashedBytesMax = 16 * 1024 * 1024;
 
 /** Whether a name is in a list whose entries may end in `*`; as npm, without regard to case. */
@@ -80,7 +80,7 @@ const finding = (code: string, evidence: string, why: string): CommandFinding =>
 /**
  * Never throws: what cannot be looked up is a finding.
  *
- * @param plain the words of a plain command that a person's rule may let start
+ * @param plain the words of a plain command that a user-written rule may allow to start
  */
 export async function gatherFacts(
   analysis: Analysis,
@@ -94,7 +94,7 @@ export async function gatherFacts(
     allowed?.packageScript == null ? null : await findPackageScript(allowed.packageScript, place);
   const findings =
     allowed === null ? [] : await checkAllowed(allowed, place, { executable, script: listed });
-  // One that is missing starts nothing.
+  // A missing program starts nothing.
   const script = listed === 'missing' ? null : listed;
   const filters = allowed?.run.argv[0] === 'git' ? await findGitFilters(place) : { names: [] };
   if ('unknown' in filters) {
@@ -110,7 +110,7 @@ export async function gatherFacts(
   return { executable, script, contents, findings, gitFilters: names };
 }
 
-/** The first file that a command would find otherwise than it was looked at. */
+/** The first file that a command would resolve differently from this lookup. */
 function elsewhere(
   names: readonly (string | null | undefined)[],
   allowed: AllowedCommand | null,
@@ -163,7 +163,7 @@ async function whyNotFollowed(
   return fileSecrecy(file) === null ? null : 'leads to a file that holds secrets';
 }
 
-/** Why a file operand may not be read without asking, or `null`. */
+/** Why reading a file operand needs approval, or `null`. */
 async function whyNotReadable(
   operand: string,
   program: string,
@@ -173,14 +173,14 @@ async function whyNotReadable(
   const lexical = path.resolve(place.cwd, operand);
   if (workspace === null || !isPathInside(lexical, workspace)) return 'lies outside the workspace';
   const real = await realpath(lexical).catch((error: unknown) => codeOf(error));
-  // What is missing cannot be read either: the command says so itself.
+  // A missing file cannot be read: the command itself reports it.
   if (real === 'ENOENT') return null;
   if (!real.startsWith('/')) return `cannot be resolved (${real})`;
   if (!isPathInside(real, workspace)) return 'leads out of the workspace';
   if (fileSecrecy(real) !== null) return 'leads to a file that holds secrets';
   const found = await stat(real).catch(() => null);
   if (found === null) return 'cannot be looked at';
-  // A search of a directory follows no links in it, and passes by what is no regular file.
+  // A search of a directory follows no links in it and skips everything but regular files.
   if (found.isDirectory() && program === 'rg') return null;
   const { nlink: links } = found;
   if (!found.isFile()) return 'is not a regular file';
@@ -193,8 +193,8 @@ function codeOf(error: unknown): string {
 
 /**
  * The file that `name` starts, by the runtime's own `PATH`. Directories of the workspace do not
- * count: what a command can write is not what was allowed. At once: through the thread pool each of
- * these looks costs twenty times as much, and a command waits for all of them.
+ * count: a file that a command can write is not the allowed one. Synchronous: through the thread
+ * pool each lookup costs twenty times as much, and a command waits for all of them.
  */
 function findExecutable(name: string, place: LookupScope): string | null {
   if (name === '' || name.includes('/')) return null;
@@ -241,7 +241,7 @@ const realOf = (file: string): Promise<string | null> => realpath(file).catch(()
 // A FIFO must not be waited for.
 const looking = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** By content where a command could have written it, else by what the system says of the file. */
+/** By content if a command could have written it, else by the file's metadata. */
 async function identity(file: string, isOwn: boolean): Promise<string | null> {
   const handle = await open(file, looking).catch(() => null);
   if (handle === null) return null;
@@ -256,7 +256,7 @@ async function identity(file: string, isOwn: boolean): Promise<string | null> {
   }
 }
 
-/** The same for a program of the system: at once, as it is found. */
+/** The same for a program of the system, synchronously. */
 function systemIdentity(file: string): string | null {
   let fd: number;
   try {

@@ -1,6 +1,6 @@
 /**
- * Which filter drivers a repository configures: `git status` and `git diff` would run them, and
- * only by their names can they be turned off. Reads the host's file system.
+ * Finds the filter drivers that a repository configures: `git status` and `git diff` would run
+ * them, and they can only be disabled by name. Reads the host's file system.
  */
 import { constants } from 'node:fs';
 import { lstat, open, realpath, stat } from 'node:fs/promises';
@@ -17,11 +17,11 @@ export interface GitSetting {
 export interface GitLookupScope {
   readonly workspace: string | null;
   readonly cwd: string;
-  /** The settings of a file as git reads it; `null` where it cannot be read so. */
+  /** The settings of a file as git reads it; `null` if it cannot be read that way. */
   readonly parseGitConfig: (text: string) => readonly GitSetting[] | null;
 }
 
-/** The drivers' names, or why they are not known: a clause about the repository. */
+/** The drivers' names, or why they are unknown: a clause about the repository. */
 export type GitFilters = { readonly names: readonly string[] } | { readonly unknown: string };
 
 const fileBytesMax = 1024 * 1024;
@@ -78,7 +78,7 @@ const extensions = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** What has a format that git does not know is no repository: `git diff` compares files then. */
+/** A format unknown to git means no repository: `git diff` then compares files. */
 function isForeignFormat(name: string, value: string): boolean {
   if (name === 'core.repositoryformatversion') return !/^[01]$/.test(value);
   return name.startsWith('extensions.') && !extensions.has(name.slice('extensions.'.length));
@@ -90,7 +90,7 @@ function isForeignFormat(name: string, value: string): boolean {
  * would pass by what looks like a repository and compare plain files.
  */
 async function gitDirectories(workspace: string, cwd: string): Promise<string[] | null> {
-  // What lies in a directory of the sandbox's own cannot be looked up.
+  // A directory inside the sandbox cannot be looked up.
   if (!isPathInside(cwd, workspace)) return null;
   for (let at = cwd; ; at = path.dirname(at)) {
     const found = (await pointed(at)) ?? ((await isGitDirectory(at, at)) ? at : null);
@@ -119,7 +119,7 @@ async function pointed(directory: string): Promise<string | null> {
   return target === undefined ? name : path.resolve(directory, target.trim());
 }
 
-/** As git tells one: what it takes for none it passes by. */
+/** As git recognizes one: it skips what it does not accept as a repository. */
 async function isGitDirectory(directory: string, common: string): Promise<boolean> {
   const head = await read(path.join(directory, 'HEAD'), null);
   if (typeof head !== 'string' || !/^(?:ref:\s*refs\/|[0-9a-f]{40})/.test(head)) return false;

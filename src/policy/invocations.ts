@@ -1,6 +1,6 @@
 /**
- * Every command that a shell script runs, as far as its text tells, for the rules that people
- * wrote: through wrappers, sub-commands and programs in arguments. Pure.
+ * Lists every command that a shell script runs, for user-written rules: through wrappers,
+ * sub-commands and programs in arguments, where static analysis can determine them. Pure.
  */
 import type { ShellDialect } from '../command.ts';
 import type { Analysis, SourceSpan } from './analysis.ts';
@@ -19,12 +19,12 @@ import { readShellScript } from './syntax/read.ts';
 import type { AnalysisBudget, ShellCommand, ShellScript } from './syntax/script.ts';
 
 const viaMax = 64;
-/** Added to the time that the analysis took. What is few is held against the rules all the same. */
+/** Added to the time of the analysis. A few commands are checked against the rules anyway. */
 const unitsMs = 8;
 const few = { units: 256, words: 4_096 };
 const rereadLengthMax = 16_384;
 
-/** @param analysis of the same text: what was found against it keeps every allow rule away */
+/** @param analysis of the same text: findings about it disable every allow rule */
 export function listInvocations(
   text: string,
   dialect: ShellDialect,
@@ -35,7 +35,7 @@ export function listInvocations(
   const isCut = analysis.findings.some(({ code }) => code.startsWith('limit.'));
   if (isCut && text.length > rereadLengthMax) return { items: [], plain: null, isTruncated: true };
   const budget = { ...createAnalysisBudget(), deadline: performance.now() + unitsMs };
-  const found: Found = { units: [], words: 0, budget, read: new Set(), cut: false };
+  const found: InvocationCollector = { units: [], words: 0, budget, read: new Set(), cut: false };
   const script = scriptOf(analysis) ?? readShellScript(text, budget);
   note(script, found);
   for (const command of script.commands) visit(command, found, { carrier: null, via: [] });
@@ -46,40 +46,51 @@ export function listInvocations(
   return { items: found.units, plain, isTruncated: found.cut };
 }
 
-interface Found {
+interface InvocationCollector {
   readonly units: CommandInvocation[];
   /** How many words they have. */
   words: number;
   readonly budget: AnalysisBudget;
-  /** Programs already read: one is read once, however often it is reached. */
+  /** Programs already read: each is read once, however often it is reached. */
   readonly read: Set<string>;
   cut: boolean;
 }
 
-function readWhole(text: string, positional: readonly string[], found: Found): ShellScript {
+function readWhole(
+  text: string,
+  positional: readonly string[],
+  found: InvocationCollector,
+): ShellScript {
   const script = readShellScript(text, found.budget, positional);
   note(script, found);
   return script;
 }
 
-function note(script: ShellScript, found: Found): void {
+function note(script: ShellScript, found: InvocationCollector): void {
   found.cut ||= script.problems.some(({ code }) => code.startsWith('limit.'));
 }
 
-/** Whether a bound is reached; for the first units the clock is not asked. */
-function isFull({ units, words, budget }: Found, { via }: Place): boolean {
+/** Whether a limit is reached; the clock is not read for the first commands. */
+function isFull(
+  { units, words, budget }: InvocationCollector,
+  { via }: InvocationPosition,
+): boolean {
   if (units.length >= budget.commandsMax || via.length > viaMax) return true;
   return (units.length > few.units || words > few.words) && isPastDeadline(budget);
 }
 
-interface Place {
-  /** The word of the text that carries what is being read; `null`: the text itself. */
+interface InvocationPosition {
+  /** The word of the original text that carries the script being read; `null`: the text itself. */
   readonly carrier: SourceSpan | null;
   readonly via: readonly string[];
 }
 
-/** `false`: a bound is reached, and the next one would not be looked at either. */
-function visit(given: ShellCommand, found: Found, place: Place): boolean {
+/** `false`: a limit is reached, so the next command would not be examined either. */
+function visit(
+  given: ShellCommand,
+  found: InvocationCollector,
+  place: InvocationPosition,
+): boolean {
   if (given.words.length === 0) return true;
   const full = isFull(found, place);
   if (full || given.words.length > commandWordsMax) found.cut = true;
@@ -102,7 +113,7 @@ function descend(
   node: CommandNode,
   name: string,
   command: ShellCommand,
-  at: { readonly found: Found; readonly place: Place },
+  at: { readonly found: InvocationCollector; readonly place: InvocationPosition },
 ): void {
   const { found, place } = at;
   const args = commandTail(command, 1);
@@ -120,7 +131,12 @@ function descend(
   }
 }
 
-function visitProgram(program: EmbeddedProgram, name: string, found: Found, place: Place): void {
+function visitProgram(
+  program: EmbeddedProgram,
+  name: string,
+  found: InvocationCollector,
+  place: InvocationPosition,
+): void {
   const via = [...place.via, program.how === '-c' ? `${name} -c` : name];
   const inside = { carrier: place.carrier ?? program.span, via };
   for (const text of scriptsOf(program, name)) {
@@ -141,7 +157,7 @@ function scriptsOf({ language, text }: EmbeddedProgram, name: string): readonly 
         deed.kind === 'shell' ? [deed.text] : [],
       );
     case 'expansion':
-      // A text that is only expanded starts what its substitutions start.
+      // A text that is only expanded runs its substitutions.
       return /[$`]/.test(text) ? [`: "${text.replaceAll('"', '')}"`] : [];
   }
 }

@@ -1,4 +1,4 @@
-/** One policy as it stands for one caller: what it looks at, and by what it decides. */
+/** One policy, applied to one caller: parses commands and decides on them. */
 import type { Caller, ShellDialect, Verdict } from '../command.ts';
 import type { Analysis } from './analysis.ts';
 import { analyseShell } from './analyse.ts';
@@ -19,44 +19,35 @@ export interface PolicyJudge {
   parse(text: string, dialect: ShellDialect): ParsedCommand;
   /** A Python script: a process of its own reads it (about 20 ms). Never rejects. */
   parsePython(text: string): Promise<ParsedCommand>;
-  /** Whether a decision needs what only the file system can tell. */
+  /** Whether a decision needs facts from the file system. */
   needsFacts(reading: ParsedCommand): boolean;
   decide(reading: ParsedCommand, known: Omit<DecisionInput, 'analysis'>): Verdict;
 }
 
-/** What the text of a command tells. */
+/** What static analysis finds in the text of a command. */
 export interface ParsedCommand {
   readonly analysis: Analysis;
-  /** What the rules of people are held against; empty where there are none. */
+  /** The commands that user-written rules are checked against; empty if there are no rules. */
   readonly invocations: InvocationList;
 }
 
-const nothing: Analysis = {
+const noAnalysis: Analysis = {
   findings: [],
   allowed: null,
   named: [],
   commands: 0,
 };
-const unseen: InvocationList = { items: [], plain: null };
+const noInvocations: InvocationList = { items: [], plain: null };
 
 /**
- * @param atLeast a base that the session asked for; it can only be stricter than the policy's own
+ * @param atLeast a base that the session requested; it can only make the policy stricter
  */
 export function createPolicyJudge(
   policy: Policy,
   caller: Caller | null,
   atLeast: PolicyBaseName | null,
 ): PolicyJudge {
-  const layers = policy.layers.map((layer) => ({
-    base: policyBaseFor(layer, caller),
-    rules: layer.commands,
-    grants: layer.grants ?? null,
-    isRequested: false,
-  }));
-  if (atLeast !== null) {
-    const grants = atLeast === 'auto' ? allowedBy(policy) : null;
-    layers.push({ base: atLeast, rules: [], grants, isRequested: true });
-  }
+  const layers = layersFor(policy, caller, atLeast);
   const bases = layers.map(({ base }) => base);
   const strictest = strictestBase(bases) ?? policy.base;
   const rules = layers.flatMap((layer) => layer.rules);
@@ -69,38 +60,39 @@ export function createPolicyJudge(
     name,
     version,
     parse: (text, dialect) => {
-      const analysis = open ? nothing : analyseShell(text, dialect);
+      const analysis = open ? noAnalysis : analyseShell(text, dialect);
       return {
         analysis,
-        invocations: rules.length > 0 ? listInvocations(text, dialect, analysis) : unseen,
+        invocations: rules.length > 0 ? listInvocations(text, dialect, analysis) : noInvocations,
       };
     },
     parsePython: async (text) => {
-      if (open) return { analysis: nothing, invocations: unseen };
-      // Loaded when the first script comes.
+      if (open) return { analysis: noAnalysis, invocations: noInvocations };
+      // Loaded with the first script.
       const { readPython } = await import('./python/check.ts');
-      const { analysis, invocations: units, isTruncated: cut } = await readPython(text);
+      const { analysis, invocations: items, isTruncated } = await readPython(text);
       return {
         analysis,
-        invocations: rules.length > 0 ? { items: units, plain: null, isTruncated: cut } : unseen,
+        invocations: rules.length > 0 ? { items, plain: null, isTruncated } : noInvocations,
       };
     },
-    needsFacts: ({ analysis, invocations: seen }) =>
-      isListed && (analysis.allowed !== null || seen.plain !== null),
-    decide: ({ analysis, invocations: seen }, given) => {
+    needsFacts: ({ analysis, invocations }) =>
+      isListed && (analysis.allowed !== null || invocations.plain !== null),
+    decide: ({ analysis, invocations }, given) => {
       const requested = given.requested ?? [];
-      // What its file gives a tool changes nothing that was not meant.
+      // Variables from a tool's own file are intended.
       const chosen = requested.filter(({ isManaged = false }) => !isManaged);
       const variables = [...given.variables, ...chosen.map(({ name: one }) => one)];
       const known = { ...given, analysis, variables };
-      // A variable that a caller sets is an assignment before the command: no plain one any more.
-      const held = variables.length > 0 ? { ...seen, plain: null } : seen;
+      // A variable that a caller sets is an assignment before the command, so it is not plain.
+      const checkedInvocations =
+        variables.length > 0 ? { ...invocations, plain: null } : invocations;
       const verdicts = layers.map((layer) => {
         const verdict =
           layer.base === null
             ? allowVerdict('layer', 'this file says nothing about commands besides its rules')
             : decideCommand({ name, version, base: layer.base }, known);
-        return applyCommandRules(verdict, layer.rules, held);
+        return applyCommandRules(verdict, layer.rules, checkedInvocations);
       });
       const joinedWith = (carried: readonly string[]): Verdict => {
         const set = [...given.variables, ...carried];
@@ -113,7 +105,7 @@ export function createPolicyJudge(
         ];
         return [...verdicts, ...granted, ...bounds].reduce(strictestVerdict);
       };
-      // What starts without a shell gets nothing that the session carries.
+      // A program that starts without a shell gets no state of the session.
       const direct = joinedWith([]);
       const joined = direct.runs === null ? joinedWith(given.carried ?? []) : direct;
       return started({ ...joined, policy: { name, version } }, known);
@@ -121,7 +113,22 @@ export function createPolicyJudge(
   };
 }
 
-/** What a person's rule allows needs no question of `auto`. */
+/** The layers of a policy for one caller, and the base that the session requested. */
+function layersFor(policy: Policy, caller: Caller | null, atLeast: PolicyBaseName | null) {
+  const layers = policy.layers.map((layer) => ({
+    base: policyBaseFor(layer, caller),
+    rules: layer.commands,
+    grants: layer.grants ?? null,
+    isRequested: false,
+  }));
+  if (atLeast !== null) {
+    const grants = atLeast === 'auto' ? allowedBy(policy) : null;
+    layers.push({ base: atLeast, rules: [], grants, isRequested: true });
+  }
+  return layers;
+}
+
+/** What a user-written rule allows needs no approval under `auto`. */
 function allowedBy({ layers }: Policy): VariableGrants {
   const named = (of: keyof VariableGrants): GrantRules => {
     const allow = layers.flatMap(({ grants }) => grants?.[of].allow ?? []);
@@ -130,9 +137,9 @@ function allowedBy({ layers }: Policy): VariableGrants {
   return { secrets: named('secrets'), environment: named('environment') };
 }
 
-/** A session that has network, under a policy that has since taken it away or asks about it. */
-function network(policy: Policy, reach: Exposure | null): Verdict[] {
-  if (reach?.network !== 'on' || policy.network === 'on') return [];
+/** A session with network whose policy has since revoked it, or requires approval. */
+function network(policy: Policy, exposure: Exposure | null): Verdict[] {
+  if (exposure?.network !== 'on' || policy.network === 'on') return [];
   const isOff = policy.network === 'off';
   const reason = isOff ? 'may use the network, which policy has off' : 'may use the network';
   const decision = isOff ? 'block' : 'ask';
@@ -140,7 +147,7 @@ function network(policy: Policy, reach: Exposure | null): Verdict[] {
   return [{ ...allowVerdict('network', ''), decision, rules }];
 }
 
-/** Whatever the profile, a person answers for what is shown. */
+/** Showing redacted values needs approval in every profile. */
 function shown(reveal: readonly string[], base: PolicyBaseName): Verdict[] {
   if (reveal.length === 0) return [];
   const decision = base === 'locked' ? 'block' : 'ask';
@@ -149,7 +156,7 @@ function shown(reveal: readonly string[], base: PolicyBaseName): Verdict[] {
   return [{ ...allowVerdict('reveal', ''), decision, rules }];
 }
 
-/** What only the kernel bounds, and not for the host's root. */
+/** Limits that only the kernel enforces, and not for the host's root. */
 const kernelLimits = [
   'cpuSeconds',
   'processes',
@@ -158,10 +165,10 @@ const kernelLimits = [
   'addressSpaceBytes',
 ] as const satisfies readonly LimitName[];
 
-/** Bounds that a policy names and that nothing holds where the command would run. */
-function unheldLimits({ limits }: Policy, reach: Exposure | null): Verdict[] {
+/** Limits that a policy sets and that nothing enforces where the command would run. */
+function unheldLimits({ limits }: Policy, exposure: Exposure | null): Verdict[] {
   const isUnheld = (name: LimitName): boolean =>
-    reach?.sandbox === 'none' || (reach?.level === 'root-uid' && name === 'processes');
+    exposure?.sandbox === 'none' || (exposure?.level === 'root-uid' && name === 'processes');
   const unheld = kernelLimits.filter((name) => limits[name] !== undefined && isUnheld(name));
   if (unheld.length === 0) return [];
   const reason = `would not be held by what policy bounds: ${unheld.join(', ')}`;
@@ -174,7 +181,7 @@ function unheldLimits({ limits }: Policy, reach: Exposure | null): Verdict[] {
   ];
 }
 
-/** What a rule of a person lets start must be a program that was found, as all the others are. */
+/** A user-written rule can only start a program that was found, like every other rule. */
 function started(verdict: Verdict, { facts }: DecisionInput): Verdict {
   const [program, ...rest] = verdict.runs ?? [];
   if (program === undefined || program.startsWith('/') || facts === null) return verdict;

@@ -19,8 +19,8 @@ export interface PackageScript {
 const packageBytesMax = 4 * 1024 * 1024;
 
 /**
- * `missing`: no package in the workspace has it, so npm starts nothing. `null`: that cannot be
- * known, since the package cannot be used or is another one for commands.
+ * `missing`: no package in the workspace has it, so npm starts nothing. `null`: unknown, because
+ * the package cannot be used or differs for commands.
  */
 export async function findPackageScript(
   name: string,
@@ -54,7 +54,7 @@ async function scriptOf(
   return { file: found.file, name, text, sha256: createHash('sha256').update(text).digest('hex') };
 }
 
-/** npm takes the nearest directory upwards that holds one; never one above the workspace. */
+/** npm takes the nearest one upwards; never one above the workspace. */
 async function nearestPackage(
   place: LookupScope,
 ): Promise<{ file: string; json: object } | 'missing' | null> {

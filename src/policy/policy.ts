@@ -1,11 +1,20 @@
 /**
- * What a policy is: layers of rules about commands, of which the strictest decides, and bounds on
- * what a session may be given. A layer is one profile or one file.
+ * A policy: layers of rules about commands, of which the strictest decides, and limits on what a
+ * session may be granted. A layer is one profile or one file.
  */
 import { createHash } from 'node:crypto';
 import { policyProfiles, type Caller, type PolicyProfile, type Role } from '../command.ts';
 import { limits, type LimitName } from '../limits.ts';
 import { joinPublication, type PublicationLayer, type PublicationRules } from './publication.ts';
+import { systemConfigDirectory } from '../yaml/config-directories.ts';
+
+// Where policy files are. Here, because most starts do not load what reads them.
+export const managedPolicyFile = `${systemConfigDirectory}/policy.yaml`;
+/** At the root of a workspace. */
+export const projectPolicyFileName = '.trl.yaml';
+/** In the user's configuration directory. */
+export const userPolicyFileName = 'policy.yaml';
+export const trustRecordFileName = 'trusted.json';
 
 /** The shipped profiles, from loosest to strictest. */
 export const policyBaseNames = policyProfiles;
@@ -29,9 +38,9 @@ export type WordPattern =
   /** `*`: any text without `/`; `**`: any text; `?`: one character. */
   | { readonly glob: string };
 
-/** A rule that a person wrote about commands. */
+/** A user-written rule about commands. */
 export interface CommandRule {
-  /** `rule.deploys`, or by its place: `rule.user.3`. */
+  /** `rule.deploys`, or by its position: `rule.user.3`. */
   readonly id: string;
   readonly decision: PolicyDecision;
   /** The whole argument list, `argv[0]` included. */
@@ -40,7 +49,7 @@ export interface CommandRule {
   readonly instead: string | null;
 }
 
-/** Gives the callers that it names another base than the rest; all that is given must hold. */
+/** Gives callers that match all its conditions another base. */
 export interface CallerRule {
   readonly actor: string | null;
   readonly kind: Caller['kind'] | null;
@@ -48,13 +57,13 @@ export interface CallerRule {
   readonly base: PolicyBaseName;
 }
 
-/** Patterns of names by what becomes of them: the strictest that fits decides. */
+/** Patterns of names by decision: the strictest that matches decides. */
 export type GrantRules = Readonly<Record<PolicyDecision, readonly string[]>>;
 
-/** What a layer says of variables that a command asks for by name. */
+/** What a layer specifies for variables that a command requests by name. */
 export interface VariableGrants {
   readonly secrets: GrantRules;
-  /** Of the runtime's environment. */
+  /** Variables of the runtime's environment. */
   readonly environment: GrantRules;
 }
 
@@ -64,11 +73,11 @@ export interface PolicyLayer {
   /** The profile's name, or the path of the file. */
   readonly name: string;
   readonly kind: PolicyLayerKind;
-  /** `null`: the layer says nothing about commands besides its rules. */
+  /** `null`: the layer has only rules about commands. */
   readonly base: PolicyBaseName | null;
   readonly callers: readonly CallerRule[];
   readonly commands: readonly CommandRule[];
-  /** Absent: it says nothing of them. */
+  /** Absent: the layer does not specify any. */
   readonly grants?: VariableGrants;
 }
 
@@ -77,23 +86,23 @@ export type LimitMaxima = Readonly<Partial<Record<LimitName, number>>>;
 
 export interface PolicyBounds {
   readonly files: {
-    /** What a session may be granted beyond its workspace: each list must hold a path. */
+    /** What a session may be granted outside its workspace: each list must contain a path. */
     readonly read: readonly (readonly string[])[];
     readonly write: readonly (readonly string[])[];
-    /** Never read and never written, whatever is granted. */
+    /** Never read and never written, whatever the grants. */
     readonly deny: readonly string[];
   };
-  /** `ask`: a session with network is a question to a person. */
+  /** `ask`: a session with network needs approval. */
   readonly network: NetworkMode;
-  /** Names of variables that no command gets from the runtime; a final `*` stands for any rest. */
+  /** Names of variables that no command gets from the runtime; a final `*` matches any suffix. */
   readonly withhold: readonly string[];
   readonly limits: LimitMaxima;
   readonly approvals: {
-    /** After so long without an answer it is a no. */
+    /** An approval that nobody decides for so long is denied. */
     readonly expiresMs: number;
     /** Whether the user's own uid may decide, without a passphrase. */
     readonly sameUid: boolean;
-    /** Whether an answer may hold for equal plans of the same session. */
+    /** Whether an approval may cover identical plans of the same session. */
     readonly sessionScope: boolean;
   };
   /** What must not be published, and for whom. */
@@ -102,7 +111,7 @@ export interface PolicyBounds {
 
 export interface Policy extends PolicyBounds {
   readonly name: string;
-  /** SHA-256 (hex) of all that it consists of, and of the knowledge of commands. */
+  /** SHA-256 (hex) of all its parts, and of the knowledge base. */
   readonly version: string;
   /** The strictest base of all layers, for callers that no rule names. */
   readonly base: PolicyBaseName;
@@ -110,14 +119,14 @@ export interface Policy extends PolicyBounds {
   readonly layers: readonly PolicyLayer[];
 }
 
-/** What holds for questions where no file says otherwise. */
+/** Limits of approvals if no file specifies others. */
 export const defaultApprovalBounds = {
   expiresMs: limits.approvalMs.default,
   sameUid: true,
   sessionScope: true,
 } as const satisfies PolicyBounds['approvals'];
 
-/** What one layer says of the bounds; what it leaves out is up to the others. */
+/** The limits that one layer specifies; other layers may specify the rest. */
 export interface PolicyLayerBounds extends Partial<
   Omit<PolicyBounds, 'approvals' | 'publication'>
 > {
@@ -162,8 +171,8 @@ export function isWithheldByPolicy(policy: Pick<Policy, 'withhold'>, name: strin
 }
 
 /**
- * Joins layers and bounds: every bound is the tightest, lists that forbid are added, lists that
- * permit must all hold.
+ * Joins layers and limits: each limit is the tightest, denying lists are united, permitting lists
+ * must all match.
  *
  * @param knowledge version of the knowledge of commands, part of the policy's own
  */

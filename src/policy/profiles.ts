@@ -2,13 +2,13 @@
  * The shipped profiles, as data. Each is at least as strict as the one before it for every
  * command and every situation, so that the strictest of two is one of the two.
  */
-import { knowledgeVersion } from './knowledge.ts';
+import { knowledgeVersion } from './commands/table.ts';
 import { joinPolicyLayers } from './policy.ts';
 import type { PolicyBaseName, NetworkMode, Policy } from './policy.ts';
 
 export interface ShippedProfile {
   readonly about: string;
-  /** The most that a session may be given, where no file says. */
+  /** The most that a session may be granted if no file specifies it. */
   readonly network: NetworkMode;
 }
 

@@ -1,34 +1,34 @@
-/** What policies say of publishing: for whom what must not leave. Pure. */
+/** Policies for publishing: what must not be published to which audience. Pure. */
 
-/** What becomes of what a command made that could read what is denied, mildest first. */
+/** What happens to output of a command that could read denied content, mildest first. */
 export const interferenceActions = ['pass', 'review', 'block'] as const;
 export type InterferenceAction = (typeof interferenceActions)[number];
 
-/** The audience where none is named. It is always there. */
+/** The default audience. It always exists. */
 export const defaultAudience = 'public';
 
-/** What holds for one audience. */
+/** The rules for one audience. */
 export interface AudienceRules {
   readonly name: string;
   /** Path rules as in `files.deny`, which hold for every audience besides. */
   readonly deny: readonly string[];
   /**
-   * Path rules of what the audience has already: a path must fit each list. No list: all that is
-   * not denied.
+   * Path rules of what the audience already has: a path must match each list. Without a list: all
+   * that is not denied.
    */
   readonly sees: readonly (readonly string[])[];
-  /** Words that must not be told, in any spelling of their spaces and letters. */
+  /** Words that must not be published, in any spelling of their spaces and letters. */
   readonly names: readonly string[];
   readonly interference: InterferenceAction;
 }
 
 export interface PublicationRules {
   readonly audiences: readonly AudienceRules[];
-  /** Texts that are planted where nobody should read. They hold for every audience. */
+  /** Canary texts, planted where nobody should read. They apply to every audience. */
   readonly canaries: readonly string[];
 }
 
-/** What one file says. */
+/** What one file specifies. */
 export interface PublicationLayer extends PublicationRules {
   /** Whether audiences exist because it names them; a project's file only adds to what is there. */
   readonly introduces: boolean;
@@ -39,7 +39,7 @@ export const defaultPublicationRules: PublicationRules = {
   canaries: [],
 };
 
-/** What is forbidden adds up, what is seen must fit everywhere, the strictest answer holds. */
+/** Denials are united, visible paths must match every layer, the strictest action applies. */
 export function joinPublication(all: readonly PublicationLayer[]): PublicationRules {
   const introduced = all.filter(({ introduces }) => introduces);
   const names = new Set([

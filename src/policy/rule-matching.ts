@@ -1,4 +1,4 @@
-/** Whether a rule that a person wrote fits an argument list. Pure, and linear in its length. */
+/** Whether a user-written rule matches an argument list. Pure, and linear in its length. */
 import { policyDecisions } from './policy.ts';
 import type { CommandRule, PolicyDecision, WordPattern } from './policy.ts';
 
@@ -30,7 +30,7 @@ export function strictestCommandRule(
 
 /**
  * Whether a rule fits. A rule that asks or blocks reads the program's name as the built-in classes
- * do: in any directory, in any case, with or without `.exe`. An allow rule reads it as it stands.
+ * do: in any directory, in any case, with or without `.exe`. An allow rule takes it literally.
  */
 export function ruleMatches(rule: CommandRule, argv: readonly (string | null)[]): boolean {
   const loose = rule.decision !== 'allow';
@@ -80,7 +80,7 @@ function oneFits(pattern: WordPattern, word: string, loose: boolean): boolean {
   return (loose || isHarmless(pattern.glob, word)) && globMatches(pattern.glob, word);
 }
 
-/** What a glob must not let in unseen: an option where an operand is meant, and a way upwards. */
+/** What a glob must not match: an option instead of an operand, and a path upwards. */
 function isHarmless(glob: string, word: string): boolean {
   return (glob.startsWith('-') || !word.startsWith('-')) && !word.split('/').includes('..');
 }
@@ -97,13 +97,13 @@ function programName(word: string): string {
 }
 
 /**
- * Whether the whole word fits. All places of the glob that the word may have come to are followed
- * at once, so no input makes it back-track.
+ * Whether the whole word matches. All possible positions in the glob are followed in parallel, so
+ * no input causes backtracking.
  */
 export function globMatches(glob: string, word: string): boolean {
   const parts = glob.match(/\*\*|[^]/g) ?? [];
   const isStar = (at: number): boolean => parts[at] === '*' || parts[at] === '**';
-  /** A star may also take nothing. */
+  /** A star may also match nothing. */
   const reach = (places: Set<number>, from: number): void => {
     for (let at = from; !places.has(at); at += 1) {
       places.add(at);

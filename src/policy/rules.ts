@@ -1,10 +1,10 @@
-/** What the rules that people wrote make of a verdict. Pure. */
+/** Applies user-written rules to a verdict. Pure. */
 import type { DecidingRule, Verdict } from '../command.ts';
 import type { SourceSpan } from './analysis.ts';
 import { strictestCommandRule } from './rule-matching.ts';
 import { policyDecisions, type CommandRule, type PolicyDecision } from './policy.ts';
 
-/** One command that a text holds, wherever it stands in it. */
+/** One command of a text, at any depth. */
 export interface CommandInvocation {
   /** Decoded; `null` for an argument that is not static. */
   readonly argv: readonly (string | null)[];
@@ -13,22 +13,22 @@ export interface CommandInvocation {
   readonly via: readonly string[];
 }
 
-/** What rules are held against. */
+/** What rules are checked against. */
 export interface InvocationList {
   readonly items: readonly CommandInvocation[];
-  /** The words, when the text is one plain command and nothing was found against it. */
+  /** The words, if the text is one plain command without findings. */
   readonly plain: readonly string[] | null;
-  /** Whether a bound was reached before every command was found: then it is at least asked. */
+  /** Whether a limit was reached before all commands were found: then approval is required. */
   readonly isTruncated?: boolean;
 }
 
-/** Ids of rules that say only that nothing lists the command: an allow rule lifts these. */
+/** Ids of rules that only say that the command is not listed: an allow rule lifts these. */
 export const unlistedRuleId = 'ask.unlisted';
 
 /**
  * A verdict of a layer's base under the rules of that layer. A rule that asks or blocks holds for
- * every command in the text; an allow rule for a text that is one plain command, and it lifts
- * nothing but the question that every unlisted command gets.
+ * every command in the text; an allow rule only for a text that is one plain command, and it lifts
+ * nothing but the approval that every unlisted command needs.
  */
 export function applyCommandRules(
   verdict: Verdict,
@@ -51,7 +51,7 @@ export function applyCommandRules(
   return { ...verdict, decision: 'allow', rules: [decidingRule(allow, unit)], runs: plain };
 }
 
-/** What was not read may be what a rule is about. */
+/** A rule may match what was not read. */
 const unread: DecidingRule = {
   id: 'limit.rules',
   decision: 'ask',
@@ -67,7 +67,7 @@ const isUnlisted = ({ decision, rules }: Verdict): boolean =>
 
 /**
  * The strictest of two verdicts on one command, with the rules of both, the strictest first. What
- * is started in place of a shell stays when both allow and one names it.
+ * is started instead of a shell remains if both allow and one names it.
  */
 export function strictestVerdict(one: Verdict, other: Verdict): Verdict {
   const order = policyDecisions.indexOf(one.decision) - policyDecisions.indexOf(other.decision);

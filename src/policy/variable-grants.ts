@@ -1,7 +1,7 @@
 /**
- * What policy says of the variables that a command gets besides its text: secrets and variables of
- * the runtime that it asked for, and variables of the caller by which programs run something else.
- * Pure. Names only; a value is read after the verdict.
+ * Judges the variables of a command: requested secrets and variables of the runtime, and variables
+ * of the caller that make programs run something else. Pure. Names only; values are read after the
+ * verdict.
  */
 import type { DecidingRule, Verdict } from '../command.ts';
 import { isInjectionName, matchesNamePattern } from '../variable-names.ts';
@@ -15,7 +15,7 @@ import {
 } from './policy.ts';
 import { allowVerdict, wholeCommandRule } from './verdict.ts';
 
-/** What the verdict on the variables of one command stands on. */
+/** The input of the verdict on the variables of one command. */
 export interface VariableVerdictInput {
   readonly requested: readonly RequestedVariable[];
   /** Names of the variables that a caller set, for the command or its session. */
@@ -23,15 +23,15 @@ export interface VariableVerdictInput {
   readonly exposure: Exposure | null;
 }
 
-/** What one layer says: its base for one caller, and the grants of its files. */
+/** One layer: its base for one caller, and the grants of its files. */
 export interface GrantLayer {
   readonly base: PolicyBaseName | null;
   readonly grants: VariableGrants | null;
-  /** A base that the session or the call names: what agents pass. Default: not. */
+  /** Whether the session or the call requested this base, as agents do. Default: false. */
   readonly isRequested?: boolean;
 }
 
-/** The verdict of one layer; `null` when it says nothing of these variables. */
+/** The verdict of one layer; `null` if it does not specify one for these variables. */
 export function judgeVariables(layer: GrantLayer, variables: VariableVerdictInput): Verdict | null {
   const { requested, given } = variables;
   const names = new Set([...given, ...requested.map(({ name }) => name)]);
@@ -45,11 +45,11 @@ export function judgeVariables(layer: GrantLayer, variables: VariableVerdictInpu
   return { ...allowVerdict('environment', ''), decision, rules: ordered };
 }
 
-/** What programs run by a variable is no less than a command. */
+/** A variable that makes programs run something is judged as strictly as a command. */
 function injectionRule({ base, grants }: GrantLayer, name: string): DecidingRule | null {
   const reason = `sets ${name}, by which programs run something else`;
   const said = grants === null ? null : ruled(grants.environment, name);
-  // A pattern that fits many names was not written with this one in mind.
+  // A pattern that matches many names was not written for this one.
   const isNamed = grants?.environment.allow.includes(name) ?? false;
   const own = base === null ? null : injectionDefaults[base];
   const decision = said === 'allow' && !isNamed ? own : (said ?? own);
@@ -68,7 +68,7 @@ const injectionDefaults = {
 function grantRule(
   { base, grants, isRequested = false }: GrantLayer,
   { name, isSecret, isManaged = false }: RequestedVariable,
-  reach: Exposure | null,
+  exposure: Exposure | null,
 ): DecidingRule | null {
   const id = isSecret ? 'secret.grant' : 'environment.grant';
   const what = isSecret ? `the secret ${name}` : `${name} of the runtime's environment`;
@@ -76,40 +76,40 @@ function grantRule(
   if (said !== null) {
     return about(name, wholeCommandRule(id, said, `gets ${what}, which a rule names`));
   }
-  // Who wrote the tool's file has granted it; a rule that names it still holds.
+  // The author of the tool's file granted it; a rule that names it still applies.
   if (base === null || isManaged) return null;
   if (base === 'auto' && isRequested) {
     const why = ', and can print it in a form in which nothing hides it';
     return about(name, wholeCommandRule(id, 'ask', `gets ${what}${why}`));
   }
-  const { decision, why } = grantDefault(base, isSecret, reach);
+  const { decision, why } = grantDefault(base, isSecret, exposure);
   return about(name, wholeCommandRule(id, decision, `gets ${what}${why}`));
 }
 
-/** One rule for each variable: rules without evidence are told apart by their id alone. */
+/** One rule for each variable: rules without evidence differ only in their id. */
 const about = (name: string, rule: DecidingRule): DecidingRule => ({ ...rule, evidence: name });
 
 interface GrantDefault {
   readonly decision: PolicyDecision;
-  /** Begins with what joins it to the clause. */
+  /** Begins with a separator. */
   readonly why: string;
 }
 
 function grantDefault(
   base: PolicyBaseName,
   isSecret: boolean,
-  reach: Exposure | null,
+  exposure: Exposure | null,
 ): GrantDefault {
   switch (base) {
     case 'trusted':
       return { decision: 'allow', why: '' };
     case 'auto': {
       if (!isSecret) return { decision: 'allow', why: '' };
-      const isHeld = reach !== null && exposureRules(reach).length === 0;
-      const why = isHeld
+      const isContained = exposure !== null && exposureRules(exposure).length === 0;
+      const why = isContained
         ? ', inside a sandbox of full assurance without network'
         : ', and what it does with it is not held inside its sandbox';
-      return { decision: isHeld ? 'allow' : 'ask', why };
+      return { decision: isContained ? 'allow' : 'ask', why };
     }
     case 'guarded':
       return { decision: 'ask', why: '' };

@@ -1,4 +1,4 @@
-/** Where files lie that people write. Apart from what reads them: most starts need not load it. */
+/** Directories of user-written files. Apart from their readers, which most starts do not load. */
 import os from 'node:os';
 import path from 'node:path';
 

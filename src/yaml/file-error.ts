@@ -12,7 +12,7 @@ export interface FileProblem {
 
 const shownMax = 5;
 
-/** A file that cannot be used. Nothing of it may be. */
+/** A file that cannot be used, not even in part. */
 export class FileError extends TrlError {
   /** The file, as it was named. */
   readonly file: string;

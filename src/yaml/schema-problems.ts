@@ -1,4 +1,4 @@
-/** What the schema finds wrong, as sentences with a place. */
+/** Problems that the schema finds, as sentences with a position. */
 import type * as z from 'zod/mini';
 import { nearestWord } from '../nearest-word.ts';
 import type { FileProblem } from './file-error.ts';
@@ -130,4 +130,33 @@ function valueAt(value: unknown, path: Path): unknown {
         : undefined,
     value,
   );
+}
+
+/** The keys that the mapping at `path` may have; empty where there is no mapping. */
+export function schemaKeysAt(jsonSchema: unknown, path: Path): readonly string[] {
+  let found: unknown[] = [jsonSchema];
+  for (const key of path) {
+    found = found.flatMap(forms).map((form) => {
+      if (typeof key === 'number') return field(form, 'items');
+      // A mapping whose keys people choose has one form for all their values.
+      return field(field(form, 'properties'), key) ?? field(form, 'additionalProperties');
+    });
+  }
+  const keys = found.flatMap(forms).map((form) => field(form, 'properties'));
+  const names = keys.flatMap((one) =>
+    typeof one === 'object' && one !== null ? Object.keys(one) : [],
+  );
+  return [...new Set(names)];
+}
+
+/** A schema, or the several that a value may have. */
+function forms(schema: unknown): unknown[] {
+  const several = field(schema, 'anyOf') ?? field(schema, 'oneOf');
+  return Array.isArray(several) ? several : [schema];
+}
+
+function field(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? Reflect.get(value, key)
+    : undefined;
 }

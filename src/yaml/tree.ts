@@ -8,7 +8,7 @@ import type { Document, Node, Pair } from 'yaml';
 import type { FileErrorClass, FileProblem } from './file-error.ts';
 
 export const yamlFileBytesMax = 2 ** 20;
-/** Problems that are told of one file. */
+/** Problems that are reported for one file. */
 export const fileProblemsMax = 20;
 const depthMax = 32;
 
@@ -178,7 +178,7 @@ class Reader {
     return isMap<Node, Node | null>(node) ? this.#map(node.items, path, depth) : null;
   }
 
-  /** What an escape stands for is looked at as well: `"\\u202e"`. */
+  /** The character of an escape is checked as well: `"\\u202e"`. */
   #scalar(value: unknown, offset: number): unknown {
     const found = typeof value === 'string' ? hidden.exec(value) : null;
     if (found !== null) this.refuse(offset, hiddenMessage(found[0]));

@@ -1,6 +1,6 @@
 /**
- * A record of what the user has trusted: by the real path of a directory, the SHA-256 (hex) of what
- * lay there. This file reads and writes the user's directory of configuration.
+ * A record of what the user trusts: the real path of a directory, and the SHA-256 (hex) of its
+ * files. This module reads and writes the user's configuration directory.
  */
 import { randomBytes } from 'node:crypto';
 import { realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Verdict } from '../../src/command.ts';
 import type { JudgedShell } from '../../src/command.ts';
 import { explainText } from '../../src/policy/explain.ts';
-import { knowledgeVersion } from '../../src/policy/knowledge.ts';
+import { knowledgeVersion } from '../../src/policy/commands/table.ts';
 import { joinPolicyLayers, type CommandRule, type Policy } from '../../src/policy/policy.ts';
 import { shapes, type Shape } from './policy-hostile.ts';
 

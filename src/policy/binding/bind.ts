@@ -1,6 +1,6 @@
 /**
- * What a person's yes binds of the workspace: each file that a text names, and where that is not
- * all that it may run, the state of every file. Reads the host's file system.
+ * What an approval binds of the workspace: each file that a text names or, if the text may run
+ * other files, the state of every file. Reads the host's file system.
  */
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
@@ -31,7 +31,7 @@ export interface BindingScope {
   readonly env: Readonly<Record<string, string>>;
   /** Whether only the sandbox has a path. */
   readonly isPrivate: (file: string) => boolean;
-  /** Whether a path of the workspace does not exist for commands: then nothing tells of it. */
+  /** Whether a path of the workspace is hidden from commands; a hidden one is never reported. */
   readonly isHidden: (file: string) => boolean;
   /** Where what commands of the session changed lies until it is applied; `null`: nowhere. */
   readonly layer: string | null;
@@ -45,7 +45,7 @@ export interface BindingResult {
   readonly binding: Binding;
 }
 
-/** Of one file, and of all for one question; the others are told apart by their times. */
+/** Bytes of one file, and of all for one approval; others are distinguished by their times. */
 const hashedBytesMax = 16 * 1_024 * 1_024;
 const readBytesMax = 64 * 1_024 * 1_024;
 /** Reasons that a person is shown. */
@@ -90,7 +90,7 @@ function bindingOf(
   return { kind: 'workspace', sha256, entries, why };
 }
 
-/** A script that is also a file that was named is told once, with the right to run it. */
+/** A script that is also a named file is reported once, with its execute permission. */
 function joined(
   named: readonly ContentFingerprint[],
   found: readonly ContentFingerprint[],

@@ -143,7 +143,7 @@ export class MentionResolver {
     if (at === file && statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) {
       this.#addBase(file);
     }
-    // In the layer nothing but the text of a link tells where it leads.
+    // In the overlay only the text of a link shows its target.
     if (at !== file) this.addText(path.resolve(path.dirname(file), readlinkSync(at)));
   }
 

@@ -1,4 +1,4 @@
-/** The state of a whole tree, told by what the file system says of each entry. Reads no content. */
+/** The state of a whole tree, from the metadata of each entry. Reads no content. */
 import { createHash } from 'node:crypto';
 import {
   accessSync,
@@ -18,7 +18,7 @@ import { isPathInside } from '../path-containment.ts';
 export const treeEntriesMax = 50_000;
 const entriesPerTurn = 256;
 
-/** Written anew by each fetch, also where nothing came: told by its content. */
+/** Rewritten by each fetch, even without changes: identified by its content. */
 const fetched = /\/\.git\/FETCH_HEAD$/;
 const fetchedBytesMax = 65_536;
 
@@ -33,7 +33,7 @@ export interface TreeState {
 /**
  * `null`: it has more entries than are looked at, or hides some.
  *
- * @param isKnown says of an entry that it tells nothing new
+ * @param isKnown whether an entry adds nothing new
  */
 export async function readTreeState(
   root: string,
@@ -76,7 +76,7 @@ function identityOf(file: string, stat: BigIntStats): string {
   return `${formatStatIdentity(stat)} ${there === undefined ? '' : formatStatIdentity(there)}`;
 }
 
-/** As far as it is there; `null`: nowhere. */
+/** The part of the path that exists; `null` if none does. */
 function targetOf(file: string): string | null {
   try {
     return realpathSync.native(file);

@@ -1,4 +1,4 @@
-/** The shape of a rule that lets a command run unasked. */
+/** The shape of a rule that allows a command to run without approval. */
 import { z } from 'zod/mini';
 
 /**

@@ -1,4 +1,4 @@
-/** Proves the knowledge base: its shape by the schema, and every rule by its own examples. */
+/** Checks the knowledge base: its shape by the schema, and every rule by its own examples. */
 import { z } from 'zod/mini';
 import type { Analysis } from '../analysis.ts';
 import { analyseShell } from '../analyse.ts';
@@ -12,7 +12,7 @@ import {
 } from './schema.ts';
 import { commandKnowledge } from './table.ts';
 
-/** What is wrong with the knowledge base. */
+/** One problem of the knowledge base. */
 interface Problem {
   /** The rule: `fs.rm-rf`, `git.status`; or the command whose entry has a wrong shape. */
   readonly rule: string;

@@ -1,7 +1,7 @@
 /** Reads the options of a command line by the spellings of the knowledge base. */
 import type { CommandNode } from './schema.ts';
 
-/** One argument as far as it is known: `value` is `null` when it is dynamic. */
+/** One argument: `value` is `null` if it is dynamic. */
 export interface CommandArgument {
   readonly value: string | null;
   readonly pieces: readonly (string | null)[];
@@ -15,7 +15,7 @@ export interface ParsedOptions<T extends CommandArgument> {
   /** Words that look like options and are in no spelling. */
   readonly unknown: readonly number[];
 }
-/** The value of an option: the text as far as it is static, and the word that carries it. */
+/** The value of an option: its static text, and the word that carries it. */
 export interface OptionValue<T> {
   readonly text: string | null;
   readonly word: T;

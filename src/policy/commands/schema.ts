@@ -10,7 +10,7 @@ import { z } from 'zod/mini';
  */
 const options = z.record(z.string(), z.string());
 
-/** What must all hold for a rule to fire. Names and values are compared without regard to case. */
+/** Conditions of a rule, all of which must hold. Names and values are case-insensitive. */
 export const ruleConditionSchema = z.strictObject({
   /** Effects of which all, at least one, or none were given. */
   all: z.optional(z.array(z.string())),
@@ -44,7 +44,7 @@ export const knowledgeRuleSchema = z.strictObject({
   instead: z.nullable(z.string()),
   when: ruleConditionSchema,
   /**
-   * What nobody means, of what the rule finds. `machine`: an operand is a tree of the machine
+   * Which findings of the rule are never intended. `machine`: an operand is a tree of the machine
    * (`/`, `/usr`), the home directory or a device.
    */
   never: z.optional(z.literal('machine')),
@@ -97,7 +97,7 @@ export const payloadSchema = z.strictObject({
 
 /** One command, or one sub-command. */
 export interface CommandNode {
-  /** What may go wrong, one clause; shown with a question. */
+  /** What may go wrong, one clause; shown with an approval request. */
   about?: string | undefined;
   /**
    * `gnu`: options anywhere, clusters, unique prefixes. `posix`: the same up to the first operand.

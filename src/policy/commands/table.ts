@@ -1,4 +1,6 @@
-/** Finds what the knowledge base holds about a name. */
+/** Finds the entry of the knowledge base for a name. */
+import { createHash } from 'node:crypto';
+import { allowRules } from './data/allowed.ts';
 import { fileCommands } from './data/files.ts';
 import { networkCommands } from './data/network.ts';
 import { outwardCommands } from './data/outward.ts';
@@ -25,14 +27,14 @@ export const commandKnowledge: readonly CommandTable[] = [
   secretShowingCommands,
 ];
 
-interface Named {
+interface KnownCommand {
   readonly name: string;
   readonly node: CommandNode;
 }
 interface Table {
-  readonly exact: ReadonlyMap<string, Named>;
+  readonly exact: ReadonlyMap<string, KnownCommand>;
   /** `mkfs.*` as `mkfs.`. */
-  readonly prefixes: readonly (readonly [string, Named])[];
+  readonly prefixes: readonly (readonly [string, KnownCommand])[];
 }
 
 const tables = new WeakMap<CommandTable, Table>();
@@ -40,11 +42,11 @@ const tables = new WeakMap<CommandTable, Table>();
 function tableOf(commands: CommandTable): Table {
   const made = tables.get(commands);
   if (made !== undefined) return made;
-  const exact = new Map<string, Named>();
-  const prefixes: (readonly [string, Named])[] = [];
+  const exact = new Map<string, KnownCommand>();
+  const prefixes: (readonly [string, KnownCommand])[] = [];
   for (const [names, node] of Object.entries(commands)) {
     const all = names.split('|');
-    const named: Named = { name: all[0] ?? names, node };
+    const named: KnownCommand = { name: all[0] ?? names, node };
     for (const name of all) {
       if (name.endsWith('*')) prefixes.push([name.slice(0, -1), named]);
       else exact.set(name.toLowerCase(), named);
@@ -57,9 +59,9 @@ function tableOf(commands: CommandTable): Table {
 
 /**
  * The node of a command as it is called: `/sbin/mkfs.ext4`, `RM`, `git.exe`; without regard to
- * case. `undefined` for a name that nothing is known about.
+ * case. `undefined` for an unknown name.
  */
-export function lookUpCommand(called: string): Named | undefined {
+export function lookUpCommand(called: string): KnownCommand | undefined {
   const name = programBaseName(called).toLowerCase();
   for (const commands of commandKnowledge) {
     const { exact, prefixes } = tableOf(commands);
@@ -76,7 +78,7 @@ export function programBaseName(called: string): string {
 }
 
 /** The sub-command meant by `word`: by name, alias, unique prefix (npm), or npm's camel case. */
-export function lookUpSubcommand(node: CommandNode, word: string): Named | undefined {
+export function lookUpSubcommand(node: CommandNode, word: string): KnownCommand | undefined {
   if (node.subs === undefined) return undefined;
   const { exact } = tableOf(node.subs);
   const direct = exact.get(word.toLowerCase());
@@ -87,4 +89,17 @@ export function lookUpSubcommand(node: CommandNode, word: string): Named | undef
   const candidates = names.filter((name) => name.startsWith(kebab));
   const [only] = candidates;
   return only !== undefined && candidates.length === 1 ? exact.get(only) : undefined;
+}
+
+let version: string | null = null;
+
+/**
+ * SHA-256 (hex) of all that is known about commands: blocks, wrappers and what is allowed, in the
+ * order of the source. It is part of the version of every policy.
+ */
+export function knowledgeVersion(): string {
+  version ??= createHash('sha256')
+    .update(JSON.stringify([commandKnowledge, allowRules]))
+    .digest('hex');
+  return version;
 }

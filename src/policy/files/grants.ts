@@ -1,4 +1,4 @@
-/** What a policy file says of variables that a command asks for by name. Pure. */
+/** Reads what a policy file grants of variables that a command requests by name. Pure. */
 import { isInjectionName } from '../../variable-names.ts';
 import type { FileProblem } from '../../yaml/file-error.ts';
 import type { YamlTree } from '../../yaml/tree.ts';
@@ -17,7 +17,7 @@ const rulesOf = ({
   block,
 });
 
-/** `null`: the file says nothing of them. */
+/** `null`: the file does not mention them. */
 export function readVariableGrants({
   secrets,
   environment,
@@ -26,7 +26,7 @@ export function readVariableGrants({
   return { secrets: rulesOf(secrets), environment: rulesOf(environment?.grants) };
 }
 
-/** What several files of one author say is what all of them say. */
+/** Joins the grants of several files of one author. */
 export function joinVariableGrants(all: readonly VariableGrants[]): VariableGrants {
   const join = (of: (one: VariableGrants) => GrantRules): GrantRules => ({
     allow: all.flatMap((one) => of(one).allow),
@@ -36,7 +36,7 @@ export function joinVariableGrants(all: readonly VariableGrants[]): VariableGran
   return { secrets: join(({ secrets }) => secrets), environment: join((one) => one.environment) };
 }
 
-/** Allow lists where they may not be or would do nothing. */
+/** Allow lists that are forbidden or have no effect. */
 export function grantProblems(
   text: PolicyDocument,
   tree: YamlTree,

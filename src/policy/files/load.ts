@@ -1,26 +1,30 @@
 /**
  * Gathers facts: finds the files of a policy and joins them. A file that is there and cannot be
- * used is an error, never left out.
+ * used is an error, never ignored.
  */
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
+import { configDirectory } from '../../yaml/config-directories.ts';
 import type { RequiredFileOwner } from '../../yaml/owned-file.ts';
-import { knowledgeVersion } from '../knowledge.ts';
-import { joinPolicyLayers, strictestBase } from '../policy.ts';
+import { knowledgeVersion } from '../commands/table.ts';
+import {
+  joinPolicyLayers,
+  managedPolicyFile,
+  strictestBase,
+  userPolicyFileName,
+} from '../policy.ts';
 import type { PolicyBaseName, PolicyLayerBounds, PolicyLayer, Policy } from '../policy.ts';
 import { policyFromProfile, shippedProfiles } from '../profiles.ts';
-import { readPolicyBytes } from './policy-bytes.ts';
-import { configDirectory, managedPolicyFile, userPolicyFileName } from './policy-paths.ts';
 import { joinVariableGrants } from './grants.ts';
-import { PolicyError } from './policy-error.ts';
+import { PolicyError, readPolicyBytes } from './policy-file.ts';
 import { readPolicyFile, type PolicyFileOrigin, type PolicyFile } from './read.ts';
 
 const filesMax = 16;
 
 export interface PolicySelection {
-  /** A shipped profile or a file, in place of the user's file. */
+  /** A shipped profile or a file, instead of the user's file. */
   readonly chosen?: { readonly base: PolicyBaseName } | { readonly file: string };
-  /** The base where neither a choice nor a file says one. */
+  /** The base if neither a choice nor a file specifies one. */
   readonly fallback: PolicyBaseName;
   /** Version of the runtime. */
   readonly version: string;
@@ -30,11 +34,11 @@ export interface PolicySelection {
   readonly managedFile?: string;
   /** The project's file, once trusted. */
   readonly project?: PolicyFile | null;
-  /** Told of each file of a person before it is read, and throws for one that must not decide. */
+  /** Called with each user-written file before it is read; throws for one that must not decide. */
   readonly guard?: (file: string) => void;
 }
 
-/** What one layer brings. */
+/** One layer with its limits. */
 export interface LoadedLayer {
   readonly layer: PolicyLayer;
   readonly bounds: readonly PolicyLayerBounds[];
@@ -67,7 +71,7 @@ export function loadPolicy(choice: PolicySelection): Policy {
 }
 
 /**
- * The policy that one file is, with what it extends; the file may belong to anyone.
+ * The policy of one file and the files that it extends; anyone may own the file.
  *
  * @throws PolicyError when it or a file that it extends cannot be used
  */
@@ -89,7 +93,7 @@ export interface LoadedPolicy {
 }
 
 /**
- * The policy that one text is by itself.
+ * The policy of one text alone.
  *
  * @throws PolicyError when it cannot be used, or extends files
  */

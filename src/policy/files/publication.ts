@@ -34,7 +34,7 @@ const audience = z.strictObject({
       .array(told(lettersMin))
       .check(
         z.maxLength(entriesMax),
-        z.describe('Words that must not be told, however their parts are joined.'),
+        z.describe('Words that must not be published, however their parts are joined.'),
       ),
   ),
   interference: z.optional(

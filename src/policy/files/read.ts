@@ -15,11 +15,9 @@ import type {
 import type { VariableGrants } from '../policy.ts';
 import type { PolicyLayerKind } from '../policy.ts';
 import { ruleMatches, anyArgumentsPattern } from '../rule-matching.ts';
-import { exampleWords } from './example-words.ts';
 import { grantProblems, readVariableGrants } from './grants.ts';
-import { isOpenEndedProgram } from './open-ended-programs.ts';
 import { readPublicationLayer } from './publication.ts';
-import { PolicyError } from './policy-error.ts';
+import { PolicyError } from './policy-file.ts';
 import { policyKeysAt, unenforcedPolicyKeys, policySchema, type PolicyDocument } from './schema.ts';
 import { parsePolicyDurationMs, parsePolicySizeBytes } from './quantities.ts';
 
@@ -224,7 +222,7 @@ function callerProblems({ callers = [] }: PolicyDocument, tree: YamlTree): FileP
   );
 }
 
-/** Why a project's file may not say this: it may only tighten. */
+/** Why a project's file may not contain this: it may only tighten. */
 function looser(text: PolicyDocument, tree: YamlTree): FileProblem[] {
   const keys = notInProjects
     .filter((key) => text[key] !== undefined)
@@ -297,7 +295,7 @@ function ruleProblems(
   return problems;
 }
 
-/** What an allow rule must say so that it allows no more than it shows. */
+/** What an allow rule must contain so that it allows no more than it shows. */
 function allowProblems({ match }: CommandRule, at: number, tree: YamlTree): FileProblem[] {
   const [first = ''] = match;
   const path = ['commands', at, 'match'];
@@ -325,4 +323,39 @@ function allowProblems({ match }: CommandRule, at: number, tree: YamlTree): File
 function failure(origin: PolicyFileOrigin, problems: readonly FileProblem[]): PolicyError {
   const ordered = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
   return new PolicyError(origin.file, ordered.slice(0, fileProblemsMax));
+}
+
+/** A word that every shell reads alike: no quotes, no expansion. */
+const plainWord = /^[\w@%+:,./=-]+$/;
+
+/**
+ * The words of an example: a list unchanged, a text split at its spaces. `null` if a shell would
+ * read the text differently.
+ */
+function exampleWords(example: string | readonly string[]): readonly string[] | null {
+  if (typeof example !== 'string') return example;
+  const words = example.split(/ +/).filter((word) => word !== '');
+  return words.every((word) => plainWord.test(word)) ? words : null;
+}
+
+/** Programs that run whatever their arguments name: an open allow rule for one allows all. */
+const openEndedPrograms: ReadonlySet<string> = new Set(
+  [
+    // shells
+    'sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox toybox pwsh powershell cmd',
+    // what starts another program
+    'env xargs parallel timeout nice nohup setsid stdbuf time taskset ionice chrt flock watch',
+    'command builtin exec eval source . find fd script strace ltrace gdb unshare nsenter chroot',
+    'sudo doas su runuser pkexec setpriv ssh mosh tmux screen systemd-run at batch crontab',
+    'docker podman kubectl nerdctl npx bunx uvx pipx entr ld.so proot fakeroot',
+    // interpreters
+    'python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit tclsh',
+    'awk gawk mawk nawk sed ed ex vi vim nvim emacs osascript Rscript R julia jshell groovy',
+  ].flatMap((line) => line.split(' ')),
+);
+
+/** `program` as written in a rule: a name or a path. */
+function isOpenEndedProgram(program: string): boolean {
+  const base = program.slice(program.lastIndexOf('/') + 1).toLowerCase();
+  return openEndedPrograms.has(base) || openEndedPrograms.has(base.replace(/[\d.]+$/, ''));
 }

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod/mini';
 import { judgedShells } from '../../command.ts';
-import { schemaKeysAt } from '../../yaml/schema-keys.ts';
+import { schemaKeysAt } from '../../yaml/schema-problems.ts';
 import { policyBaseNames, policyDecisions } from '../policy.ts';
 import { publicationSchema } from './publication.ts';
 import {
@@ -81,7 +81,7 @@ const commandRule = z.strictObject({
     .check(
       z.minLength(1),
       z.maxLength(64),
-      z.describe('The whole argument list. "..." stands for any number of arguments.'),
+      z.describe('The whole argument list. "..." matches any number of arguments.'),
     ),
   reason: text().check(about('One clause for people and agents.')),
   instead: z.optional(text().check(about('What to do in its place, one sentence.'))),
@@ -126,7 +126,7 @@ const names = (description: string) =>
     .array(
       z.string().check(
         z.regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/, {
-          error: 'must be the name of a variable; a final "*" stands for any rest',
+          error: 'must be the name of a variable; a final "*" matches any suffix',
         }),
       ),
     )

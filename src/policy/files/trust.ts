@@ -8,25 +8,25 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../../errors.ts';
+import { configDirectory } from '../../yaml/config-directories.ts';
 import { readTrustRecord, resolveTrustedDirectory, recordTrust } from '../../yaml/trust-record.ts';
 import type { FileErrorTarget } from '../../yaml/tree.ts';
-import { readPolicyBytes } from './policy-bytes.ts';
-import { configDirectory, projectPolicyFileName, trustRecordFileName } from './policy-paths.ts';
-import { PolicyError } from './policy-error.ts';
+import { projectPolicyFileName, trustRecordFileName } from '../policy.ts';
+import { PolicyError, readPolicyBytes } from './policy-file.ts';
 import { readPolicyFile, type PolicyFile } from './read.ts';
 
-/** What stands between a directory and its file. */
+/** Whether a directory's policy file is trusted. */
 export type ProjectPolicy =
   | { readonly kind: 'none' }
   /** Trusted as it is. */
   | { readonly kind: 'trusted'; readonly file: PolicyFile }
-  /** Never trusted: nothing of it holds, which `warning` says. */
+  /** Never trusted: it has no effect, and `warning` says so. */
   | { readonly kind: 'untrusted'; readonly warning: string };
 
 export interface ProjectTrustOptions {
   /** Version of the runtime. */
   readonly version: string;
-  /** Where `trusted.json` lies. Default: {@link configDirectory}. */
+  /** Where `trusted.json` is. Default: {@link configDirectory}. */
   readonly directory?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a Python script does, as far as its syntax tells: CPython's own parser reads it, nothing is
- * compiled to code or run. Gathers facts: it starts the interpreter.
+ * Static analysis of a Python script: CPython's own parser reads it; nothing is compiled to code or
+ * run. Gathers facts: it starts the interpreter.
  */
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
@@ -9,17 +9,36 @@ import type { Analysis, CommandFinding, ContentReference, SourceSpan } from '../
 import { classifyArgv } from '../shell/classify.ts';
 import type { CommandInvocation } from '../rules.ts';
 import { fileSecrecy, isSecretVariableName } from '../shell/secret.ts';
-import { pythonInterpreterName } from './interpreter.ts';
-import { pythonCheckerProgram } from './checker-program.ts';
-import { pythonRefusals, type PythonRefusalCode } from './tables.ts';
+import { pythonCallsSource } from './calls.ts';
+import { pythonExpressionsSource } from './expressions.ts';
+import { pythonStartSource } from './start.ts';
+import { pythonStatementsSource } from './statements.ts';
+import { pythonCheckerTables, pythonRefusals, type PythonRefusalCode } from './tables.ts';
+import { pythonValuesSource } from './values.ts';
+
+/** The name that the interpreter of a script is looked up and started by. */
+export const pythonInterpreterName = 'python3';
+
+/**
+ * The checker as one Python program: the tables first, then its parts in the order of use. The
+ * tables are strings, lists and objects only, whose JSON is also Python.
+ */
+const pythonCheckerProgram = [
+  `T = ${JSON.stringify(pythonCheckerTables)}`,
+  pythonValuesSource,
+  pythonStatementsSource,
+  pythonExpressionsSource,
+  pythonCallsSource,
+  pythonStartSource,
+].join('\n');
 
 const bytesMax = 64 * 1024;
 const answerBytesMax = 4 * 1024 * 1024;
-/** The checker bounds its own work, by the time of the processor: this is for one that hangs. */
+/** The checker limits its own CPU time; this limit is for one that hangs. */
 const timeoutMs = 20_000;
 const evidenceMax = 200;
 
-/** Where an interpreter is looked for: never on the caller's PATH. */
+/** Where the interpreter is searched: never on the caller's PATH. */
 const places = ['/usr/bin/python3', '/usr/local/bin/python3', '/bin/python3'];
 
 export interface PythonCheckOptions {
@@ -27,36 +46,36 @@ export interface PythonCheckOptions {
   readonly interpreters?: readonly string[];
 }
 
-const Place = z.tuple([z.number(), z.number()]);
-const Found = z.union([
-  z.object({ kind: z.literal('argv'), detail: z.array(z.nullable(z.string())), span: Place }),
+const SpanTuple = z.tuple([z.number(), z.number()]);
+const CheckerFinding = z.union([
+  z.object({ kind: z.literal('argv'), detail: z.array(z.nullable(z.string())), span: SpanTuple }),
   z.object({
     kind: z.literal('file'),
     detail: z.tuple([z.string(), z.string(), z.boolean()]),
-    span: Place,
+    span: SpanTuple,
   }),
-  z.object({ kind: z.string(), detail: z.string(), span: Place }),
+  z.object({ kind: z.string(), detail: z.string(), span: SpanTuple }),
 ]);
 const Answer = z.object({
   state: z.enum(['read', 'syntax', 'nesting', 'time']),
   line: z.optional(z.number()),
   commands: z.optional(z.number()),
-  found: z.array(Found),
+  found: z.array(CheckerFinding),
 });
-type Found = z.infer<typeof Found>;
+type CheckerFinding = z.infer<typeof CheckerFinding>;
 
-/** What a script tells: why it is not simply allowed, and what it starts. */
+/** The result for a script: why it is not simply allowed, and what it starts. */
 export interface ParsedPython {
   readonly analysis: Analysis;
   /** The interpreter itself first, then each program that the script starts by its words. */
   readonly invocations: readonly CommandInvocation[];
-  /** Whether some of it was not read, so that it may start others. */
+  /** Whether a part was not read, so that it may start other programs. */
   readonly isTruncated: boolean;
 }
 
 /**
- * Finds what a script must not do; a script always has at least one finding that asks. Over
- * 64 KiB only the whole statements that fit are read. Never throws: what cannot be analysed asks.
+ * Finds what a script must not do; a script always has at least one `ask` finding. Over 64 KiB
+ * only the whole statements that fit are read. Never throws: unparsed input is an `ask` finding.
  */
 export async function analysePython(
   text: string,
@@ -65,7 +84,7 @@ export async function analysePython(
   return (await readPython(text, options)).analysis;
 }
 
-/** The same, with what the script starts, for the rules of people. */
+/** The same, with what the script starts, for user-written rules. */
 export async function readPython(
   text: string,
   options: PythonCheckOptions = {},
@@ -110,13 +129,13 @@ export async function readPython(
 }
 
 /** A program that the script starts by its words. */
-function unitOf({ kind, detail, span }: Found): CommandInvocation[] {
+function unitOf({ kind, detail, span }: CheckerFinding): CommandInvocation[] {
   if (kind !== 'argv' || !Array.isArray(detail)) return [];
   const argv = detail.map((word) => (typeof word === 'string' ? word : null));
   return [{ argv, span: [span[0], span[1]], via: ['subprocess'] }];
 }
 
-function judged(found: Found): readonly CommandFinding[] {
+function judged(found: CheckerFinding): readonly CommandFinding[] {
   const { kind, detail } = found;
   const span: SourceSpan = [found.span[0], found.span[1]];
   if (kind === 'limit.nesting') {
@@ -133,8 +152,8 @@ function judged(found: Found): readonly CommandFinding[] {
   return [block(kind, span, detail)];
 }
 
-/** What the commands of all shells say of a program that the script starts by its words. */
-function startedBy({ kind, detail, span }: Found): Pick<Analysis, 'findings' | 'named'> {
+/** Findings of the shell rules about a program that the script starts by its words. */
+function startedBy({ kind, detail, span }: CheckerFinding): Pick<Analysis, 'findings' | 'named'> {
   const none: { findings: CommandFinding[]; named: ContentReference[] } = {
     findings: [],
     named: [],
@@ -233,7 +252,7 @@ function answerOf(interpreter: string, text: string): Promise<string | null> {
     },
     (error, stdout) => resolve(error === null ? stdout : null),
   );
-  // The checker may end before it has read all; its exit tells, not the pipe.
+  // The checker may end before it has read all input; its exit code counts, not the pipe.
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(text);
   return promise;

@@ -1,5 +1,5 @@
 /**
- * The part of the checker that tells what an expression can be, in Python.
+ * The part of the checker that determines what an expression can be, in Python.
  */
 export const pythonExpressionsSource = String.raw`
 class Expressions(Statements):

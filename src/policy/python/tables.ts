@@ -1,5 +1,5 @@
 /**
- * What the checker of Python scripts knows by name: data that travels with its program.
+ * The names that the checker of Python scripts knows: data that is part of its program.
  *
  * A name is the full dotted one after aliases: `subprocess.run`; a builtin has no dot. A called
  * value carries `()`: `ctypes.CDLL().system`.
@@ -126,7 +126,7 @@ export const pythonCheckerTables = {
     ...named('', 'print pprint.pprint pprint.pp sys.stdout.write sys.stderr.write'),
     ...named('', 'sys.stdout.buffer.write sys.__stdout__.write sys.exit'),
   ],
-  /** Builtins whose result is what they are given, as far as secrets go. */
+  /** Builtins whose result contains their argument, for tracking secrets. */
   passing: named('', 'list tuple set frozenset sorted iter reversed enumerate str repr map filter'),
   /** Functions that look at a function without calling it. */
   looking: [

@@ -75,7 +75,7 @@ def ends(value):
     return detail if kind == 'path' else None
 
 def glued(left, right, between=''):
-    # Two ends side by side; None stands for text that is not known.
+    # Two ends side by side; None is text that is not known.
     if left is None and right is None:
         return ('', '', False)
     if left is None:
@@ -168,7 +168,7 @@ def constant(value):
     return ('const', value)
 
 def plain(values):
-    # The one constant that a value list stands for, as (value,); None when it is not one.
+    # The one constant that a value list represents, as (value,); None when it is not one.
     if len(values) != 1:
         return None
     kind, detail = values[0]

@@ -1,6 +1,7 @@
 /**
- * The commands whose shape a lasting answer may name, each with the flags that are known to change
- * neither what runs nor where it goes. Whatever is not in here has no shape, and is asked again.
+ * The commands whose shape a lasting approval may name, each with the flags that are known to
+ * change neither what runs nor where it goes. Any other command has no shape, and needs approval
+ * again.
  */
 
 export interface ShapeGrammar {
@@ -12,7 +13,7 @@ export interface ShapeGrammar {
   readonly operand: RegExp | null;
   readonly operandsMin: number;
   readonly operandsMax: number;
-  /** What else of the project decides what it does. */
+  /** Other files of the project that determine what it does. */
   readonly project: 'npm' | 'git' | null;
   /** A flag without which there is no shape. */
   readonly needed?: string;

@@ -1,7 +1,7 @@
 /**
- * What of a project would lead a command of a known shape elsewhere, or have it run other things.
- * A session's commands write these files unasked, so a lasting answer holds only where there are
- * none. Reads the host's file system.
+ * Files of a project that redirect a command of a known shape, or make it run other programs. A
+ * session's commands write these files without approval, so a lasting approval is valid only if
+ * there are none. Reads the host's file system.
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
@@ -20,8 +20,8 @@ export interface ProjectScope {
 const bytesMax = 64 * 1024 * 1024;
 
 /**
- * The part of a project that a rule binds, as text; `null`: something steers the command, or that
- * cannot be known.
+ * The part of a project that a rule binds, as text; `null`: a file redirects the command, or that
+ * is unknown.
  */
 export function fingerprintProject(kind: ShapeGrammar['project'], at: ProjectScope): string | null {
   if (!isPathInside(at.cwd, at.root)) return null;
@@ -36,7 +36,7 @@ export function fingerprintProject(kind: ShapeGrammar['project'], at: ProjectSco
         return gitOf(at.root, look);
     }
   } catch {
-    // What cannot be read may say anything.
+    // An unreadable file may contain anything.
     return null;
   }
 }
@@ -48,7 +48,7 @@ function ways({ root, cwd }: ProjectScope): string[] {
   return found;
 }
 
-interface Look {
+interface ProjectFiles {
   readonly isThere: (file: string) => boolean;
   /** `null`: there is none. */
   readonly textOf: (file: string) => string | null;
@@ -56,7 +56,7 @@ interface Look {
 }
 
 /** Each throws for what cannot be read as commands see it. */
-function lookAt({ isElsewhere }: ProjectScope): Look {
+function lookAt({ isElsewhere }: ProjectScope): ProjectFiles {
   const isThere = (file: string): boolean => {
     if (isElsewhere(file)) throw new Error('commands see another one');
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
@@ -88,7 +88,7 @@ const fetched = /"?\b(?:resolved|tarball|repo|registry)"?\s*:\s*"?([^",}\s]*)/g;
 /** A directory of the project in the place of a package: what it has to run is the project's. */
 const local = /\b(?:file|link|workspace|portal|exec):|"link"\s*:|\bdirectory\s*:/;
 
-function isPlainNpm(directory: string, { isThere, textOf }: Look): boolean {
+function isPlainNpm(directory: string, { isThere, textOf }: ProjectFiles): boolean {
   const names = npmSteering.split(' ').map((name) => path.join(directory, name));
   if (names.some(isThere)) return false;
   const locks = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml'];
@@ -133,7 +133,7 @@ const gitKeys = new RegExp(String.raw`^(?:\s*|\s*[#;].*|${gitSections}|${gitSett
 const gitUrl = /^\s+url\s*=(?!\s*https:\/\/[a-z0-9.-]+\/)/m;
 
 /** Where a fetch goes is in its configuration alone: what a rule binds is the digest of that. */
-function gitOf(root: string, { isThere, textOf, namesIn }: Look): string | null {
+function gitOf(root: string, { isThere, textOf, namesIn }: ProjectFiles): string | null {
   const own = path.join(root, '.git');
   if (!lstatSync(own).isDirectory() || isThere(path.join(root, '.gitmodules'))) return null;
   const led = ['commondir', 'remotes', 'config.worktree', 'objects/info/alternates'];

@@ -1,6 +1,6 @@
 /**
  * The shape of a command: program, subcommand, flags of a known grammar and exact operands, in one
- * form for all spellings. What the parser does not see through has none. Pure.
+ * form for all spellings. A command that the parser cannot analyse has none. Pure.
  */
 import { createAnalysisBudget } from '../syntax/budget.ts';
 import { readShellScript } from '../syntax/read.ts';
@@ -13,7 +13,7 @@ export interface CommandShape {
   readonly project: ShapeGrammar['project'];
 }
 
-/** `null`: it has none, so no lasting answer fits it. */
+/** `null`: it has none, so no lasting approval covers it. */
 export function deriveCommandShape(text: string): CommandShape | null {
   // One plain command: no assignment, redirect, pipe, list, substitution, variable or glob.
   const { plain } = readShellScript(text, createAnalysisBudget());

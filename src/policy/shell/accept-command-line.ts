@@ -6,7 +6,7 @@ interface Spelling {
   readonly name: string;
   /** `null` a flag, else what its value may be. */
   readonly value: string | null;
-  /** The value stands in the same word, or not at all. */
+  /** The value is in the same word, or missing. */
   readonly attached: boolean;
   /** The value is the next word where that fits, or there is none. */
   readonly loose: boolean;
@@ -140,8 +140,8 @@ function fitsKind(value: string, kind: string): boolean {
 }
 
 /**
- * Whether a file of this name may be shown unasked. `.env*` is refused as it is written: what is
- * called `.environment` may hold what `.env` holds, so a person looks at it.
+ * Whether a file of this name may be shown without approval. `.env*` is refused by name: a file
+ * `.environment` may hold what `.env` holds, so a person must look at it.
  */
 export function isShowableFile(path: string): boolean {
   return fileSecrecy(path) === null && !/(?:^|[/\\])\.env/i.test(path);

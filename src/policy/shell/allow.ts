@@ -1,4 +1,4 @@
-/** The commands that may run unasked, by positive grammars. */
+/** The commands that may run without approval, by positive grammars. */
 import type { AllowedCommand } from '../analysis.ts';
 import type { AllowRule, OperandKind } from '../commands/allow-rule.ts';
 import { allowRules } from '../commands/data/allowed.ts';
@@ -21,8 +21,8 @@ for (const rule of allowRules) {
 const wordsMax = 1_024;
 
 /**
- * How the argv of one plain command may run unasked, or `null`. Decides on the words alone: that
- * `files` lie inside the workspace and hold no secret is for the caller to look up.
+ * How the argv of one plain command may run without approval, or `null`. Decides on the words
+ * alone: the caller must check that `files` are inside the workspace and hold no secret.
  */
 export function allowPlainCommand(argv: readonly string[]): AllowedCommand | null {
   if (argv.length > wordsMax) return null;

@@ -1,4 +1,4 @@
-/** What one analysis has found so far, and where in the text it stands. */
+/** The state of one analysis: its findings so far, and its position in the text. */
 import type { MinimumDecision, CommandFinding, ContentReference, SourceSpan } from '../analysis.ts';
 import type { AnalysisBudget, ShellCommand, ShellScript, ShellWord } from '../syntax/script.ts';
 import type { FileMentionsBuilder } from './mentions.ts';
@@ -10,14 +10,14 @@ export interface AnalysisState {
   readonly named: Map<string, ContentReference>;
   readonly mentions: FileMentionsBuilder;
   readonly budget: AnalysisBudget;
-  /** Programs already read, by text: one is read once, however often it is reached. */
+  /** Programs already read, by text: each is read once, however often it is reached. */
   readonly read: Set<string>;
   /** How many commands were classified, and words of them. */
   classifiedCount: number;
   words: number;
   /** Judges a command that starts a shell of another language; `null`: none is known. */
   readonly foreign: ForeignShellJudge | null;
-  /** Places in `findings` by what is told there, so that one thing is told once. */
+  /** Indexes in `findings` by code and position, so that each is reported once. */
   readonly reportedAt: Map<string, number>;
 }
 
@@ -38,27 +38,27 @@ export interface AnalysisContext {
 }
 
 export const wrapperDepthMax = 64;
-/** What is classified even when the time is up: a busy machine must not hide a block. */
+/** Number of commands classified after the time limit: a busy machine must not hide a block. */
 export const alwaysClassified = { commands: 256, words: 4_096 };
-/** Words of one command that are looked at; of one with more it is asked. */
+/** Words of one command that are examined; a command with more needs approval. */
 export const commandWordsMax = 8_192;
 const evidenceMax = 200;
 /** Names that one finding is about. */
 const variablesMax = 64;
 
-/** What a finding says, without its place. */
+/** A finding without its position. */
 export interface FindingReason {
   readonly code: string;
   readonly bound: MinimumDecision;
   readonly why: string;
   readonly instead: string | null;
-  /** Names of all variables that it is about. Default: they are not known. */
+  /** Names of all variables concerned. Default: unknown. */
   readonly variables?: readonly string[];
   /** See {@link CommandFinding.isNeverMeant}. */
   readonly isNeverMeant?: boolean;
 }
 
-/** Adds a finding about `command`; the same code at the same place is told once. */
+/** Adds a finding about `command`; the same code at the same position is reported once. */
 export function reportFinding(
   walk: AnalysisContext,
   reason: FindingReason,
@@ -68,14 +68,14 @@ export function reportFinding(
   if (walk.elsewhere === true && reason.code === 'secrets.environment') return;
   const span = walk.carrier ?? command.span;
   const key = `${reason.code} ${span[0]} ${span[1]} ${walk.via.join('>')}`;
-  const { findings, reportedAt: told } = walk.found;
-  const at = told.get(key);
+  const { findings, reportedAt } = walk.found;
+  const at = reportedAt.get(key);
   const before = at === undefined ? undefined : findings[at];
   if (at !== undefined && before !== undefined) {
     findings[at] = joined(before, reason);
     return;
   }
-  told.set(key, findings.length);
+  reportedAt.set(key, findings.length);
   const evidence = shown ?? evidenceOf(command.words);
   const { code, bound, why, instead, variables, isNeverMeant = false } = reason;
   findings.push({
@@ -118,7 +118,7 @@ export function noteContentReference(
   walk.found.named.set(`${role} ${what}`, { role, name: what });
 }
 
-/** The same walk behind one more wrapper. */
+/** The same context inside one more wrapper. */
 export function insideWrapper(walk: AnalysisContext, wrapper: string): AnalysisContext {
   return { ...walk, via: [...walk.via, wrapper] };
 }

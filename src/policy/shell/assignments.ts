@@ -2,7 +2,7 @@
 import { isInjectionName } from '../../variable-names.ts';
 import type { ShellWord } from '../syntax/script.ts';
 
-/** What tells shells and programs where other programs, files and their settings are. */
+/** Variables that name the programs, files and settings that shells and programs use. */
 const places = new Set(
   (
     'PATH HOME PWD OLDPWD CDPATH XDG_CONFIG_HOME XDG_CONFIG_DIRS CURL_HOME BASH_ALIASES ' +

@@ -1,4 +1,4 @@
-/** Holds every command of a script against the knowledge base, through all its wrappings. */
+/** Checks every command of a script against the knowledge base, through all wrappers. */
 import type { CommandFinding, ContentReference, SourceSpan } from '../analysis.ts';
 import { parseCommandOptions } from '../commands/options.ts';
 import type { CommandNode } from '../commands/schema.ts';
@@ -66,8 +66,8 @@ const foreignShell = /^(?:powershell|pwsh|cmd)$/i;
 const noScript: ShellScript = { commands: [], plain: null, problems: [], defined: [] };
 
 /**
- * Holds one command line of any shell against the knowledge base; `null` is an argument that is
- * not known. Findings carry `place.span` (default `[0, 0]`). Never throws.
+ * Checks one command line of any shell against the knowledge base; `null` is an unknown argument.
+ * Findings carry `place.span` (default `[0, 0]`). Never throws.
  */
 export function classifyArgv(
   argv: readonly (string | null)[],
@@ -92,7 +92,7 @@ function plainCommand(words: ShellCommand['words'], span: SourceSpan): ShellComm
   return { span, words, assignments: [], redirects: [], input: { kind: 'inherited' }, inner };
 }
 
-/** An analysis that has found nothing yet. */
+/** An analysis without findings. */
 export function createAnalysisState(
   budget: AnalysisBudget,
   foreign: ForeignShellJudge | null = null,
@@ -130,7 +130,7 @@ function spent(walk: AnalysisContext, command: ShellCommand): boolean {
   const { commands, words } = alwaysClassified;
   if (found.classifiedCount <= commands && found.words <= words) return false;
   const { budget } = found;
-  // Reading the script has already counted its commands up to the bound.
+  // Reading the script has already counted its commands up to the limit.
   if (exhaustedBound({ ...budget, commandsMax: budget.commandsMax * 2 }) === null) return false;
   reportFinding(walk, commandLimitReason, command);
   return true;
@@ -168,7 +168,7 @@ export function classifyCommand(given: ShellCommand, walk: AnalysisContext): voi
   );
 }
 
-/** Full-width letters as the ones they show: no program has such a name, and nobody means one. */
+/** Full-width letters as their ASCII forms: no program has such a name, and none is intended. */
 function narrowed(command: ShellCommand): ShellCommand {
   const words = command.words.map((word) => {
     const value = word.value?.normalize('NFKC') ?? null;
@@ -229,7 +229,7 @@ function fromFar(read: ParsedInvocation, walk: AnalysisContext): readonly ShellC
   return unwrapWithUnknownArgument(read, piped ? input.from : [{ ...cat, input }]);
 }
 
-/** `false`: a bound is reached, and the next one would not be looked at either. */
+/** `false`: a limit is reached, so the next command would not be examined either. */
 function classifyStarted(command: ShellCommand, walk: AnalysisContext): boolean {
   const { budget } = walk.found;
   budget.commands += 1;
@@ -256,7 +256,7 @@ function classifyProgram(
   classifyText(text, program.positional, whole, inside);
 }
 
-/** A script inside the command: read with the same budget, its findings where the word stands. */
+/** A script inside the command: read with the same budget, its findings are at the word. */
 function classifyText(
   text: string,
   positional: readonly string[],
@@ -277,7 +277,7 @@ function classifyText(
   classifyScript({ ...walk, script, source: text });
 }
 
-/** Reading cannot be stopped half-way: a long text is not begun when little time is left. */
+/** Reading cannot be interrupted: a long text is not started when little time is left. */
 function takesTooLong(text: string, { deadline }: AnalysisBudget): boolean {
   const shortMax = 4_096;
   const perMs = 1_000;

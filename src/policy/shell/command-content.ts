@@ -1,4 +1,4 @@
-/** What a command names whose content decides what it does: it is hashed into an approval. */
+/** Files whose content determines what a command does: they are hashed into an approval. */
 import { parseCommandOptions } from '../commands/options.ts';
 import type { CommandNode } from '../commands/schema.ts';
 import { programBaseName, lookUpSubcommand } from '../commands/table.ts';

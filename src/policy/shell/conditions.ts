@@ -3,7 +3,7 @@ import type { RuleCondition } from '../commands/schema.ts';
 import { legibleWord, normalizeShellPath } from './derived-words.ts';
 import type { ParsedInvocation } from './unwrap.ts';
 
-/** What a condition is asked of. */
+/** The command line that a condition is evaluated on. */
 export interface ConditionSubject extends ParsedInvocation {
   /** Called by a bare name: `eval`, not `./eval`. */
   readonly bare: boolean;

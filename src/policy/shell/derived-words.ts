@@ -3,13 +3,13 @@ import type { SourceSpan } from '../analysis.ts';
 import { staticOutput } from '../syntax/static-output.ts';
 import type { ShellCommand, StdinSource, ShellWord } from '../syntax/script.ts';
 
-/** A static word that stands where `span` is. */
+/** A static word at `span`. */
 export function shellTextWord(value: string | null, span: SourceSpan): ShellWord {
   const pieces = [value];
   return { span, value, pieces, glob: null, variables: [], derived: true };
 }
 
-/** What a word is known to say, with gaps as U+FFFF, which no path or name contains. */
+/** The known text of a word, with gaps as U+FFFF, which no path or name contains. */
 export function gapMarkedText(word: ShellWord): string {
   return word.pieces.map((piece) => piece ?? '\uFFFF').join('');
 }
@@ -104,7 +104,7 @@ export function outputWithGaps(commands: readonly ShellCommand[]): string | null
   return staticOutput(commands.map((command) => filled(command, 0)));
 }
 
-/** Text that is known to come in on standard input: a literal, or what `echo` and kin write. */
+/** The known text on standard input: a literal, or the output of commands such as `echo`. */
 export function literalInput(input: StdinSource): string | null {
   switch (input.kind) {
     case 'text':

@@ -5,7 +5,7 @@
 import { quoteSingle } from '../../quote.ts';
 import { fileSecrecy, isSecretVariableName } from './secret.ts';
 
-/** What a program does that the shell's own rules know. */
+/** An effect of a program for which shell rules exist. */
 export type ProgramEffect =
   | { readonly kind: 'environment' }
   | { readonly kind: 'secret-file'; readonly path: string }
@@ -119,7 +119,7 @@ function fromLiterals(text: string, language: string): readonly ProgramEffect[] 
   return deeds;
 }
 
-/** Whether the literal stands where a call takes a command. */
+/** Whether the literal is the command argument of a call. */
 function runsLiteral(text: string, one: Literal, language: string): boolean {
   if (one.quote === '`' && /^(?:perl|ruby|php)/.test(language)) return true;
   if (/^\s*\|\s*getline\b/.test(text.slice(one.to, one.to + 40))) return true;

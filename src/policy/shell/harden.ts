@@ -1,5 +1,5 @@
 /**
- * Recipes by which an allowed command runs nothing that the repository or the environment chose.
+ * Recipes that keep an allowed command from running what the repository or environment configures.
  * What each is for is shown by test/policy-git-hostile.test.ts.
  */
 import type { HardenedCommand } from '../analysis.ts';
@@ -7,7 +7,7 @@ import type { AllowRule } from '../commands/allow-rule.ts';
 import type { AcceptedCommandLine } from './accept-command-line.ts';
 import { secretGlob } from './secret.ts';
 
-/** Settings that make git start programs, each turned off; the command line wins over all files. */
+/** Settings that make git start programs, each disabled; the command line overrides all files. */
 const settings: readonly string[] = [
   'core.fsmonitor=false',
   'core.hooksPath=/dev/null',
@@ -78,7 +78,7 @@ const gitVariables: Readonly<Record<string, string>> = {
   GIT_ASKPASS: 'false',
 };
 
-/** What a search through hidden files must not show, in any case. */
+/** What a search through hidden files must never show. */
 const hidden: readonly string[] = ['--iglob', `!${secretGlob}`];
 
 /** A `.npmrc` of the project names a shell of its own; npm asks its registry for a newer npm. */

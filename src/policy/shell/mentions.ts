@@ -1,6 +1,6 @@
 /**
- * What a text says that may name files, and where it does not tell all that would run: what a
- * person's yes has to bind. Pure; which of the names are files is looked up later.
+ * Collects the words of a text that may name files, and whether it may run files that it does not
+ * name: what an approval must bind. Pure; which of the names are files is looked up later.
  */
 import type { FileMentions } from '../analysis.ts';
 import {
@@ -30,7 +30,7 @@ import {
   commandTail,
 } from './derived-words.ts';
 
-/** The same while it is collected. */
+/** The mentions while they are collected. */
 export interface FileMentionsBuilder extends FileMentions {
   readonly words: Set<string>;
   readonly globs: Set<string>;
@@ -55,12 +55,12 @@ export const createFileMentions = (): FileMentionsBuilder => ({
 
 const wordsMax = 8_192;
 
-/** Also where nobody knows yet what will be typed. */
+/** Also for input that is not yet known. */
 export const readsInputReason = 'it reads a script from its standard input';
 
 export const unreadTextReason = 'not all of its text is understood';
 
-/** Whether a problem means that some of a text was not looked at. */
+/** Whether a problem means that a part of the text was not examined. */
 export const isUnreadCode = (code: string): boolean => /^limit\.|unparseable$/.test(code);
 
 /** Notes what one command names. `node`: what is known of it. */
@@ -189,7 +189,7 @@ const isOnly = ({ variables }: ShellWord, only: string): boolean =>
   variables.length > 0 && variables.every((name) => name === only);
 const isHere = (word: ShellWord): boolean => isOnly(word, 'PWD');
 
-/** `$PWD/x` is `./x`, `$HOME/x` is `~/x`; of what else is not known, what stands beside it. */
+/** `$PWD/x` is `./x`, `$HOME/x` is `~/x`; of other unknown parts, the text next to them. */
 function textOf(word: ShellWord): string {
   const gap = isHere(word) ? '.' : isOnly(word, 'HOME') || isOnly(word, 'TMPDIR') ? '~' : ' ';
   return word.pieces.map((piece) => piece ?? gap).join('');
@@ -215,7 +215,7 @@ function whyOpen(
   const name = programBaseName(called);
   const isShell = readableShells.has(name) && node !== undefined;
   if (called.includes('/') && !/^\/(?:usr\/)?bin\//.test(called)) {
-    // Which program that is tells the file itself.
+    // The file itself shows which program that is.
     found.scripts.add(called);
     return null;
   }
@@ -314,8 +314,8 @@ export function collectSourceMentions(text: string, { open }: FileMentionsBuilde
   for (const why of variableExecutionReasons(text)) open.add(why);
 }
 
-/** Of a text that no analysis has read: all of it. */
+/** For a text that no analysis has read: all of it. */
 export function unanalysedTextMentions(text: string): FileMentions {
-  const open = new Set(['what it runs cannot be told from its text']);
+  const open = new Set(['what it runs cannot be determined from its text']);
   return { ...createFileMentions(), words: new Set([text]), loads: new Set([text]), open };
 }

@@ -1,4 +1,4 @@
-/** Why a command is held, where no single entry of the knowledge base says it. */
+/** Reasons to ask or block that no single entry of the knowledge base gives. */
 import { hiddenSecretCode, secretVariableCode } from '../analysis.ts';
 import type { FindingReason } from './analysis-context.ts';
 
@@ -10,7 +10,7 @@ export const secretFileReason: FindingReason = {
   why: 'shows the content of a file with secrets',
   instead: 'Read a template such as .env.example.',
 };
-/** A sandbox shows no such file: `auto` lifts it where one holds. */
+/** No sandbox contains such a file: `auto` lifts it inside one. */
 export const hiddenSecretFileReason: FindingReason = {
   ...secretFileReason,
   code: hiddenSecretCode,

@@ -14,10 +14,10 @@ import { reportFinding, type AnalysisContext } from './analysis-context.ts';
 import { innerCommands, legibleWord, gapMarkedText, commandTail } from './derived-words.ts';
 
 const nameMax = 200;
-/** Words beyond are not asked about; a command of so many is no allowed one. */
+/** Further words are not checked; a command with so many is not allowed anyway. */
 const wordsMax = 1_024;
 
-/** Looks at operands, redirects, here-documents and printed words of one command. */
+/** Checks operands, redirects, here-documents and printed words of one command. */
 export function checkSecrets(command: ShellCommand, walk: AnalysisContext): void {
   const called = command.words[0]?.value ?? null;
   const node = called === null ? undefined : lookUpCommand(called)?.node;
@@ -149,7 +149,7 @@ function tell(secrecy: Secrecy, word: ShellWord, whole: ShellCommand, walk: Anal
   }
 }
 
-/** Any other use of a file with secrets is a question. */
+/** Any other use of a file with secrets needs approval. */
 function checkAnyWord(command: ShellCommand, walk: AnalysisContext, node?: CommandNode): void {
   if (node?.metadata === true) return;
   for (const word of command.words.slice(1, wordsMax)) {
@@ -206,7 +206,7 @@ function checkPrinted(
   }
 }
 
-/** The first is shown as what was found. */
+/** The first is shown as evidence. */
 function tellVariables(
   secrets: readonly string[],
   whole: ShellCommand,
@@ -216,7 +216,7 @@ function tellVariables(
   if (first !== undefined) reportFinding(walk, shownVariablesReason(secrets), whole, `$${first}`);
 }
 
-/** A value that stands in the script itself is no secret. */
+/** A value that the script itself contains is not a secret. */
 function isConstant(name: string, word: ShellWord, walk: AnalysisContext): boolean {
   const own = walk.script.commands.some(({ assignments }) =>
     assignments.some((assignment) => assignment.name === name),

@@ -1,4 +1,4 @@
-/** Which files and variables hold secrets, by name. Pure: links are a fact for others. */
+/** Which files and variables hold secrets, by name. Pure: does not follow links. */
 import type { ShellWord } from '../syntax/script.ts';
 import { normalizeShellPath, gapMarkedText } from './derived-words.ts';
 
@@ -27,7 +27,7 @@ function oneOf(sources: readonly string[], flags: string): RegExp {
   return new RegExp(sources.join('|'), flags);
 }
 
-/** How secret the file of this path is; a gap (U+FFFF) may stand for anything. */
+/** How secret the file of this path is; a gap (U+FFFF) may be any text. */
 export function fileSecrecy(path: string): Secrecy {
   const plain = normalizeShellPath(path);
   const base = plain.slice(plain.lastIndexOf('/') + 1);

@@ -1,4 +1,4 @@
-/** Where text comes from that is about to be run: the network, or a decoder. */
+/** The origin of text that a command runs: the network, or a decoder. */
 import type { SourceSpan } from '../analysis.ts';
 import { parseCommandOptions } from '../commands/options.ts';
 import { lookUpCommand, lookUpSubcommand } from '../commands/table.ts';
@@ -11,7 +11,7 @@ export type TextOrigin = 'download' | 'decoder' | null;
 
 const depthMax = 512;
 
-/** What lies behind an input; `commands` are all of the script, to find those in its text. */
+/** The origin of an input; `commands` are all commands of the script. */
 export function inputOrigin(
   input: StdinSource,
   commands: readonly ShellCommand[],
@@ -49,7 +49,7 @@ export function strongestOrigin(
   return found;
 }
 
-/** Each command is looked at once, however many others its output passes through. */
+/** Each command is examined once, however many others its output passes through. */
 const known = new WeakMap<ShellCommand, TextOrigin>();
 
 function ofCommand(

@@ -1,4 +1,4 @@
-/** The commands that a command starts with words of its own arguments. */
+/** Finds the commands that a command starts from its own arguments. */
 import type { SourceSpan } from '../analysis.ts';
 import type { OptionValue, ParsedOptions } from '../commands/options.ts';
 import type { CommandNode, WrapperSpec } from '../commands/schema.ts';
@@ -8,7 +8,7 @@ import { appendWord, literalInput, commandTail, shellTextWord } from './derived-
 const itemsMax = 256;
 /** Of a text that is divided into words, in UTF-16 units. */
 const splitMax = 8_192;
-/** Of patterns that `{}` may stand for. */
+/** Limit of patterns that `{}` may represent. */
 const namesMax = 8;
 /** Words of all commands that one command starts: past it only the first of each are taken. */
 const copiedMax = 65_536;
@@ -47,7 +47,7 @@ function begin({ command, parsed }: ParsedInvocation, wrapper: WrapperSpec): She
     if (wrapper.skip === undefined) return commandTail(command, command.words.length);
   }
   let from = parsed.operands[wrapper.skip ?? 0] ?? command.words.length;
-  // `env - A=1 ls`: the dash stands for an option.
+  // `env - A=1 ls`: the dash is an option.
   const isBefore = (word: ShellWord | undefined): boolean =>
     isAssignmentWord(word) || word?.value === '-';
   while (wrapper.assignments === true && isBefore(command.words[from])) from += 1;
@@ -104,7 +104,7 @@ function inTheMiddle(command: ShellCommand, wrapper: WrapperSpec): readonly Shel
     .map((inner) => withFound(inner, few));
 }
 
-/** `{}` stands for what `-name` looks for. */
+/** `{}` represents the files that `-name` finds. */
 function withFound(inner: ShellCommand, names: readonly string[]): ShellCommand {
   if (names.length === 0) return inner;
   const words = inner.words.flatMap((word) =>

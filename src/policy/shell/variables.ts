@@ -1,8 +1,8 @@
-/** Commands that stand in variables: those that programs start, and the shell's own name. */
+/** Commands in variables: those that programs start, and the shell's own name. */
 import type { ShellCommand, ShellWord } from '../syntax/script.ts';
 import { shellTextWord } from './derived-words.ts';
 
-/** What git, man, less and shells hand to a shell because a variable says so. */
+/** Variables whose value git, man, less and shells pass to a shell. */
 const started = new Set(
   (
     'GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_EXTERNAL_DIFF GIT_ASKPASS ' +

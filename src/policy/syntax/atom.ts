@@ -1,4 +1,4 @@
-/** What a word consists of before braces, splitting and globs: static text and expansions. */
+/** The parts of a word, prior to braces, splitting and globs: static text and expansions. */
 import type { VariableValue } from './scope.ts';
 
 export type Atom = TextAtom | HoleAtom;
@@ -21,7 +21,7 @@ export interface HoleAtom {
   readonly name: string | null;
   /** Static text in front of what is unknown: `/dev/fd/` of a process substitution. */
   readonly prefix: string;
-  /** What it stands for by the script itself, or `null`. */
+  /** Its value if the script itself determines it, or `null`. */
   readonly values: VariableValue | null;
   /** Whether quoted values stay apart, as those of `"$@"` do. */
   readonly apart: boolean;

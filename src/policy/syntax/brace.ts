@@ -12,7 +12,7 @@ interface Work {
   steps: number;
 }
 
-/** The words that a word stands for; `null` where they are more than 512 or too much work. */
+/** The words that a word expands to; `null` for more than 512, or for too much work. */
 export function expandBraces(atoms: readonly Atom[]): readonly (readonly Atom[])[] | null {
   if (!atoms.some((atom) => signOf(atom).includes('{'))) return [atoms];
   if (atoms.reduce((sum, atom) => sum + signOf(atom).length, 0) > signsMax) return null;

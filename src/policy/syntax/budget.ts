@@ -1,9 +1,9 @@
-/** The bounds of one analysis: what runs out is reported, and what was found before it counts. */
+/** The limits of one analysis: a reached limit is reported, and earlier findings count. */
 import { limits } from '../../limits.ts';
 import type { AnalysisBudget } from './script.ts';
 
 const unfinishedMs = 30;
-/** What is read whatever the clock says: every ordinary script, a millisecond or a few of work. */
+/** What is read regardless of the time: every ordinary script, a few milliseconds of work. */
 const few = { commands: 256, words: 4_096 };
 
 /**
@@ -29,7 +29,7 @@ export function exhaustedBound(budget: AnalysisBudget): 'limit.commands' | 'limi
 }
 
 /**
- * As `exhausted`, but the clock is not asked for the first 256 commands and 4,096 words: a busy
+ * As `exhausted`, but the clock is not read for the first 256 commands and 4,096 words: a busy
  * machine does not change what is decided on an ordinary text, and the start of a huge one is
  * still read.
  */

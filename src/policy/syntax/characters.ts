@@ -87,7 +87,7 @@ const divides = /[․．。。∕⁄⧸／](?=[A-Za-z0-9])|(?<=[A-Za-z0-9])[․�
 
 /**
  * A word as a reader may take it: full-width and other compatible forms folded (NFKC), lookalikes
- * of Cyrillic and Greek replaced, what shows nothing removed. Good for raising a decision only.
+ * of Cyrillic and Greek replaced, what shows nothing removed. May only make a decision stricter.
  */
 export function confusableSkeleton(word: string): string {
   if (!nonAscii.test(word)) return word;

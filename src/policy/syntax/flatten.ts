@@ -38,8 +38,8 @@ export interface FlatWord {
   readonly variables: readonly string[];
 }
 
-/** A word being taken apart. */
-interface Taking {
+/** The state of flattening one word. */
+interface WordContext {
   readonly reading: ScriptReadingState;
   readonly place: SyntaxPosition;
   readonly inner: ShellCommand[];
@@ -51,24 +51,24 @@ const charactersOfWord = 16;
 
 type Parts = readonly (WordPart | DoubleQuotedChild)[];
 
-/** Takes a word apart; `quoted` where quotes and blanks in it mean nothing (here-documents). */
+/** Flattens a word; `quoted` if quotes and blanks in it mean nothing (here-documents). */
 export function flattenWord(
   reading: ScriptReadingState,
   place: SyntaxPosition,
   word: WordNode,
 ): FlatWord {
-  const taking = open(reading, place);
-  return close(taking, atomsOf(taking, word));
+  const context = open(reading, place);
+  return close(context, atomsOf(context, word));
 }
 
-/** Takes parts apart that stand in double quotes or in a here-document. */
+/** Flattens parts in double quotes or in a here-document. */
 export function flattenQuotedParts(
   reading: ScriptReadingState,
   place: SyntaxPosition,
   parts: Parts,
 ): FlatWord {
-  const taking = open(reading, place);
-  return close(taking, partsAtoms(taking, parts, true));
+  const context = open(reading, place);
+  return close(context, partsAtoms(context, parts, true));
 }
 
 /** The commands of all substitutions below a node of arithmetic or of `[[ ]]`. */
@@ -77,56 +77,56 @@ export function substitutionCommands(
   place: SyntaxPosition,
   node: SyntaxNode,
 ): readonly ShellCommand[] {
-  const taking = open(reading, place);
-  search(taking, node);
-  return taking.inner;
+  const context = open(reading, place);
+  search(context, node);
+  return context.inner;
 }
 
-function open(reading: ScriptReadingState, place: SyntaxPosition): Taking {
+function open(reading: ScriptReadingState, place: SyntaxPosition): WordContext {
   return { reading, place, inner: [], variables: new Set() };
 }
 
-function close({ inner, variables }: Taking, atoms: readonly Atom[]): FlatWord {
+function close({ inner, variables }: WordContext, atoms: readonly Atom[]): FlatWord {
   return { atoms, inner, variables: [...variables] };
 }
 
-function atomsOf(taking: Taking, word: WordNode): readonly Atom[] {
+function atomsOf(context: WordContext, word: WordNode): readonly Atom[] {
   const parts = word.parts;
   if (parts === undefined) {
-    noteUnclosed(taking, word);
+    noteUnclosed(context, word);
     return unquotedAtoms(word.text);
   }
-  return partsAtoms(taking, parts, false);
+  return partsAtoms(context, parts, false);
 }
 
 /** `$[` in text: either the end of `$[…]` is missing, or the dollar is escaped. */
 function noteUnclosed(
-  { reading, place }: Taking,
+  { reading, place }: WordContext,
   node: { readonly text: string; readonly pos: number; readonly end: number },
 ): void {
   if (node.text.includes('$[')) reportSyntaxProblem(reading, 'dynamic', nodeSpan(place, node));
 }
 
-function partsAtoms(taking: Taking, parts: Parts, quoted: boolean): readonly Atom[] {
-  if (parts.length <= partsMax) return parts.flatMap((part) => partAtoms(taking, part, quoted));
+function partsAtoms(context: WordContext, parts: Parts, quoted: boolean): readonly Atom[] {
+  if (parts.length <= partsMax) return parts.flatMap((part) => partAtoms(context, part, quoted));
   const last = parts[partsMax] ?? parts[0];
   if (last !== undefined) {
-    reportSyntaxProblem(taking.reading, 'limit.parts', nodeSpan(taking.place, last));
+    reportSyntaxProblem(context.reading, 'limit.parts', nodeSpan(context.place, last));
   }
-  const head = parts.slice(0, partsMax).flatMap((part) => partAtoms(taking, part, quoted));
+  const head = parts.slice(0, partsMax).flatMap((part) => partAtoms(context, part, quoted));
   return [...head, holeAtom(quoted)];
 }
 
 function partAtoms(
-  taking: Taking,
+  context: WordContext,
   part: WordPart | DoubleQuotedChild,
   quoted: boolean,
 ): readonly Atom[] {
   const child = (each: WordPart | DoubleQuotedChild): readonly Atom[] =>
-    partAtoms(taking, each, quoted);
+    partAtoms(context, each, quoted);
   switch (part.type) {
     case 'Literal':
-      noteUnclosed(taking, part);
+      noteUnclosed(context, part);
       return quoted ? [textAtom(part.value, true)] : unquotedAtoms(part.text);
     case 'SingleQuoted':
       return [textAtom(part.value, true)];
@@ -134,7 +134,7 @@ function partAtoms(
       return isUtf8(part) ? [textAtom(part.value, true)] : [holeAtom(true)];
     case 'DoubleQuoted':
     case 'LocaleString':
-      return [textAtom('', true), ...partsAtoms(taking, part.parts, true)];
+      return [textAtom('', true), ...partsAtoms(context, part.parts, true)];
     case 'Glob':
       if (part.kind !== 'bracket') return [textAtom(part.text, quoted)];
       return [textAtom('[', quoted), ...part.parts.flatMap(child), textAtom(']', quoted)];
@@ -145,16 +145,16 @@ function partAtoms(
       part.parts?.forEach(child);
       return [textAtom(part.text, quoted)];
     case 'SimpleExpansion':
-      return [simpleHole(taking, part.text, quoted)];
+      return [simpleHole(context, part.text, quoted)];
     case 'ParameterExpansion':
-      return parameterAtoms(taking, part, quoted);
+      return parameterAtoms(context, part, quoted);
     case 'CommandExpansion':
     case 'ProcessSubstitution':
-      return [substitutionHole(taking, part, quoted)];
+      return [substitutionHole(context, part, quoted)];
     case 'ArithmeticExpansion':
-      if (!hasTime(taking, nodeSpan(taking.place, part))) return [holeAtom(quoted)];
-      if (part.expression !== undefined) search(taking, part.expression);
-      return [arithmeticHole(taking, part, quoted)];
+      if (!hasTime(context, nodeSpan(context.place, part))) return [holeAtom(quoted)];
+      if (part.expression !== undefined) search(context, part.expression);
+      return [arithmeticHole(context, part, quoted)];
   }
 }
 
@@ -171,41 +171,42 @@ function isUtf8({
   return points.every(([, digits = '']) => Number.parseInt(digits, 16) <= 0x10_ff_ff);
 }
 
-function simpleHole(taking: Taking, source: string, quoted: boolean): Atom {
+function simpleHole(context: WordContext, source: string, quoted: boolean): Atom {
   const name = source.slice(1).replaceAll('\\\n', '');
-  taking.variables.add(name);
-  const values = lookUpVariable(taking.reading.scope, name);
+  context.variables.add(name);
+  const values = lookUpVariable(context.reading.scope, name);
   const identifier = /^[A-Za-z_]\w*$/.test(name) ? name : null;
   if (name === '@' || name === '*') return holeAtom(quoted, { values, apart: name === '@' });
   return holeAtom(quoted, { name: identifier, values: values?.slice(0, 1) ?? null });
 }
 
 function parameterAtoms(
-  taking: Taking,
+  context: WordContext,
   part: ParameterExpansionPart,
   quoted: boolean,
 ): readonly Atom[] {
-  const { reading, place } = taking;
-  const before = new Set(taking.variables);
+  const { reading, place } = context;
+  const before = new Set(context.variables);
   // Read once: reading it twice would double the work with every level of nesting.
-  const operand = part.operation?.type === 'Default' ? atomsOf(taking, part.operation.operand) : [];
+  const operand =
+    part.operation?.type === 'Default' ? atomsOf(context, part.operation.operand) : [];
   const parameter: ParameterReference = {
     name: part.parameter,
     prefix: part.prefix,
-    index: part.index === undefined ? undefined : staticText(atomsOf(taking, part.index)),
-    operation: operationOf(taking, part.operation, operand),
+    index: part.index === undefined ? undefined : staticText(atomsOf(context, part.index)),
+    operation: operationOf(context, part.operation, operand),
   };
   const { operation } = parameter;
   const alternative = operation?.kind === 'default' && operation.operator.endsWith('+');
   // A length and `${x+set}` tell that it is set, and nothing of its value.
   if (part.prefix !== '#' && !alternative) before.add(part.parameter);
-  for (const name of before) taking.variables.add(name);
+  for (const name of before) context.variables.add(name);
   const values = expandParameter(reading.scope, parameter);
   if (operation?.kind === 'default' && operation.operator.endsWith('=')) {
     assignVariable(reading.scope, part.parameter, values, false);
   }
   if (operation?.kind === 'transform' && operation.operator === 'P') {
-    expandAgain(taking, values, nodeSpan(place, part));
+    expandAgain(context, values, nodeSpan(place, part));
   }
   if (operation?.kind === 'default' && values !== null && values === operation.operand && !quoted) {
     // Quotes in an operand keep it together; the empty expansion says that it is derived.
@@ -220,20 +221,24 @@ function loosened(atom: Atom): Atom {
 }
 
 /** `${x@P}` runs the substitutions in the value of `x`. */
-function expandAgain(taking: Taking, values: readonly string[] | null, span: SourceSpan): void {
+function expandAgain(
+  context: WordContext,
+  values: readonly string[] | null,
+  span: SourceSpan,
+): void {
   for (const value of values ?? []) {
     if (!/[`$]/.test(value)) continue;
-    const script = taking.reading.parse(`: "${value.replaceAll('"', String.raw`\"`)}"`);
-    if (script !== null) taking.inner.push(...read(taking, script, span, true));
+    const script = context.reading.parse(`: "${value.replaceAll('"', String.raw`\"`)}"`);
+    if (script !== null) context.inner.push(...read(context, script, span, true));
   }
 }
 
 function operationOf(
-  taking: Taking,
+  context: WordContext,
   operation: ParameterOperation | undefined,
   operandAtoms: readonly Atom[],
 ): ReferenceOperation | undefined {
-  const textOf = (word: WordNode): string | null => staticText(atomsOf(taking, word));
+  const textOf = (word: WordNode): string | null => staticText(atomsOf(context, word));
   if (operation === undefined) return undefined;
   switch (operation.type) {
     case 'Default': {
@@ -242,11 +247,11 @@ function operationOf(
       return { kind: 'default', operator, operand: operand === null ? null : [operand] };
     }
     case 'Remove': {
-      const pattern = patternOf(atomsOf(taking, operation.operand));
+      const pattern = patternOf(atomsOf(context, operation.operand));
       return { kind: 'remove', operator: operation.operator, pattern };
     }
     case 'Replace': {
-      const pattern = patternOf(atomsOf(taking, operation.pattern));
+      const pattern = patternOf(atomsOf(context, operation.pattern));
       const replacement = textOf(operation.replacement);
       return { kind: 'replace', operator: operation.operator, pattern, replacement };
     }
@@ -277,33 +282,33 @@ function patternOf(atoms: readonly Atom[]): string | null {
 }
 
 function substitutionHole(
-  taking: Taking,
+  context: WordContext,
   part: Extract<WordPart, { type: 'CommandExpansion' | 'ProcessSubstitution' }>,
   quoted: boolean,
 ): Atom {
-  const span = nodeSpan(taking.place, part);
-  if (!mayParse(taking, span)) return holeAtom(quoted);
+  const span = nodeSpan(context.place, part);
+  if (!mayParse(context, span)) return holeAtom(quoted);
   if (part.script === undefined) {
-    reportSyntaxProblem(taking.reading, 'unparseable', span);
+    reportSyntaxProblem(context.reading, 'unparseable', span);
     return holeAtom(quoted);
   }
-  const commands = read(taking, part.script, span, part.text.startsWith('`'));
-  taking.inner.push(...commands);
+  const commands = read(context, part.script, span, part.text.startsWith('`'));
+  context.inner.push(...commands);
   if (part.type === 'ProcessSubstitution') return holeAtom(quoted, { prefix: '/dev/fd/' });
   const output = staticOutput(commands);
   return holeAtom(quoted, { values: output === null ? null : [output.replace(/\n+$/, '')] });
 }
 
-function mayParse(taking: Taking, span: SourceSpan): boolean {
-  reportSyntaxProblem(taking.reading, 'substitution', span);
-  return hasTime(taking, span);
+function mayParse(context: WordContext, span: SourceSpan): boolean {
+  reportSyntaxProblem(context.reading, 'substitution', span);
+  return hasTime(context, span);
 }
 
 /**
  * Whether what stands here may be parsed: the parser does it when it is asked for it. What lies
  * deep inside of others is gone through once for each of them, so its length counts every time.
  */
-function hasTime({ reading }: Taking, span: SourceSpan): boolean {
+function hasTime({ reading }: WordContext, span: SourceSpan): boolean {
   const bound = reachedBound(reading.budget);
   reading.budget.words += Math.floor((span[1] - span[0]) / charactersOfWord);
   if (bound !== null) reportSyntaxProblem(reading, bound, span);
@@ -312,7 +317,7 @@ function hasTime({ reading }: Taking, span: SourceSpan): boolean {
 
 /** Reads a script inside a word; `decoded` where its positions count in a text of its own. */
 function read(
-  { reading, place }: Taking,
+  { reading, place }: WordContext,
   script: ParsedScript,
   span: SourceSpan,
   decoded: boolean,
@@ -323,7 +328,7 @@ function read(
 }
 
 function arithmeticHole(
-  taking: Taking,
+  context: WordContext,
   part: Extract<WordPart, { type: 'ArithmeticExpansion' }>,
   quoted: boolean,
 ): Atom {
@@ -352,35 +357,35 @@ function numberOf(expression: ArithmeticExpression): number | null {
   }
 }
 
-function search(taking: Taking, node: SyntaxNode): void {
+function search(context: WordContext, node: SyntaxNode): void {
   if (node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution') {
-    substitutionHole(taking, node, true);
+    substitutionHole(context, node, true);
     return;
   }
   if (node.type === 'ArithmeticCommandExpansion') {
-    const span = nodeSpan(taking.place, node);
-    if (!mayParse(taking, span) || node.script === undefined) return;
-    taking.inner.push(...read(taking, node.script, span, node.text.startsWith('`')));
+    const span = nodeSpan(context.place, node);
+    if (!mayParse(context, span) || node.script === undefined) return;
+    context.inner.push(...read(context, node.script, span, node.text.startsWith('`')));
     return;
   }
   if (node.type === 'ParameterExpansion') {
-    parameterAtoms(taking, node, true);
+    parameterAtoms(context, node, true);
     return;
   }
   const isArithmetic = node.type === 'ArithmeticWord' || node.type === 'ArithmeticExpansion';
-  if (isArithmetic && !hasTime(taking, nodeSpan(taking.place, node))) return;
+  if (isArithmetic && !hasTime(context, nodeSpan(context.place, node))) return;
   if (node.type === 'ArithmeticWord') {
-    arithmeticNames(taking, node.value, nodeSpan(taking.place, node));
+    arithmeticNames(context, node.value, nodeSpan(context.place, node));
   }
   forEachChild(node, (child) => {
-    search(taking, child);
+    search(context, child);
   });
 }
 
 /** A variable in arithmetic is an expression again: `$((a))` with `a='x[$(cmd)]'` runs `cmd`. */
-function arithmeticNames(taking: Taking, source: string, span: SourceSpan): void {
+function arithmeticNames(context: WordContext, source: string, span: SourceSpan): void {
   for (const [name] of source.matchAll(/[A-Za-z_]\w*/g)) {
-    taking.variables.add(name);
-    expandAgain(taking, lookUpVariable(taking.reading.scope, name), span);
+    context.variables.add(name);
+    expandAgain(context, lookUpVariable(context.reading.scope, name), span);
   }
 }

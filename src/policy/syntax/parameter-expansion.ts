@@ -1,4 +1,4 @@
-/** `${x…}`: what it stands for, as far as the script itself says what its variable holds. */
+/** `${x…}`: its value, if the script itself determines what its variable holds. */
 import { lookUpVariable, type VariableScope, type VariableValue } from './scope.ts';
 
 /** One parameter expansion with its operands already read. */

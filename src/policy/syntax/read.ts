@@ -1,5 +1,5 @@
 /**
- * Reads a shell script (bash, POSIX sh; zsh as far as its grammar agrees) for the policy. The
+ * Reads a shell script (bash, POSIX sh; zsh where its grammar agrees) for the policy. The
  * parser is unbash, and nothing outside this directory knows it. Nothing is ever executed.
  */
 import { parse, type ParsedScript } from 'unbash';
@@ -54,15 +54,15 @@ export function readShellScript(
   return { commands, plain: plainOf(reading), problems, defined: [...reading.defined] };
 }
 
-interface Opened extends ScriptReadingState {
+interface OpenScript extends ScriptReadingState {
   readonly walk: (place: SyntaxPosition, script: ParsedScript) => readonly ShellCommand[];
 }
 
-function open(text: string, budget: AnalysisBudget): Opened {
+function open(text: string, budget: AnalysisBudget): OpenScript {
   const calls: FunctionCallState = { bodies: new Map(), depth: 0 };
   const parsed = new Map<string, ParsedScript | null>();
   let read = new Map<ParsedScript, readonly ShellCommand[]>();
-  const reading: Opened = {
+  const reading: OpenScript = {
     text,
     budget,
     commands: [],

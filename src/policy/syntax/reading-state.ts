@@ -15,7 +15,7 @@ export interface ScriptReadingState {
   readonly scope: VariableScope;
   /** Parses a text that the shell would expand again; `null` where that fails. */
   readonly parse: (text: string) => ParsedScript | null;
-  /** The commands of a script inside a word; read once, whoever asks again gets the same. */
+  /** The commands of a script inside a word; read once and cached. */
   readonly nested: (
     script: ParsedScript,
     place: SyntaxPosition,
@@ -33,7 +33,7 @@ export interface SyntaxPosition {
   readonly stdin: StdinSource;
   /** Whether an assignment here surely happens, in order, and lasts. */
   readonly certain: boolean;
-  /** The span that stands for all positions, where the parser counts in a decoded text. */
+  /** The span used for all positions if the parser counts in a decoded text. */
   readonly within: SourceSpan | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What variables may hold, as far as the script itself says. Assignments that surely happen
+ * What variables may hold, where the script itself determines it. Assignments that surely happen
  * replace; those inside conditions, loops, functions and subshells add a candidate. What is
  * resolved here is evidence that may raise a decision and never lowers one.
  */

@@ -1,6 +1,6 @@
 /**
- * A shell script as the policy sees it: every command at any depth, its words decoded as far as
- * they are static. Knows the grammar of the shell and no command by name.
+ * A shell script as the policy sees it: every command at any depth, its words decoded where they
+ * are static. Knows the grammar of the shell and no command by name.
  */
 import type { SourceSpan } from '../analysis.ts';
 

@@ -205,8 +205,8 @@ function noteConfusables(reading: ScriptReadingState, { words }: ShellCommand): 
 }
 
 /**
- * Words with blanks are prose, where dashes and quotation marks of print are at home. What shows
- * nothing is told as `invisible`.
+ * Words with blanks are prose, where dashes and quotation marks of print are at home. Characters
+ * that show nothing are reported as `invisible`.
  */
 function misread(source: string): boolean {
   if (isConfusableOption(source)) return true;

@@ -33,7 +33,7 @@ export interface FunctionCallState {
   depth: number;
 }
 
-interface Walk {
+interface WalkContext {
   readonly reading: ScriptReadingState;
   readonly calls: FunctionCallState;
 }
@@ -42,7 +42,7 @@ const callDepthMax = 3;
 
 /** Every command of a parsed script, in order; those of its substitutions go to the reading. */
 export function walkScript(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   script: ParsedScript,
 ): readonly ShellCommand[] {
@@ -53,7 +53,7 @@ export function walkScript(
 }
 
 function statements(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   list: readonly Statement[],
 ): readonly ShellCommand[] {
@@ -74,7 +74,7 @@ function statements(
 
 /** What went wrong inside one statement leaves the others as they are. */
 function guarded(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   node: Statement['command'],
 ): readonly ShellCommand[] {
@@ -87,7 +87,7 @@ function guarded(
 }
 
 function andOr(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   node: Extract<Statement['command'], { type: 'AndOr' }>,
 ): readonly ShellCommand[] {
@@ -101,7 +101,11 @@ function andOr(
   return found;
 }
 
-function pipeline(walk: Walk, place: SyntaxPosition, node: PipelineNode): readonly ShellCommand[] {
+function pipeline(
+  walk: WalkContext,
+  place: SyntaxPosition,
+  node: PipelineNode,
+): readonly ShellCommand[] {
   if (node.type !== 'Pipeline') return command(walk, place, node);
   for (const prefix of node.prefixes) {
     const code = prefix.type === 'Time' ? 'time' : 'negation';
@@ -121,7 +125,7 @@ function pipeline(walk: Walk, place: SyntaxPosition, node: PipelineNode): readon
 }
 
 function guardedCommand(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   node: CommandNode,
 ): readonly ShellCommand[] {
@@ -133,7 +137,11 @@ function guardedCommand(
   }
 }
 
-function command(walk: Walk, place: SyntaxPosition, node: CommandNode): readonly ShellCommand[] {
+function command(
+  walk: WalkContext,
+  place: SyntaxPosition,
+  node: CommandNode,
+): readonly ShellCommand[] {
   const { reading } = walk;
   const span = nodeSpan(place, node);
   switch (node.type) {
@@ -178,7 +186,7 @@ function command(walk: Walk, place: SyntaxPosition, node: CommandNode): readonly
 }
 
 function compound(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   node: Extract<CommandNode, { readonly body: CompoundList } | { type: 'If' | 'Case' }>,
 ): readonly ShellCommand[] {
@@ -218,14 +226,18 @@ function compound(
   }
 }
 
-function body(walk: Walk, place: SyntaxPosition, list: CompoundList): readonly ShellCommand[] {
+function body(
+  walk: WalkContext,
+  place: SyntaxPosition,
+  list: CompoundList,
+): readonly ShellCommand[] {
   const inside = enterNesting(walk.reading, place, nodeSpan(place, list));
   return inside === null ? [] : statements(walk, inside, list.commands);
 }
 
 /** A loop's variable holds one of its words after the other. */
 function loopVariable(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   name: WordNode,
   list: readonly WordNode[],
@@ -237,7 +249,11 @@ function loopVariable(
   });
 }
 
-function defined(walk: Walk, place: SyntaxPosition, node: FunctionNode): readonly ShellCommand[] {
+function defined(
+  walk: WalkContext,
+  place: SyntaxPosition,
+  node: FunctionNode,
+): readonly ShellCommand[] {
   const { reading, calls } = walk;
   reportSyntaxProblem(reading, 'function', nodeSpan(place, node));
   reading.defined.add(node.name.value);
@@ -250,7 +266,7 @@ function defined(walk: Walk, place: SyntaxPosition, node: FunctionNode): readonl
 }
 
 function functionBody(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   node: FunctionNode['body'],
 ): readonly ShellCommand[] {
@@ -259,7 +275,7 @@ function functionBody(
 
 /** A call of a function of the script: its body again, with the call's arguments and input. */
 function called(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   { words, input }: ShellCommand,
 ): readonly ShellCommand[] {
@@ -283,7 +299,7 @@ function called(
 const positional = ['@', '*', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
 
 function withPositional(
-  walk: Walk,
+  walk: WalkContext,
   values: readonly string[] | null,
   run: () => readonly ShellCommand[],
 ): readonly ShellCommand[] {
@@ -299,7 +315,7 @@ function withPositional(
 
 /** `[[ … ]]` as a command of that name: some of its operators evaluate their operands. */
 function test(
-  walk: Walk,
+  walk: WalkContext,
   place: SyntaxPosition,
   node: Extract<CommandNode, { type: 'TestCommand' }>,
 ): readonly ShellCommand[] {
@@ -324,7 +340,11 @@ interface Operand {
   readonly inner: readonly ShellCommand[];
 }
 
-function operands(walk: Walk, place: SyntaxPosition, node: TestExpression): readonly Operand[] {
+function operands(
+  walk: WalkContext,
+  place: SyntaxPosition,
+  node: TestExpression,
+): readonly Operand[] {
   const span = nodeSpan(place, node);
   const single = (each: WordNode): readonly Operand[] => {
     const { words, inner } = readSingleWord(walk.reading, place, each);

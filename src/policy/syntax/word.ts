@@ -27,7 +27,7 @@ export interface WordExpansion {
 const none: readonly never[] = [];
 const nothing: WordExpansion = { words: none, inner: none };
 
-/** The arguments that a word stands for: braces, splitting and globs apply. */
+/** The arguments that a word expands to: braces, splitting and globs apply. */
 export function readWord(
   reading: ScriptReadingState,
   place: SyntaxPosition,
@@ -61,7 +61,7 @@ export function readWord(
   return { words, inner: flat.inner };
 }
 
-/** The one text that a word stands for where nothing is split: `[[ ]]`, a redirect's target. */
+/** The one text that a word expands to where nothing is split: `[[ ]]`, a redirect's target. */
 export function readSingleWord(
   reading: ScriptReadingState,
   place: SyntaxPosition,

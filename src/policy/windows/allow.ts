@@ -1,6 +1,6 @@
 /**
- * The single commands of PowerShell and cmd that may run unasked: programs by the rules of all
- * shells, and the few commands of the shells themselves, each by a grammar of its own.
+ * The single commands of PowerShell and cmd that may run without approval: programs by the rules of
+ * all shells, and a few commands of the shells themselves, each with its own grammar.
  */
 import type { AllowedCommand } from '../analysis.ts';
 import { isRelativePathInside, isShowableFile } from '../shell/accept-command-line.ts';
@@ -9,10 +9,10 @@ import { isConfusableWord } from '../syntax/characters.ts';
 import type { WindowsDialect } from './analysis-context.ts';
 import type { WindowsCommand, WindowsWord } from './words.ts';
 
-/** Names that mean something else in these shells than what the common rules allow. */
+/** Names that mean something else in these shells than in the common rules. */
 const own = new Set(['ls', 'dir', 'pwd', 'cat', 'type', 'get-content']);
 
-/** How the one plain command of a script may run unasked, or `null`. */
+/** How the one plain command of a script may run without approval, or `null`. */
 export function allowWindowsCommand(
   command: WindowsCommand,
   dialect: WindowsDialect,
@@ -114,7 +114,7 @@ function isPath(path: string): boolean {
   );
 }
 
-/** `ls` and kin show names and sizes only. */
+/** `ls` and `dir` show names and sizes only. */
 const listing = (argv: readonly string[], dialect: WindowsDialect): AllowedCommand =>
   made(argv, [], dialect);
 

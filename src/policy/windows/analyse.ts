@@ -1,44 +1,39 @@
-/** What a command of PowerShell or cmd would do, as far as its text tells. Pure. */
+/** Static analysis of the text of a command of PowerShell or cmd. Pure. */
 import { limits } from '../../limits.ts';
 import type { Analysis } from '../analysis.ts';
+import { alwaysClassified, type AnalysisContext } from '../shell/analysis-context.ts';
 import { createAnalysisState } from '../shell/classify.ts';
-import { alwaysClassified } from '../shell/analysis-context.ts';
-import type * as shellWalk from '../shell/analysis-context.ts';
-import type * as shell from '../syntax/script.ts';
-import { isPastDeadline, createAnalysisBudget } from '../syntax/budget.ts';
+import { nestingLimitReason } from '../shell/reasons.ts';
+import { createAnalysisBudget, isPastDeadline } from '../syntax/budget.ts';
 import { invisibleProblems } from '../syntax/characters.ts';
+import type { ShellCommand } from '../syntax/script.ts';
 import { allowWindowsCommand } from './allow.ts';
-import { judgeCmdCommand as judgeCmd } from './cmd/judge.ts';
-import { readCmd } from './cmd/read.ts';
-import { judgePowerShellCommand as judgePowerShell } from './powershell/judge.ts';
-import { readPowerShell } from './powershell/read.ts';
-import {
-  dynamicScriptText,
-  windowsProblemReason,
-  windowsNestingLimit,
-  windowsLengthLimit,
-} from './reasons.ts';
 import {
   reportWindowsFinding,
-  type WindowsDialect,
   type NestedScriptPosition,
   type WindowsAnalysisContext,
+  type WindowsDialect,
 } from './analysis-context.ts';
+import { judgeCmdCommand } from './cmd/judge.ts';
+import { readCmd } from './cmd/read.ts';
+import { judgePowerShellCommand } from './powershell/judge.ts';
+import { readPowerShell } from './powershell/read.ts';
+import { dynamicScriptText, windowsLengthLimit, windowsProblemReason } from './reasons.ts';
 import type { WindowsCommand, WindowsScript } from './words.ts';
 
 const depthMax = 8;
 
 /**
- * Reads `text` as the shell would: every command at any depth, held against the refused classes.
- * Only a single plain command of the closed list is allowed. Never throws; over 64 KiB only the
- * first 64 KiB are read.
+ * Checks every command of `text`, at any depth, against the blocked ones. Allows only a single
+ * plain command of a fixed list; what is unknown needs approval. Never throws; reads only the
+ * first 64 KiB.
  */
 export function analyseWindows(text: string, shell: WindowsDialect): Analysis {
   const budget = createAnalysisBudget();
   const found = createAnalysisState(budget, judgeWindowsShellStart);
-  const part = within(text);
+  const part = readablePart(text);
   const script = read(part, shell, budget.deadline);
-  const walk = judged(script, shell, { found, carrier: null, via: [] });
+  const walk = judge(script, shell, { found, carrier: null, via: [] });
   const whole = { ...blank, span: [0, text.length] as const };
   if (part.length < text.length) reportWindowsFinding(walk, windowsLengthLimit, whole, '');
   for (const { code, span } of [...script.problems, ...invisibleProblems(part)]) {
@@ -64,8 +59,8 @@ const blank: WindowsCommand = {
   calls: [],
 };
 
-/** The part of the text that is read: no more than the bound, in UTF-8. */
-function within(text: string): string {
+/** The start of the text within the limit, in bytes of UTF-8. */
+function readablePart(text: string): string {
   const bytesMax = limits.policyBytes.default;
   if (Buffer.byteLength(text) <= bytesMax) return text;
   return Buffer.from(text)
@@ -77,8 +72,8 @@ function within(text: string): string {
 const read = (text: string, dialect: WindowsDialect, deadline: number): WindowsScript =>
   dialect === 'powershell' ? readPowerShell(text, deadline) : readCmd(text, deadline);
 
-/** Judges every command of a script; what is written in other commands comes with them. */
-function judged(
+/** Judges every command of a script, and the scripts inside them. */
+function judge(
   script: WindowsScript,
   dialect: WindowsDialect,
   place: Pick<WindowsAnalysisContext, 'found' | 'carrier' | 'via'>,
@@ -88,7 +83,7 @@ function judged(
     for (const from of command.input) consumers.set(from, command);
   }
   const walk: WindowsAnalysisContext = { ...place, dialect, aliases: new Map(), consumers, nested };
-  const judge = dialect === 'powershell' ? judgePowerShell : judgeCmd;
+  const judgeCommand = dialect === 'powershell' ? judgePowerShellCommand : judgeCmdCommand;
   for (const command of script.commands) {
     place.found.classifiedCount += 1;
     const few = place.found.classifiedCount <= alwaysClassified.commands;
@@ -96,23 +91,20 @@ function judged(
       reportWindowsFinding(walk, windowsProblemReason('limit.time'), command, '');
       break;
     }
-    judge(walk, command);
+    judgeCommand(walk, command);
   }
   return walk;
 }
 
-/** `powershell -c TEXT` and `cmd /c TEXT` that a shell of Unix starts. */
-export function judgeWindowsShellStart(
-  command: shell.ShellCommand,
-  at: shellWalk.AnalysisContext,
-): void {
+/** `powershell -c TEXT` and `cmd /c TEXT` that a Unix shell starts. */
+export function judgeWindowsShellStart(command: ShellCommand, at: AnalysisContext): void {
   const { found, carrier, via } = at;
+  const unquoted = { quoted: false, isComputed: false, raw: null, group: [] };
   const words = command.words.map(({ span, value, pieces, variables }) => {
-    return { span, value, pieces, variables, quoted: false, raw: null, group: [] };
+    return { span, value, pieces, variables, ...unquoted };
   });
-  const consumers = new Map<WindowsCommand, WindowsCommand>();
-  const place = { found, carrier, via, aliases: new Map<string, string>(), consumers };
-  judgeCmd({ ...place, dialect: 'cmd', nested }, { ...blank, span: command.span, words });
+  const place = { found, carrier, via, aliases: new Map<string, string>(), consumers: new Map() };
+  judgeCmdCommand({ ...place, dialect: 'cmd', nested }, { ...blank, span: command.span, words });
 }
 
 /** A script inside a command: read once, however often it is reached. */
@@ -126,13 +118,13 @@ function nested(
   const inside = { found, carrier: walk.carrier ?? span, via: [...walk.via, via] };
   const place = { ...blank, span };
   if (inside.via.length > depthMax) {
-    reportWindowsFinding(walk, windowsNestingLimit, place, text);
+    reportWindowsFinding(walk, nestingLimitReason, place, text);
     return;
   }
   if (found.read.has(key)) return;
   found.read.add(key);
   const script = read(text, dialect, found.budget.deadline);
-  judged(script, dialect, inside);
+  judge(script, dialect, inside);
   for (const { code } of script.problems) {
     // What was left unread in there may be anything.
     if (code.startsWith('limit.')) {

@@ -1,4 +1,4 @@
-/** One analysis under way: where it stands, and the bridge to the rules of all shells. */
+/** The state of one analysis, and the bridge to the rules of all shells. */
 import type { SourceSpan } from '../analysis.ts';
 import { classifyCommand } from '../shell/classify.ts';
 import { inputOrigin, type TextOrigin } from '../shell/text-origin.ts';
@@ -10,6 +10,12 @@ import {
 } from '../shell/analysis-context.ts';
 import { literalInput } from '../shell/derived-words.ts';
 import type * as shell from '../syntax/script.ts';
+import {
+  possibleSecretFileReason,
+  secretFileReason,
+  secretVariableReason,
+} from '../shell/reasons.ts';
+import { powerShellProgramName } from './powershell/cmdlets.ts';
 import { legibleWindowsWord, type WindowsCommand, type WindowsWord } from './words.ts';
 
 export type WindowsDialect = 'powershell' | 'cmd';
@@ -37,7 +43,7 @@ export interface NestedScriptPosition {
 const evidenceMax = 200;
 const convertMax = 8;
 
-/** Adds a finding about `command`; the same code at the same place is told once. */
+/** Adds a finding about `command`; the same code at the same position is reported once. */
 export function reportWindowsFinding(
   walk: WindowsAnalysisContext,
   reason: FindingReason,
@@ -60,81 +66,70 @@ export function windowsProgramName(value: string): string {
   return base.toLowerCase().replace(/\.(?:exe|com|cmd|bat)$/, '');
 }
 
-/** Holds a program that is no part of the shell against the knowledge base. */
-export function judgeWindowsProgram(
-  walk: WindowsAnalysisContext,
-  command: WindowsCommand,
-  names: ProgramNameResolver,
-): void {
+/** Checks a program that is no part of the shell against the knowledge base. */
+export function judgeKnownProgram(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const { found, carrier, via } = walk;
   const script = { commands: [], plain: null, problems: [], defined: [] };
-  classifyCommand(converted(command, names), { found, script, source: '', carrier, via });
+  const at = { found, script, source: '', carrier, via };
+  classifyCommand(asShellCommand(command, walk.dialect), at);
   const called = command.words[0]?.value ?? null;
-  if (called !== null) {
-    noteContentReference({ found, script, source: '', carrier, via }, 'executable', called);
-  }
+  if (called !== null) noteContentReference(at, 'executable', called);
 }
 
-/** What a command of the dialect is called among programs: `iwr` is `curl`. */
-export type ProgramNameResolver = (called: string) => string;
-
-function converted(
+/** The command under the names that the knowledge base has for programs. */
+function asShellCommand(
   command: WindowsCommand,
-  names: ProgramNameResolver,
+  dialect: WindowsDialect,
   depth = 0,
 ): shell.ShellCommand {
   const { span } = command;
-  const words = command.words.map((word, at) => word1(word, at === 0 ? names : null));
-  const shown = command.kind === 'value' ? [echo(span), ...words] : words;
+  const nameOf = dialect === 'powershell' ? powerShellProgramName : windowsProgramName;
+  const words = command.words.map((word, at): shell.ShellWord => {
+    const value = word.value !== null && at === 0 ? nameOf(word.value) : word.value;
+    const pieces = value === null ? word.pieces : [value];
+    return { span: word.span, value, pieces, glob: null, variables: word.variables, derived: true };
+  });
   const inner = command.words.map(({ group }) =>
-    depth > convertMax ? [] : group.map((one) => converted(one, names, depth + 1)),
+    depth > convertMax ? [] : group.map((one) => asShellCommand(one, dialect, depth + 1)),
   );
-  return {
-    span,
-    words: shown,
-    assignments: [],
-    redirects: [],
-    input: inputOf(command, names, depth),
-    inner: command.kind === 'value' ? [[], ...inner] : inner,
-  };
+  if (command.kind === 'value') {
+    words.unshift(shellTextWord('echo', span));
+    inner.unshift([]);
+  }
+  const input = inputOf(command, dialect, depth);
+  return { span, words, assignments: [], redirects: [], input, inner };
 }
 
-const echo = (span: SourceSpan): shell.ShellWord => {
-  return { span, value: 'echo', pieces: ['echo'], glob: null, variables: [], derived: true };
+const shellTextWord = (value: string, span: SourceSpan): shell.ShellWord => {
+  return { span, value, pieces: [value], glob: null, variables: [], derived: true };
 };
 
-function word1(word: WindowsWord, names: ProgramNameResolver | null): shell.ShellWord {
-  const { span, pieces, variables } = word;
-  const value = word.value !== null && names !== null ? names(word.value) : word.value;
-  const parts = value === null ? pieces : [value];
-  return { span, value, pieces: parts, glob: null, variables, derived: true };
-}
-
 function inputOf(
-  command: WindowsCommand,
-  names: ProgramNameResolver,
+  { input }: WindowsCommand,
+  dialect: WindowsDialect,
   depth: number,
 ): shell.StdinSource {
-  if (command.input.length === 0 || depth > convertMax) return { kind: 'inherited' };
-  return { kind: 'pipe', from: command.input.map((one) => converted(one, names, depth + 1)) };
+  if (input.length === 0 || depth > convertMax) return { kind: 'inherited' };
+  return { kind: 'pipe', from: input.map((one) => asShellCommand(one, dialect, depth + 1)) };
 }
 
-/** Where the text on a command's input comes from, and the text itself when it is known. */
+/** Where the text on a command's input comes from, and the text itself if it is known. */
 export function windowsInputText(
   command: WindowsCommand,
-  names: ProgramNameResolver,
+  dialect: WindowsDialect,
 ): { origin: TextOrigin; text: string | null } {
-  const input = inputOf(command, names, 0);
+  const input = inputOf(command, dialect, 0);
   return { origin: inputOrigin(input, []), text: literalInput(input) };
 }
 
 /** Where the output of what runs inside a word comes from. */
-export function windowsWordOrigin(word: WindowsWord, names: ProgramNameResolver): TextOrigin {
-  return inputOrigin({ kind: 'pipe', from: word.group.map((one) => converted(one, names, 1)) }, []);
+export function windowsWordOrigin({ group }: WindowsWord, dialect: WindowsDialect): TextOrigin {
+  const from = group.map((one) => asShellCommand(one, dialect, 1));
+  return inputOrigin({ kind: 'pipe', from }, []);
 }
 
 /** How secret the file is that a word names, also by a pattern. */
-export function windowsWordSecrecy(word: WindowsWord): Secrecy {
+function windowsWordSecrecy(word: WindowsWord): Secrecy {
   const text = word.pieces.map((piece) => piece ?? '\uFFFF').join('');
   const path = text
     .replaceAll('\\', '/')
@@ -144,18 +139,26 @@ export function windowsWordSecrecy(word: WindowsWord): Secrecy {
     .replace(/(?<=[^/.])[. ]+$/, '');
   const whole = fileSecrecy(path.replaceAll('\uFFFF', /\uFFFF\//.test(path) ? '\uFFFF' : 'x'));
   if (whole !== null || !/[*?[]/.test(path) || word.value === null) return whole;
-  return wordSecrecy({
-    span: word.span,
-    value: null,
-    pieces: [path],
-    glob: path,
-    variables: [],
-    derived: true,
-  });
+  return wordSecrecy({ ...shellTextWord(path, word.span), value: null, glob: path });
 }
 
-/** Names of variables in a word that hold secrets. */
-export const secretVariablesIn = (words: readonly WindowsWord[]): readonly string[] =>
-  words
+/** Reports that the command reads the file that `word` names, if it holds secrets. */
+export function reportSecretFile(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  word: WindowsWord,
+): void {
+  const secrecy = windowsWordSecrecy(word);
+  if (secrecy === 'block') reportWindowsFinding(walk, secretFileReason, command);
+  else if (secrecy === 'ask') reportWindowsFinding(walk, possibleSecretFileReason, command);
+}
+
+/** Reports that the words show a variable that holds a secret. */
+export function reportSecretVariable(walk: WindowsAnalysisContext, command: WindowsCommand): void {
+  const secret = command.words
     .flatMap(({ variables }) => variables)
-    .filter((variable) => isSecretVariableName(variable.toUpperCase()));
+    .find((variable) => isSecretVariableName(variable.toUpperCase()));
+  if (secret === undefined) return;
+  const shown = walk.dialect === 'cmd' ? `%${secret}%` : `$env:${secret}`;
+  reportWindowsFinding(walk, secretVariableReason, command, shown);
+}

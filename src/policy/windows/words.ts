@@ -1,10 +1,7 @@
-/**
- * Commands of PowerShell and cmd as the rules see them: every command at any depth, its words
- * decoded as far as they are static.
- */
+/** Commands of PowerShell and cmd at any depth, their words decoded where they are static. */
 import type { SourceSpan } from '../analysis.ts';
 
-/** One word; `value` is `null` where a part of it is known only when it runs. */
+/** One word; `value` is `null` if a part of it is known only when it runs. */
 export interface WindowsWord {
   readonly span: SourceSpan;
   readonly value: string | null;
@@ -12,9 +9,11 @@ export interface WindowsWord {
   readonly pieces: readonly (string | null)[];
   /** Names of environment variables whose values are in it. */
   readonly variables: readonly string[];
-  /** Whether its first character stands in quotes: then `-x` is no parameter. */
+  /** Whether its first character is in quotes: then `-x` is no parameter. */
   readonly quoted: boolean;
-  /** How cmd hands it on: with its quotes; `null` where the shell keeps none. */
+  /** Whether constants and operators hide its text: `'{1}{0}' -f 'ex','i'`. */
+  readonly isComputed: boolean;
+  /** How cmd passes it on: with its quotes; `null` where the shell removes them. */
   readonly raw: string | null;
   /** What runs inside it: `( … )`, `$( … )`. */
   readonly group: readonly WindowsCommand[];
@@ -29,14 +28,13 @@ export interface WindowsCommand {
   readonly input: readonly WindowsCommand[];
   /** Whether its result goes to the output, not into a variable or a condition. */
   readonly shown: boolean;
-  /** Calls of .NET in it: `[io.directory]::delete` in lower case, with the words given. */
+  /** Calls of .NET in it: `[io.directory]::delete` in lower case, with its arguments. */
   readonly calls: readonly DotNetCall[];
 }
 
 export interface DotNetCall {
   readonly name: string;
   readonly args: readonly WindowsWord[];
-  readonly span: SourceSpan;
 }
 
 export interface WindowsSyntaxProblem {
@@ -49,17 +47,89 @@ export interface WindowsScript {
   readonly problems: readonly WindowsSyntaxProblem[];
 }
 
-/** How deep groups may lie in each other before they are read as if side by side. */
+/** How deep groups may be nested; deeper ones are read as if side by side. */
 export const windowsGroupDepthMax = 64;
-export const windowsCommandsMax = 2_000;
-/** Words of one command that are looked at. */
+const commandsMax = 2_000;
+/** Words of one command that are examined. */
 export const windowsCommandWordsMax = 4_096;
+const stepsBetweenClockReads = 64;
+
+/** A position in a text, and the commands and problems found up to there. */
+export abstract class WindowsLexer {
+  readonly commands: WindowsCommand[] = [];
+  readonly problems: WindowsSyntaxProblem[] = [];
+  protected text: string;
+  protected at = 0;
+  /** How many brackets are open here. */
+  protected depth = 0;
+  protected readonly deadline: number;
+  #steps = 0;
+
+  /** `deadline` is the `performance.now()` after which the rest is left unread. */
+  constructor(text: string, deadline: number) {
+    this.text = text;
+    this.deadline = deadline;
+  }
+
+  /** Whether the time limit is reached; then the rest of the text is skipped. */
+  protected late(): boolean {
+    this.#steps += 1;
+    if (this.#steps % stepsBetweenClockReads !== 0 || performance.now() < this.deadline) {
+      return false;
+    }
+    if (this.at < this.text.length) this.problem('limit.time', this.at);
+    this.at = this.text.length;
+    return true;
+  }
+
+  /** Each code is reported once: the first position is enough. */
+  protected problem(code: string, from = this.at): void {
+    if (this.problems.every((known) => known.code !== code)) {
+      this.problems.push({ code, span: [from, Math.max(from, this.at)] });
+    }
+  }
+
+  protected get here(): string {
+    return this.text[this.at] ?? '';
+  }
+
+  protected next(): string {
+    return this.text[this.at + 1] ?? '';
+  }
+
+  protected starts(text: string): boolean {
+    return this.text.startsWith(text, this.at);
+  }
+
+  /** What the pattern, which is sticky, matches at this position. */
+  protected peek(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.at;
+    return pattern.exec(this.text);
+  }
+
+  /** As `peek`, and moves behind it. */
+  protected take(pattern: RegExp): RegExpExecArray | null {
+    const found = this.peek(pattern);
+    this.at += found?.[0].length ?? 0;
+    return found;
+  }
+
+  protected keep(command: WindowsCommand): readonly WindowsCommand[] {
+    if (this.commands.length >= commandsMax) {
+      this.problem('limit.commands');
+      return [];
+    }
+    this.commands.push(command);
+    return [command];
+  }
+}
 
 /** A word under construction: text and gaps. */
 export class WindowsWordBuilder {
   readonly variables: string[] = [];
   readonly group: WindowsCommand[] = [];
   quoted = false;
+  isComputed = false;
   raw: string | null = null;
   readonly #pieces: (string | null)[] = [];
   #text: string[] = [];
@@ -73,25 +143,23 @@ export class WindowsWordBuilder {
     this.#pieces.push(null);
   }
 
-  /** Takes over the pieces of another word. */
+  /** Appends the parts of another word. */
   join(word: WindowsWord): void {
     for (const piece of word.pieces) {
-      if (piece === null) {
-        this.gap();
-      } else {
-        this.add(piece);
-      }
+      if (piece === null) this.gap();
+      else this.add(piece);
     }
     this.variables.push(...word.variables);
     this.group.push(...word.group);
+    this.isComputed ||= word.isComputed;
   }
 
   word(span: SourceSpan): WindowsWord {
     this.#flush();
     const pieces = this.#pieces;
     const value = pieces.length === 0 ? '' : pieces.length === 1 ? (pieces[0] ?? null) : null;
-    const { quoted, raw, variables, group } = this;
-    return { span, value, pieces, variables, quoted, raw, group };
+    const { quoted, isComputed, raw, variables, group } = this;
+    return { span, value, pieces, variables, quoted, isComputed, raw, group };
   }
 
   #flush(): void {
@@ -102,9 +170,10 @@ export class WindowsWordBuilder {
   }
 }
 
-/** A word of known text that stands where `span` is. */
+/** A word of known text at `span`. */
 export function windowsTextWord(value: string, span: SourceSpan): WindowsWord {
-  return { span, value, pieces: [value], variables: [], quoted: true, raw: null, group: [] };
+  const known = { span, value, pieces: [value], variables: [] };
+  return { ...known, quoted: true, isComputed: false, raw: null, group: [] };
 }
 
 /** A word as a person reads it: gaps as an ellipsis. */

@@ -1,5 +1,5 @@
 /**
- * The commands that may run unasked: for each the flags and operands it accepts, and nothing else.
+ * The commands that may run without approval, each with the flags and operands that it accepts.
  * Spellings: `-s` a flag; `-n=#` a value that is a number, attached or the next word; `=*` any
  * text, `=%` a format, `=@` a path, `=a|b` one of these, `=!` a glob; `[=…]` a value that must be
  * attached; `?=…` one that is the next word or missing; `-#` digits.
@@ -7,8 +7,11 @@
 import type { AllowRule } from '../allow-rule.ts';
 
 const diff =
-  '-p -u --patch -s --no-patch -U[=#] --unified=# --raw --patch-with-raw --minimal --patience ' +
-  '--histogram --diff-algorithm=patience|minimal|histogram|myers|default --stat[=*] ' +
+  '-p -u --patch -s --no-patch -U[=#] --unified=# --raw --patch-with-raw --minimal ' +
+  '--patience' +
+  ' --histogram ' +
+  '--diff-algorithm=patience|minimal|histogram|myers|default' +
+  ' --stat[=*] ' +
   '--compact-summary --numstat --shortstat --dirstat[=*] --summary --patch-with-stat -z ' +
   '--name-only --name-status --color[=always|never|auto] --no-color --color-moved[=*] ' +
   '--no-color-moved --word-diff[=color|plain|porcelain|none] --word-diff-regex=* ' +

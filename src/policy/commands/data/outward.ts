@@ -1,12 +1,12 @@
 /**
- * Programs whose sub-commands publish, deploy, log in or show credentials, as one table. What only
- * shows what is there, or prepares it on this machine, is not in it.
+ * Programs whose sub-commands publish, deploy, log in or show credentials, as one table. Commands
+ * that only show existing content or prepare it on this machine are not included.
  */
 import type { CommandTable, CommandNode, KnowledgeRule } from '../schema.ts';
 
 const person = 'Leave it to a person, or to the pipeline of the project.';
 
-const deeds = {
+const outwardActions = {
   package: ['publish.package', 'publishes a package', 'Build it, and let a person publish.'],
   image: ['publish.image', 'publishes an image', 'Build it, and let a person push.'],
   release: ['publish.release', 'publishes for others to see', person],
@@ -14,15 +14,15 @@ const deeds = {
   deploy: ['deploy.release', 'changes what runs for others', person],
   login: ['auth.login', 'changes or shows the credentials for a service', 'Let a person log in.'],
 } as const satisfies Record<string, readonly [string, string, string]>;
-type Deed = keyof typeof deeds;
+type OutwardAction = keyof typeof outwardActions;
 
 /** Sub-commands by what they do, separated by commas: `push, image push`. */
-export type OutwardActions = Partial<Record<Deed, string>>;
+export type OutwardActions = Partial<Record<OutwardAction, string>>;
 
 const help = '--help -h --version --dry-run';
 
-function ruleOf(deed: Deed, example: string): KnowledgeRule {
-  const [code, why, instead] = deeds[deed];
+function ruleOf(action: OutwardAction, example: string): KnowledgeRule {
+  const [code, why, instead] = outwardActions[action];
   const match = [example, `timeout 5 ${example} x`, `${example} --x`];
   const noMatch = [`echo ${example}`, `${example} --help`, `rg "${example}"`];
   return { code, bound: 'block', why, instead, when: { none: ['help'] }, match, noMatch };
@@ -34,10 +34,12 @@ export function outwardSubcommands(
   does: OutwardActions,
 ): Record<string, CommandNode> {
   const subs: Record<string, CommandNode> = {};
-  for (const deed of Object.keys(deeds).filter((name): name is Deed => name in deeds)) {
-    const paths = (does[deed] ?? '').split(', ').filter((each) => each !== '');
+  for (const action of Object.keys(outwardActions).filter(
+    (name): name is OutwardAction => name in outwardActions,
+  )) {
+    const paths = (does[action] ?? '').split(', ').filter((each) => each !== '');
     for (const each of paths) {
-      put(subs, each.split(' '), ruleOf(deed, `${program} ${each.replace(/!$/, '')}`));
+      put(subs, each.split(' '), ruleOf(action, `${program} ${each.replace(/!$/, '')}`));
     }
   }
   return subs;
@@ -63,7 +65,7 @@ function put(
   put(node.subs, rest, rule);
 }
 
-/** A program of which all that is known is what it does to others. */
+/** A program of which only the outward effect is known. */
 function outward(names: string, does: OutwardActions, valued = ''): CommandTable {
   const [program = ''] = names.split('|');
   const options = { help, ...(valued === '' ? {} : { value: valued }) };
@@ -74,13 +76,13 @@ function outward(names: string, does: OutwardActions, valued = ''): CommandTable
 /** A program of which any operand may be the task: `mvn clean deploy`. */
 function tasks(
   names: string,
-  deed: Deed,
+  action: OutwardAction,
   equals: string,
   starts: readonly string[] = [],
 ): CommandTable {
   const all = equals.split(' ');
   const [program = ''] = names.split('|');
-  const rule = ruleOf(deed, `${program} ${all[0]}`);
+  const rule = ruleOf(action, `${program} ${all[0]}`);
   const operand = { equals: all, ...(starts.length === 0 ? {} : { starts: [...starts] }) };
   const options = { help, value: '-f= -p= -s= -P= -b= -I= -C= -c= --file= --settings=' };
   const when = { ...rule.when, operand };
@@ -88,9 +90,9 @@ function tasks(
 }
 
 /** A program that does it whatever its words are. */
-function always(names: string, deed: Deed): CommandTable {
+function always(names: string, action: OutwardAction): CommandTable {
   const [program = ''] = names.split('|');
-  const rule = ruleOf(deed, program);
+  const rule = ruleOf(action, program);
   return { [names]: { about: 'publishes', options: { help }, rules: [rule] } };
 }
 

@@ -4,7 +4,7 @@ import { outwardSubcommands } from './outward.ts';
 
 const containers = 'works on containers';
 
-/** Options of `docker run`, `create` and `exec`, and of the programs that took them over. */
+/** Options of `docker run`, `create` and `exec`, and of compatible programs. */
 const ofContainer =
   '-a= --attach= --add-host= --annotation= --blkio-weight= --cap-add= --cap-drop= ' +
   '--cgroup-parent= --cgroupns= --cidfile= -c= --cpu-shares= --cpus= --cpuset-cpus= ' +

@@ -14,7 +14,7 @@ const terminal: CommandNode = {
   about: 'opens a terminal',
   wrapper: { at: ['-e', '-x', '--', '--args'] },
 };
-/** Text of another language, in which only what stands there as a string is looked at. */
+/** Text of another language, in which only string literals are examined. */
 const code = (list: string): CommandNode => ({
   about: 'runs code',
   options: { code: list },

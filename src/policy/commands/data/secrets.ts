@@ -55,7 +55,7 @@ const searcher: CommandNode = {
   pattern: 'pattern',
 };
 
-/** What it writes is what it has unpacked. */
+/** Its output is the unpacked content. */
 const unpacked = { ...reader(), source: 'decoded' } as const;
 const unpacks = (decode: string, value = ''): CommandNode => ({
   about: 'packs files, or unpacks them',

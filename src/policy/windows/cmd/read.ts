@@ -1,14 +1,16 @@
 /** Reads the text of cmd.exe, a line or a batch file, into commands. One pass. */
 import {
-  windowsCommandsMax,
-  windowsGroupDepthMax,
-  WindowsWordBuilder,
-  windowsTextWord,
   windowsCommandWordsMax,
+  windowsGroupDepthMax,
+  WindowsLexer,
+  windowsTextWord,
+  WindowsWordBuilder,
+  type WindowsCommand,
+  type WindowsScript,
+  type WindowsWord,
 } from '../words.ts';
-import type { WindowsCommand, WindowsSyntaxProblem, WindowsScript, WindowsWord } from '../words.ts';
 
-/** Variables that every Windows has, as far as they name programs. */
+/** Variables that every Windows has and that name programs. */
 const fixed: ReadonlyMap<string, string> = new Map([
   ['comspec', 'C:\\Windows\\System32\\cmd.exe'],
   ['systemroot', 'C:\\Windows'],
@@ -24,62 +26,26 @@ const builtins = new Set(
   ).split(' '),
 );
 
-const stepsBetween = 64;
-
 export function readCmd(text: string, deadline: number): WindowsScript {
   return new Reader(text, deadline).script();
 }
 
-class Reader {
-  readonly #text: string;
-  readonly #commands: WindowsCommand[] = [];
+class Reader extends WindowsLexer {
   /** The last `< file`, as the command that would write it. */
   #stdin: WindowsCommand | null = null;
-  readonly #problems: WindowsSyntaxProblem[] = [];
   readonly #constants = new Map<string, string | null>(fixed);
-  #at = 0;
-  #depth = 0;
   /** Loops so far: their variables are `%i`. */
   #loops = 0;
 
-  readonly #deadline: number;
-  #steps = 0;
-
-  /** `deadline` is the `performance.now()` after which the rest is left unread. */
-  constructor(text: string, deadline: number) {
-    this.#text = text;
-    this.#deadline = deadline;
-  }
-
-  /** Whether time is up; then nothing is left to be read. */
-  #late(): boolean {
-    this.#steps += 1;
-    if (this.#steps % stepsBetween !== 0 || performance.now() < this.#deadline) return false;
-    if (this.#at < this.#text.length) this.#problem('limit.time');
-    this.#at = this.#text.length;
-    return true;
-  }
-
   script(): WindowsScript {
-    while (this.#at < this.#text.length) {
+    while (this.at < this.text.length) {
       this.#sequence();
-      if (this.#at < this.#text.length) {
-        this.#problem('unparseable');
-        this.#at += 1;
+      if (this.at < this.text.length) {
+        this.problem('unparseable');
+        this.at += 1;
       }
     }
-    return { commands: this.#commands, problems: this.#problems };
-  }
-
-  /** Told once each: the first place is enough. */
-  #problem(code: string, from = this.#at): void {
-    if (this.#problems.every((known) => known.code !== code)) {
-      this.#problems.push({ code, span: [from, Math.max(from, this.#at)] });
-    }
-  }
-
-  get #here(): string {
-    return this.#text[this.#at] ?? '';
+    return { commands: this.commands, problems: this.problems };
   }
 
   /** Commands up to the `)` that closes a group, which is left, or to the end. */
@@ -88,51 +54,42 @@ class Reader {
     let input: readonly WindowsCommand[] = [];
     let count = 0;
     for (;;) {
-      this.#late();
+      this.late();
       this.#skip(/[\s@,;=]/);
-      if (this.#here === '' || (this.#here === ')' && this.#depth > 0)) return all;
-      if (this.#here === ')') return all;
-      if (this.#operator(/[&|\n]/)) {
-        this.#problem('several');
+      if (this.here === '' || this.here === ')') return all;
+      if (this.take(/[&|\n]/y) !== null) {
+        this.problem('several');
         continue;
       }
       count += 1;
-      if (count > 1) this.#problem('several');
-      const before = this.#at;
+      if (count > 1) this.problem('several');
+      const before = this.at;
       const found = this.#statement(input);
       all.push(...found);
-      if (this.#at === before) this.#at += 1;
+      if (this.at === before) this.at += 1;
       this.#skip(/[ \t]/);
-      const piped = this.#here === '|' && this.#text[this.#at + 1] !== '|';
-      input = piped ? found : [];
+      input = this.peek(/\|(?!\|)/y) === null ? [] : found;
     }
   }
 
-  #operator(kind: RegExp): boolean {
-    if (!kind.test(this.#here) || this.#here === '') return false;
-    this.#at += 1;
-    return true;
-  }
-
+  /** Skips what `kind` matches, and lines that `^` continues. */
   #skip(kind: RegExp): void {
-    while (this.#here !== '' && (kind.test(this.#here) || this.#continued())) {
-      this.#at += this.#continued() ? (this.#text[this.#at + 1] === '\r' ? 3 : 2) : 1;
+    while (kind.test(this.here) || this.#isContinued()) {
+      if (this.take(/\^\r?\n/y) === null) this.at += 1;
     }
   }
 
-  /** `^` at the end of a line. */
-  #continued(): boolean {
-    return this.#here === '^' && /^\^\r?\n/.test(this.#text.slice(this.#at, this.#at + 3));
+  #isContinued(): boolean {
+    return this.peek(/\^\r?\n/y) !== null;
   }
 
   #statement(input: readonly WindowsCommand[]): readonly WindowsCommand[] {
     this.#skip(/[ \t@,;=]/);
-    if (this.#here === '(') return this.#group();
-    const word = /^[A-Za-z]{2,3}(?![\w.:\\-])/.exec(this.#text.slice(this.#at, this.#at + 5));
-    const head = word?.[0].toLowerCase();
-    if (head === 'rem' || this.#text.startsWith(':', this.#at)) {
-      while (this.#here !== '' && this.#here !== '\n') this.#at += 1;
-      this.#problem('comment');
+    if (this.here === '(') return this.#group();
+    const head = this.peek(/[A-Za-z]{2,3}(?![\w.:\\-])/y)?.[0].toLowerCase();
+    if (head === 'rem' || this.here === ':') {
+      this.take(/[^\n]*/y);
+      this.problem('comment');
       return [];
     }
     if (head === 'if') return this.#conditional();
@@ -141,43 +98,39 @@ class Reader {
   }
 
   #group(): readonly WindowsCommand[] {
-    const from = this.#at;
-    this.#at += 1;
-    this.#problem('compound', from);
-    if (this.#depth >= windowsGroupDepthMax) {
-      if (this.#depth === windowsGroupDepthMax) this.#problem('limit.nesting');
+    const from = this.at;
+    this.at += 1;
+    this.problem('compound', from);
+    if (this.depth >= windowsGroupDepthMax) {
+      this.problem('limit.nesting');
       return [];
     }
-    this.#depth += 1;
+    this.depth += 1;
     const inner = this.#sequence();
-    this.#depth -= 1;
-    if (this.#here === ')') this.#at += 1;
-    else this.#problem('unparseable', from);
+    this.depth -= 1;
+    if (this.here === ')') this.at += 1;
+    else this.problem('unparseable', from);
     while (this.#redirect()) this.#skip(/[ \t]/);
     this.#skip(/[ \t]/);
-    if (/^else(?![\w.])/i.test(this.#text.slice(this.#at, this.#at + 5))) {
-      this.#at += 4;
-      return [...inner, ...this.#nested()];
-    }
-    return inner;
+    return this.take(/else(?![\w.])/iy) === null ? inner : [...inner, ...this.#nested()];
   }
 
   /** A statement inside another one, within the bound of nesting. */
   #nested(): readonly WindowsCommand[] {
-    if (this.#depth >= windowsGroupDepthMax) {
-      this.#problem('limit.nesting');
+    if (this.depth >= windowsGroupDepthMax) {
+      this.problem('limit.nesting');
       return [];
     }
-    this.#depth += 1;
+    this.depth += 1;
     const inner = this.#statement([]);
-    this.#depth -= 1;
+    this.depth -= 1;
     return inner;
   }
 
   /** `if [/i] [not] exist X | defined X | errorlevel N | A == B | A op B`, then a command. */
   #conditional(): readonly WindowsCommand[] {
-    this.#at += 2;
-    this.#problem('compound');
+    this.at += 2;
+    this.problem('compound');
     let next = this.#plainWord();
     while (/^(?:\/i|not)$/i.test(next)) next = this.#plainWord();
     if (/^(?:exist|defined|errorlevel|cmdextversion)$/i.test(next)) {
@@ -191,9 +144,9 @@ class Reader {
 
   /** `for [/f "options"] %i in (SET) do COMMAND`; a quoted set of `/f` is a command. */
   #loop(): readonly WindowsCommand[] {
-    this.#at += 3;
+    this.at += 3;
     this.#loops += 1;
-    this.#problem('compound');
+    this.problem('compound');
     let options = '';
     for (let words = 0; words < 8; words += 1) {
       const word = this.#plainWord();
@@ -201,89 +154,65 @@ class Reader {
       options += ` ${word}`;
     }
     this.#skip(/[ \t]/);
-    if (this.#here === '(') {
+    if (this.here === '(') {
       if (/\s\/f/i.test(options)) this.#lines();
-      const close = this.#text.indexOf(')', this.#at);
-      this.#at = close === -1 ? this.#text.length : close + 1;
+      const close = this.text.indexOf(')', this.at);
+      this.at = close === -1 ? this.text.length : close + 1;
     }
     if (/^do$/i.test(this.#plainWord())) return this.#nested();
-    this.#problem('unparseable');
+    this.problem('unparseable');
     return [];
   }
 
   /** The set of `for /f`: a quoted one is a command, else files whose lines are read. */
   #lines(): void {
-    this.#at += 1;
+    this.at += 1;
     this.#skip(/[ \t]/);
-    const quote = this.#here;
-    const end = /['`]/.test(quote) ? this.#text.indexOf(quote, this.#at + 1) : -1;
-    if (end !== -1) {
-      this.#at += 1;
-      this.#within(end);
-      this.#at = end + 1;
+    const from = this.at + 1;
+    const end = /['`]/.test(this.here) ? this.text.indexOf(this.here, from) : -1;
+    if (end === -1) {
+      const file = this.peek(/[^\s)"&|<>]{1,256}/y)?.[0];
+      if (file === undefined) return;
+      this.commands.push(typed(windowsTextWord(file, [this.at, this.at + file.length])));
       return;
     }
-    const from = this.#at;
-    const file = /^[^\s)"&|<>]{1,256}/.exec(this.#text.slice(from, from + 256))?.[0];
-    if (file === undefined) return;
-    const span = [from, from + file.length] as const;
-    this.#commands.push(typed(windowsTextWord(file, span)));
-  }
-
-  /** The commands of a set: read by a reader of their own, at their place. */
-  #within(end: number): void {
-    const inner = new Reader(this.#text.slice(this.#at, end), this.#deadline);
-    const offset = this.#at;
+    const inner = new Reader(this.text.slice(0, end), this.deadline);
+    inner.at = from;
     const { commands, problems } = inner.script();
-    for (const command of commands) this.#commands.push(moved(command, offset));
-    this.#problems.push(
-      ...problems.slice(0, 8).map(({ code }) => ({ code, span: [offset, end] as const })),
-    );
+    for (const command of commands) this.commands.push(command);
+    for (const { code } of problems) this.problem(code, from);
+    this.at = end + 1;
   }
 
   #plainWord(): string {
     this.#skip(/[ \t]/);
-    const found = /^(?:"[^"\n]*"|[^\s"()&|])+/.exec(this.#text.slice(this.#at, this.#at + 1_024));
-    this.#at += found?.[0].length ?? 0;
-    return found?.[0] ?? '';
+    return this.take(/(?:"[^"\n]*"|[^\s"()&|])+/y)?.[0] ?? '';
   }
 
   #command(input: readonly WindowsCommand[]): readonly WindowsCommand[] {
-    const from = this.#at;
+    const from = this.at;
     const words: WindowsWord[] = [];
     this.#stdin = null;
     for (;;) {
       this.#skip(/[ \t]/);
-      if (this.#late() || this.#ends()) break;
+      if (this.late() || this.#ends()) break;
       if (this.#redirect()) continue;
-      const before = this.#at;
+      const before = this.at;
       const first = words.length === 0;
       const word = this.#word(first);
       if (words.length < windowsCommandWordsMax) words.push(word);
-      else this.#problem('limit.words', before);
-      if (this.#at === before) this.#at += 1;
+      else this.problem('limit.words', before);
+      if (this.at === before) this.at += 1;
     }
     if (words.length === 0) return [];
-    if (this.#commands.length >= windowsCommandsMax) {
-      if (this.#commands.length === windowsCommandsMax) this.#problem('limit.commands');
-      return [];
-    }
-    const span = [from, words.at(-1)?.span[1] ?? this.#at] as const;
+    const span = [from, words.at(-1)?.span[1] ?? this.at] as const;
     const fed = this.#stdin === null ? input : [this.#stdin];
-    const command: WindowsCommand = {
-      kind: 'command',
-      span,
-      words,
-      input: fed,
-      shown: true,
-      calls: [],
-    };
-    this.#commands.push(command);
-    this.#assign(command);
-    return [command];
+    const known = this.keep({ kind: 'command', span, words, input: fed, shown: true, calls: [] });
+    for (const command of known) this.#assign(command);
+    return known;
   }
 
-  /** `set x=rd`: what `%x%` stands for further on. */
+  /** `set x=rd`: the value of `%x%` from here on. */
   #assign({ words }: WindowsCommand): void {
     if (words[0]?.value?.toLowerCase() !== 'set' || words.length < 2) return;
     const text = words
@@ -299,26 +228,25 @@ class Reader {
   }
 
   #ends(): boolean {
-    const here = this.#here;
-    return here === '' || '\n&|'.includes(here) || (here === ')' && this.#depth > 0);
+    const here = this.here;
+    return here === '' || '\n&|'.includes(here) || (here === ')' && this.depth > 0);
   }
 
   #redirect(): boolean {
-    const found = /^\d?(?:>>|>|<)(?:&\d)?/.exec(this.#text.slice(this.#at, this.#at + 5));
+    const from = this.at;
+    const found = this.take(/\d?(?:>>|>|<)(?:&\d)?/y);
     if (found === null) return false;
-    const from = this.#at;
-    this.#at += found[0].length;
     if (!found[0].includes('&')) {
       this.#skip(/[ \t]/);
       const file = this.#ends() ? null : this.#word(false);
       if (file !== null && /^0?<$/.test(found[0])) this.#stdin = typed(file);
     }
-    this.#problem('redirect', from);
+    this.problem('redirect', from);
     return true;
   }
 
   #word(first: boolean): WindowsWord {
-    const from = this.#at;
+    const from = this.at;
     const made = new WindowsWordBuilder();
     const raw: string[] = [];
     let quoted = false;
@@ -329,52 +257,47 @@ class Reader {
       name += text;
     };
     for (;;) {
-      const here = this.#here;
-      const start = this.#at;
-      if (this.#late() || here === '' || here === '\n' || here === '\r') break;
-      if (here === '"' || (here === '\\' && this.#text[this.#at + 1] === '"')) {
+      const here = this.here;
+      const start = this.at;
+      if (this.late() || here === '' || here === '\n' || here === '\r') break;
+      if (here === '"' || (here === '\\' && this.text[this.at + 1] === '"')) {
         // A program reads \" as a quote of its own; cmd itself turns quoting on and off.
-        if (this.#at === from) made.quoted = here === '"';
+        if (this.at === from) made.quoted = here === '"';
         quoted = !quoted;
-        this.#at += here === '"' ? 1 : 2;
+        this.at += here === '"' ? 1 : 2;
         if (here === '"') raw.push('"');
         else add('"', '\\"');
       } else if (!quoted && (/[ \t<>]/.test(here) || this.#ends())) {
         break;
       } else if (!quoted && here === '^') {
-        this.#problem('escape');
-        this.#at += this.#continued() ? (this.#text[this.#at + 1] === '\r' ? 3 : 2) : 1;
-        const escaped = this.#here;
+        this.problem('escape');
+        if (this.take(/\^\r?\n/y) === null) this.at += 1;
+        const escaped = this.here;
         if (escaped !== '' && !/[\r\n]/.test(escaped)) {
           add(escaped, escaped);
-          this.#at += 1;
+          this.at += 1;
         }
       } else if ((here === '%' || here === '!') && this.#variable(made)) {
-        raw.push(this.#text.slice(start, this.#at));
+        raw.push(this.text.slice(start, this.at));
         name = '\uFFFF';
       } else {
         if (first && !quoted && endsName(name, here)) break;
         add(here, here);
-        this.#at += 1;
+        this.at += 1;
       }
     }
-    if (quoted) this.#problem('unparseable', from);
-    if (this.#here === '\r') this.#at += 1;
+    if (quoted) this.problem('unparseable', from);
+    if (this.here === '\r') this.at += 1;
     made.raw = raw.join('');
-    return made.word([from, this.#at]);
+    return made.word([from, this.at]);
   }
 
   /** `%X%`, `%X:~0,3%`, `!X!`, `%1`, `%%i`, `%~dp0`. */
   #variable(made: WindowsWordBuilder): boolean {
-    const rest = this.#text.slice(this.#at, this.#at + 300);
-    const named = /^%([A-Za-z_][^%:\s"]*)(:[^%\n]*)?%|^!([A-Za-z_][^!:\s"]*)(:[^!\n]*)?!/.exec(
-      rest,
-    );
+    const named = this.take(/%([A-Za-z_][^%:\s"]*)(:[^%\n]*)?%|!([A-Za-z_][^!:\s"]*)(:[^!\n]*)?!/y);
     const letters =
-      this.#loops > 0 ? /^%%?(?:~[a-z]*)?[A-Za-z0-9*]/i : /^%(?:%[A-Za-z]|~[a-z]*\d|[\d*])/i;
-    const found = named ?? letters.exec(rest);
-    if (found === null) return false;
-    this.#at += found[0].length;
+      this.#loops > 0 ? /%%?(?:~[a-z]*)?[A-Za-z0-9*]/iy : /%(?:%[A-Za-z]|~[a-z]*\d|[\d*])/iy;
+    if (named === null && this.take(letters) === null) return false;
     const name = named?.[1] ?? named?.[3];
     if (name === undefined) {
       made.gap();
@@ -395,15 +318,6 @@ function endsName(name: string, here: string): boolean {
   if (!/[/.(:\\+[\]]/.test(here)) return false;
   const known = builtins.has(name.toLowerCase());
   return known || (here === '/' && /^[a-z]+(?:\.exe|\.com)?$/i.test(name));
-}
-
-function moved(command: WindowsCommand, offset: number): WindowsCommand {
-  const span = [command.span[0] + offset, command.span[1] + offset] as const;
-  const words = command.words.map((word) => ({
-    ...word,
-    span: [word.span[0] + offset, word.span[1] + offset] as const,
-  }));
-  return { ...command, span, words };
 }
 
 function typed(file: WindowsWord): WindowsCommand {

@@ -1,38 +1,41 @@
-/** Which commands of PowerShell are refused. */
+/** Which commands of PowerShell are blocked. */
+import type { FindingReason } from '../../shell/analysis-context.ts';
 import {
   environmentDumpReason,
-  possibleSecretFileReason,
-  secretFileReason,
+  nestingLimitReason,
   secretVariableReason,
 } from '../../shell/reasons.ts';
-import { wslCommandWords, judgeCmdStart, judgePowerShellStart } from '../interpreters.ts';
-import * as reasons from '../reasons.ts';
+import { isSecretVariableName } from '../../shell/secret.ts';
 import {
-  judgeWindowsProgram,
-  windowsProgramName,
+  judgeKnownProgram,
+  reportSecretFile,
+  reportSecretVariable,
   reportWindowsFinding,
-  windowsWordSecrecy,
-  secretVariablesIn,
+  windowsProgramName,
   type WindowsAnalysisContext,
 } from '../analysis-context.ts';
+import { blockedFor, judgeWindowsProgram } from '../programs.ts';
+import {
+  blockedCmdlets,
+  blockedDeletions,
+  dynamicCommandName,
+  dynamicScriptText,
+  forcedKill,
+  hiddenText,
+  privilegeGain,
+  textEvaluation,
+  treeDeletion,
+} from '../reasons.ts';
 import {
   legibleWindowsWord,
   windowsTextWord,
+  type DotNetCall,
   type WindowsCommand,
   type WindowsWord,
 } from '../words.ts';
-import { isSecretVariableName } from '../../shell/secret.ts';
-import { judgeDotNetCall } from './dotnet-calls.ts';
-import {
-  resolveCmdlet,
-  powerShellProgramName,
-  findRefusedCmdlet,
-  unqualifiedCmdletName,
-} from './cmdlet-names.ts';
+import { resolveCmdlet, unqualifiedCmdletName } from './cmdlets.ts';
 
 const readers = new Set('get-content select-string format-hex import-csv import-clixml'.split(' '));
-/** How many wrappers are followed. */
-const viaMax = 8;
 const writers = new Set(
   (
     'write-output write-host write-error write-warning write-verbose write-debug ' +
@@ -44,6 +47,10 @@ const writers = new Set(
 const environmentReaders = new Set(
   'get-childitem get-item get-content get-itemproperty get-itempropertyvalue'.split(' '),
 );
+
+/** How many wrappers are followed. */
+const viaMax = 8;
+const aliasesMax = 64;
 
 /** One command, and what it starts. */
 export function judgePowerShellCommand(
@@ -57,202 +64,139 @@ export function judgePowerShellCommand(
   }
   const [first] = command.words;
   if (first === undefined) return;
-  const called = first.value ?? wildcard(first);
-  if (called === null) {
-    if (first.group.length === 0 && first.pieces.join('') === '') {
-      judgeWrapped(walk, command);
-      return;
-    }
-    reportWindowsFinding(walk, reasons.dynamicCommandName, command);
-    return;
+  const called = first.value ?? foundByName(first);
+  const cmdlet = called === null ? null : resolveCmdlet(called, walk.aliases);
+  // Only what is written out may be put together from parts.
+  if ((cmdlet === null || !writers.has(cmdlet)) && command.words.some((word) => word.isComputed)) {
+    reportWindowsFinding(walk, hiddenText, command);
   }
-  const cmdlet = resolveCmdlet(called, walk.aliases);
-  if (cmdlet === null) judgeExternal(walk, command, called);
-  else judgeCmdlet(walk, command, cmdlet);
+  if (cmdlet !== null) {
+    judgeCmdlet(walk, command, cmdlet);
+  } else if (called !== null) {
+    const name = windowsProgramName(unqualifiedCmdletName(called));
+    judgeWindowsProgram(walk, command, name);
+  } else if (command.words.length > 1 || first.group.length > 0 || first.pieces.join('') !== '') {
+    // `& { … }` alone is a block, whose commands are judged by themselves.
+    reportWindowsFinding(walk, dynamicCommandName, command);
+  }
 }
 
-/** `& { … }`: the block's commands are judged by themselves. */
-function judgeWrapped(walk: WindowsAnalysisContext, command: WindowsCommand): void {
-  if (command.words.length > 1) reportWindowsFinding(walk, reasons.dynamicCommandName, command);
-}
-
-/** `& (gcm i*x)`: the refused command that the pattern finds. */
-function wildcard({ group }: WindowsWord): string | null {
+/** `& (gcm i*x)`: what a pattern finds may be a blocked command, and is taken for one. */
+function foundByName({ group }: WindowsWord): string | null {
   const [only] = group;
   const name = only?.words[0]?.value ?? null;
-  if (group.length !== 1 || name === null || resolveCmdlet(name, new Map()) !== 'get-command') {
-    return null;
-  }
-  const pattern = only?.words
-    .slice(1)
-    .find(({ value }) => value !== null && !value.startsWith('-'));
-  return pattern?.value == null ? null : findRefusedCmdlet(pattern.value);
+  if (group.length !== 1 || name === null || resolveCmdlet(name) !== 'get-command') return null;
+  const isName = ({ value }: WindowsWord): boolean => value !== null && !value.startsWith('-');
+  const pattern = only?.words.slice(1).find(isName)?.value ?? null;
+  return pattern !== null && /[*?]/.test(pattern) ? 'invoke-expression' : pattern;
 }
 
+/** An expression whose result is shown, or written by the next command. */
 function judgeValue(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const consumer = walk.consumers.get(command);
-  const name = consumer?.words[0]?.value ?? null;
-  const cmdlet = name === null ? null : resolveCmdlet(name, walk.aliases);
-  const written = cmdlet !== null && writers.has(cmdlet);
-  const last = consumer === undefined && command.shown;
-  const [secret] = secretVariablesIn(command.words);
-  if (secret !== undefined && (written || last || name === 'clip')) {
-    reportWindowsFinding(walk, secretVariableReason, command, `$env:${secret}`);
-  }
+  const name = consumer?.words[0]?.value ?? '';
+  const isLast = consumer === undefined && command.shown;
+  const isWritten = writers.has(resolveCmdlet(name, walk.aliases) ?? '') || name === 'clip';
+  if (isLast || isWritten) reportSecretVariable(walk, command);
 }
 
-function judgeExternal(
+const directoryDeletion = /^(?:io\.directory|microsoft\.visualbasic\.\w+\.filesystem)::delete/;
+const fileReaders =
+  /^io\.file::(?:readall\w+|readlines|open|openread|opentext|copy)$|^io\.streamreader::new$/;
+const scriptMakers = /^(?:scriptblock::create|\.invokescript|\.newscriptblock)$/;
+
+function judgeDotNetCall(
   walk: WindowsAnalysisContext,
   command: WindowsCommand,
-  called: string,
+  { name, args }: DotNetCall,
 ): void {
-  const name = windowsProgramName(unqualifiedCmdletName(called));
-  switch (name) {
-    case 'powershell':
-    case 'pwsh':
-      judgePowerShellStart(walk, command, powerShellProgramName);
-      return;
-    case 'cmd':
-      judgeCmdStart(walk, command, powerShellProgramName);
-      return;
-    case 'runas':
-    case 'gsudo':
-      reportWindowsFinding(walk, reasons.privilegeGain, command);
-      return;
-    case 'taskkill':
-      if (command.words.some(({ value }) => /^[/-]f$/i.test(value ?? ''))) {
-        reportWindowsFinding(walk, reasons.forcedKill, command);
-      }
-      return;
-    case 'wsl': {
-      const words = wslCommandWords(command.words);
-      if (words.length > 0) judgeWindowsProgram(walk, { ...command, words }, powerShellProgramName);
-      return;
+  const [first] = args;
+  const value = first?.value ?? null;
+  const report = (reason: FindingReason): void => reportWindowsFinding(walk, reason, command);
+  if (args.some((word) => word.isComputed) && name !== '.replace') report(hiddenText);
+  if (directoryDeletion.test(name) || name === '.delete') {
+    const flags = name === '.delete' ? args.slice(0, 1) : args.slice(1);
+    if (flags.some((word) => word.value === 'True')) report(treeDeletion);
+  } else if (name === 'environment::getenvironmentvariables') {
+    report(environmentDumpReason);
+  } else if (name === 'environment::getenvironmentvariable') {
+    const isShown = command.shown && !walk.consumers.has(command);
+    if (value !== null && isShown && isSecretVariableName(value.toUpperCase())) {
+      reportWindowsFinding(walk, secretVariableReason, command, value);
     }
-    case 'shutdown':
-      if (!command.words.some(({ value }) => /^[/-][a?]$/i.test(value ?? ''))) {
-        reportWindowsFinding(walk, reasons.machineShutdown, command);
-      }
-      return;
-    case 'format':
-      if (command.words.length > 1) reportWindowsFinding(walk, reasons.volumeFormat, command);
-      return;
-    default:
-      judgeWindowsProgram(walk, command, powerShellProgramName);
+  } else if (fileReaders.test(name)) {
+    if (first !== undefined) reportSecretFile(walk, command, first);
+  } else if (scriptMakers.test(name)) {
+    if (value === null) report(dynamicScriptText);
+    else walk.nested(value, 'powershell', { walk, via: 'scriptblock', span: command.span });
+    if (name === '.invokescript') report(textEvaluation);
   }
 }
 
-/** Parameters: without the dash, in lower case, each with the value behind its colon. */
-function parameters({
-  words,
-}: WindowsCommand): readonly { name: string; value: string | null; at: number }[] {
+interface Parameter {
+  /** Without the dash, in lower case. */
+  readonly name: string;
+  /** What is behind its colon. */
+  readonly value: string | null;
+  readonly at: number;
+}
+
+function parametersOf({ words }: WindowsCommand): readonly Parameter[] {
   return words.flatMap((word, at) => {
-    const found = word.quoted
-      ? null
-      : /^[-–—―]{1,2}(\w+)(?::(.*))?$/s.exec(legibleWindowsWord(word));
-    const name = found?.[1]?.toLowerCase();
-    return at === 0 || name === undefined ? [] : [{ name, value: found?.[2] ?? null, at }];
+    const text = word.quoted || at === 0 ? '' : legibleWindowsWord(word);
+    const found = /^[-–—―]{1,2}(\w+)(?::(.*))?$/s.exec(text);
+    if (found === null) return [];
+    return [{ name: (found[1] ?? '').toLowerCase(), value: found[2] ?? null, at }];
   });
 }
 
-/** Whether a switch was given: `-r`, `-Recurse`, `-Recurse:$true`. */
-function given(command: WindowsCommand, name: string): boolean {
-  return parameters(command).some(
-    (one) => name.startsWith(one.name) && one.value?.toLowerCase() !== 'false',
-  );
-}
-
-const slash = (command: WindowsCommand, letter: string): boolean =>
-  command.words.some(
-    (word, at) =>
-      at > 0 &&
-      !word.quoted &&
-      legibleWindowsWord(word).toLowerCase().split('/').slice(1).includes(letter) &&
-      legibleWindowsWord(word).startsWith('/'),
-  );
+/** Whether a switch is set: `-r`, `-Recurse`, `-Recurse:$true`. */
+const isSet = (parameters: readonly Parameter[], name: string): boolean =>
+  parameters.some((one) => name.startsWith(one.name) && one.value?.toLowerCase() !== 'false');
 
 function judgeCmdlet(walk: WindowsAnalysisContext, command: WindowsCommand, cmdlet: string): void {
-  const harmless = given(command, 'whatif') && !given(command, 'w');
-  const tell = (reason: Parameters<typeof reportWindowsFinding>[1]): void => {
-    if (!harmless) reportWindowsFinding(walk, reason, command);
-  };
-  if (environmentReaders.has(cmdlet)) judgeDrive(walk, command);
+  const parameters = parametersOf(command);
+  const isTrial = isSet(parameters, 'whatif') && !isSet(parameters, 'w');
+  const reason = reasonFor(command, cmdlet, parameters);
+  if (reason !== null && (!isTrial || reason === textEvaluation)) {
+    reportWindowsFinding(walk, reason, command);
+  }
+  if (environmentReaders.has(cmdlet)) judgeEnvironmentDrive(walk, command);
   if (readers.has(cmdlet)) judgeReader(walk, command, cmdlet);
-  if (writers.has(cmdlet)) {
-    const [secret] = secretVariablesIn(command.words);
-    if (secret !== undefined) {
-      reportWindowsFinding(walk, secretVariableReason, command, `$env:${secret}`);
-    }
-  }
-  switch (cmdlet) {
-    case 'remove-item':
-      judgeRemoval(walk, command, tell);
-      break;
-    case 'stop-process':
-      judgeKill(command, tell);
-      break;
-    case 'stop-computer':
-    case 'restart-computer':
-      tell(reasons.machineShutdown);
-      break;
-    case 'format-volume':
-    case 'clear-disk':
-    case 'initialize-disk':
-      tell(reasons.volumeFormat);
-      break;
-    case 'invoke-expression':
-      reportWindowsFinding(walk, reasons.textEvaluation, command);
-      break;
-    case 'publish-module':
-    case 'publish-script':
-    case 'publish-psresource':
-      tell(reasons.packagePublication);
-      break;
-    case 'set-alias':
-    case 'new-alias':
-      noteAlias(walk, command);
-      break;
-    case 'start-process':
-      judgeStart(walk, command);
-      break;
-    default:
-      break;
-  }
+  if (writers.has(cmdlet)) reportSecretVariable(walk, command);
+  if (cmdlet === 'set-alias' || cmdlet === 'new-alias') noteAlias(walk, command);
+  if (cmdlet === 'start-process') judgeStart(walk, command, parameters);
+  const isRm = unqualifiedCmdletName(command.words[0]?.value ?? '') === 'rm';
+  if (cmdlet === 'remove-item' && reason === null && isRm) judgeKnownProgram(walk, command);
 }
 
-function judgeRemoval(
-  walk: WindowsAnalysisContext,
+/** Why the cmdlet is blocked with these parameters, or `null`. */
+function reasonFor(
   command: WindowsCommand,
-  tell: (reason: typeof reasons.volumeFormat) => void,
-): void {
-  const called = unqualifiedCmdletName(command.words[0]?.value ?? '');
-  const joined = parameters(command).some(({ name }) => /^(?:rf|fr)$/.test(name));
-  if (joined || (given(command, 'recurse') && given(command, 'force'))) tell(reasons.treeDeletion);
-  else if (/^(?:rd|rmdir)$/.test(called) && slash(command, 's')) tell(reasons.directoryRemoval);
-  else if (/^(?:del|erase)$/.test(called) && slash(command, 's')) tell(reasons.recursiveDeletion);
-  else if (called === 'rm') judgeWindowsProgram(walk, command, () => 'rm');
-}
-
-function judgeKill(
-  command: WindowsCommand,
-  tell: (reason: typeof reasons.volumeFormat) => void,
-): void {
-  const signal = parameters(command).some(({ name }) => /^(?:9|kill|sigkill)$/.test(name));
-  const values = command.words.map(({ value }) => (value ?? '').toLowerCase());
-  const sent = values.some(
-    (value, at) => value === '-s' && /^(?:9|(?:sig)?kill)$/.test(values[at + 1] ?? ''),
-  );
-  if (given(command, 'force') || signal || sent) tell(reasons.forcedKill);
+  cmdlet: string,
+  parameters: readonly Parameter[],
+): FindingReason | null {
+  if (cmdlet === 'remove-item') {
+    const isTree = isSet(parameters, 'recurse') && isSet(parameters, 'force');
+    if (isTree || parameters.some(({ name }) => /^(?:rf|fr)$/.test(name))) return treeDeletion;
+    const deletion = blockedDeletions.get(unqualifiedCmdletName(command.words[0]?.value ?? ''));
+    return deletion === undefined ? null : blockedFor(command, deletion, 'powershell');
+  }
+  if (cmdlet === 'stop-process') {
+    const texts = command.words.map(({ value }) => (value ?? '').toLowerCase()).join(' ');
+    const isSignal = parameters.some(({ name }) => /^(?:9|kill|sigkill)$/.test(name));
+    const isSent = / -s (?:9|(?:sig)?kill)(?: |$)/.test(texts);
+    return isSet(parameters, 'force') || isSignal || isSent ? forcedKill : null;
+  }
+  return blockedCmdlets.get(cmdlet) ?? null;
 }
 
 /** `dir env:`, `Get-Item env:API_KEY`. */
-function judgeDrive(walk: WindowsAnalysisContext, command: WindowsCommand): void {
+function judgeEnvironmentDrive(walk: WindowsAnalysisContext, command: WindowsCommand): void {
+  const drive = /^(?:microsoft\.powershell\.core\\)?(?:env|environment:):[\\/]*(.*)$/is;
   for (const word of command.words.slice(1)) {
-    const found = /^(?:microsoft\.powershell\.core\\)?(?:env|environment:):[\\/]*(.*)$/is.exec(
-      legibleWindowsWord(word),
-    );
-    if (found === null) continue;
-    const name = found[1] ?? '';
+    const name = drive.exec(legibleWindowsWord(word))?.[1];
+    if (name === undefined) continue;
     if (name === '' || /[*?[]/.test(name)) {
       reportWindowsFinding(walk, environmentDumpReason, command);
     } else if (isSecretVariableName(name.toUpperCase())) {
@@ -262,23 +206,17 @@ function judgeDrive(walk: WindowsAnalysisContext, command: WindowsCommand): void
 }
 
 function judgeReader(walk: WindowsAnalysisContext, command: WindowsCommand, cmdlet: string): void {
-  const named = parameters(command);
-  const isPattern = (name: string): boolean => 'pattern'.startsWith(name) && name.length > 1;
-  const skipped = new Set(named.filter(({ name }) => isPattern(name)).map(({ at }) => at + 1));
-  let first = cmdlet === 'select-string' && skipped.size === 0;
+  const named = parametersOf(command);
+  const isPattern = ({ name }: Parameter): boolean => 'pattern'.startsWith(name) && name.length > 1;
+  const patterns = new Set(named.filter(isPattern).map(({ at }) => at + 1));
+  let isFirst = cmdlet === 'select-string' && patterns.size === 0;
   for (const [at, word] of command.words.entries()) {
-    if (at === 0 || skipped.has(at) || named.some((one) => one.at === at && one.value === null)) {
-      continue;
-    }
-    const valued = named.find((one) => one.at === at - 1 && one.value === null);
-    const path = valued !== undefined && /^(?:pa|l|psp)/.test(valued.name);
-    if (first && !path && named.every((one) => one.at !== at)) {
-      first = false;
-      continue;
-    }
-    const secrecy = windowsWordSecrecy(pathIn(word));
-    if (secrecy === 'block') reportWindowsFinding(walk, secretFileReason, command);
-    else if (secrecy === 'ask') reportWindowsFinding(walk, possibleSecretFileReason, command);
+    const parameter = named.find((one) => one.at === at);
+    if (at === 0 || patterns.has(at) || parameter?.value === null) continue;
+    const before = named.find((one) => one.at === at - 1 && one.value === null);
+    const isPath = before !== undefined && /^(?:pa|l|psp)/.test(before.name);
+    if (isFirst && !isPath && parameter === undefined) isFirst = false;
+    else reportSecretFile(walk, command, pathIn(word));
   }
 }
 
@@ -290,53 +228,49 @@ function pathIn(word: WindowsWord): WindowsWord {
   return value === null ? word : { ...word, value, pieces: [value] };
 }
 
-function noteAlias(walk: WindowsAnalysisContext, command: WindowsCommand): void {
-  const values = command.words
-    .slice(1)
-    .filter(({ value }) => value !== null && !/^-\w+$/.test(value));
-  const [name, target] = values.map(({ value }) => value?.toLowerCase());
-  if (name !== undefined && target !== undefined && walk.aliases.size < 64) {
+function noteAlias(walk: WindowsAnalysisContext, { words }: WindowsCommand): void {
+  const texts = words.slice(1).flatMap(({ value }) => value?.toLowerCase() ?? []);
+  const [name, target] = texts.filter((text) => !/^-\w+$/.test(text));
+  if (name !== undefined && target !== undefined && walk.aliases.size < aliasesMax) {
     walk.aliases.set(name, unqualifiedCmdletName(target));
   }
 }
 
+/** Parameters of `Start-Process` that precede the program or its arguments, or have no value. */
+const ofProgram = /^(?:f|fi\w*|a|ar\w*)$/;
+const withoutValue =
+  /^(?:wait|wa|nonewwindow|nnw|nonew|passthru|pas?s?|usenewenvironment|loaduserprofile)$/;
+
 /** `Start-Process powershell -ArgumentList '-enc', 'ZQ=='`, `-Verb RunAs`. */
-function judgeStart(walk: WindowsAnalysisContext, command: WindowsCommand): void {
+function judgeStart(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  parameters: readonly Parameter[],
+): void {
   if (walk.via.length >= viaMax) {
-    reportWindowsFinding(walk, reasons.windowsNestingLimit, command);
+    reportWindowsFinding(walk, nestingLimitReason, command);
     return;
   }
-  const named = parameters(command);
-  const after = (at: number): WindowsWord | undefined => command.words[at + 1];
-  const verb = named.find(({ name }) => name.length > 3 && 'verb'.startsWith(name));
-  if (verb !== undefined) {
-    const value = verb.value ?? after(verb.at)?.value ?? '';
-    if (/^runas(?:user)?$/i.test(value)) reportWindowsFinding(walk, reasons.privilegeGain, command);
+  const verb = parameters.find(({ name }) => name.length > 3 && 'verb'.startsWith(name));
+  const verbValue = verb?.value ?? command.words[(verb?.at ?? -1) + 1]?.value ?? '';
+  if (verb !== undefined && /^runas(?:user)?$/i.test(verbValue)) {
+    reportWindowsFinding(walk, privilegeGain, command);
   }
-  const flags =
-    /^(?:wait|wa|nonewwindow|nnw|nonew|passthru|pas?s?|usenewenvironment|loaduserprofile)$/;
-  const words: WindowsWord[] = [];
-  let skip = false;
-  for (const [at, word] of command.words.entries()) {
-    const parameter = named.find((one) => one.at === at);
-    if (at === 0) continue;
-    if (parameter !== undefined && parameter.value === null) {
-      const kept = /^(?:f|fi\w*|a|ar\w*)$/.test(parameter.name);
-      skip = !kept && !flags.test(parameter.name);
-      continue;
-    }
-    if (!skip && parameter === undefined) words.push(word);
-    skip = false;
-  }
-  const [program, ...rest] = words;
-  if (program === undefined) return;
-  const split = rest.flatMap((word) =>
-    word.value === null
-      ? [word]
-      : word.value.split(/\s+/).map((part) => windowsTextWord(part, word.span)),
+  const isValueOfOther = (at: number): boolean => {
+    const before = parameters.find((one) => one.at === at - 1);
+    if (before === undefined || before.value !== null) return false;
+    return !ofProgram.test(before.name) && !withoutValue.test(before.name);
+  };
+  const [program, ...rest] = command.words.filter(
+    (_, at) => at > 0 && !isValueOfOther(at) && parameters.every((one) => one.at !== at),
   );
+  if (program === undefined) return;
+  const args = rest.flatMap((word) => {
+    if (word.value === null) return [word];
+    return word.value.split(/\s+/).map((part) => windowsTextWord(part, word.span));
+  });
   judgePowerShellCommand(
     { ...walk, via: [...walk.via, 'Start-Process'] },
-    { ...command, input: [], words: [program, ...split], calls: [] },
+    { ...command, input: [], words: [program, ...args], calls: [] },
   );
 }

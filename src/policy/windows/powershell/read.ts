@@ -1,15 +1,15 @@
 /** Reads PowerShell into commands: one pass, no command known by name. */
 import type { SourceSpan } from '../../analysis.ts';
 import {
-  windowsCommandsMax,
+  windowsCommandWordsMax,
   windowsGroupDepthMax,
   WindowsWordBuilder,
-  windowsCommandWordsMax,
+  type DotNetCall,
+  type WindowsCommand,
+  type WindowsScript,
+  type WindowsWord,
 } from '../words.ts';
-import type { DotNetCall, WindowsCommand, WindowsScript, WindowsWord } from '../words.ts';
-import { PowerShellExpression } from './expression.ts';
-import { PowerShellLexer } from './lexer.ts';
-import { isDoubleQuote, isNewline, isSingleQuote } from './characters.ts';
+import { isNewline, isQuote, joinGroup, PowerShellLexer } from './words.ts';
 
 /** After these a statement follows at once. */
 const leading = new Set(
@@ -23,22 +23,22 @@ const heads = new Set(
 );
 
 const pipelinesMax = 4 * windowsGroupDepthMax;
+const valueLengthMax = 4_096;
 
 export function readPowerShell(text: string, deadline: number): WindowsScript {
   return new Reader(text, deadline).script();
 }
 
 class Reader extends PowerShellLexer {
-  readonly commands: WindowsCommand[] = [];
-  /** How many pipelines are under way, each inside the one before. */
+  /** How many pipelines are open, each inside the one before. */
   #pipelines = 0;
 
   script(): WindowsScript {
     while (this.at < this.text.length) {
       this.#statements('', true);
-      // A closing bracket too many: what follows is read all the same.
+      // An extra closing bracket: what follows is read all the same.
       if (this.at < this.text.length) {
-        this.problem('unparseable', this.at);
+        this.problem('unparseable');
         this.at += 1;
       }
     }
@@ -51,14 +51,14 @@ class Reader extends PowerShellLexer {
     let count = 0;
     for (;;) {
       this.blanks(true);
-      if (this.at >= this.text.length) {
-        if (close !== '') this.problem('unparseable', this.at);
+      if (this.here === '') {
+        if (close !== '') this.problem('unparseable');
         return found;
       }
       const bracket = this.tooDeep();
       if (bracket > 0) {
-        // It only ends the statement before it: what stands inside is read all the same.
-        this.problem('limit.nesting', this.at);
+        // It only ends the statement before it: what is inside is read all the same.
+        this.problem('limit.nesting');
         this.at += bracket;
         continue;
       }
@@ -67,50 +67,45 @@ class Reader extends PowerShellLexer {
         return found;
       }
       if (')}]'.includes(this.here)) {
-        if (this.depth <= windowsGroupDepthMax && close !== '') {
-          this.problem('unparseable', this.at);
-        }
         if (close === '') return found;
+        this.problem('unparseable');
         this.at += 1;
         continue;
       }
-      if (/[;,|&]/.test(this.here) && !/^&[^&]/.test(this.text.slice(this.at, this.at + 2))) {
-        if (this.depth === 0) this.problem('several', this.at);
+      if (this.peek(/[;,|]|&(?![^&])/y) !== null) {
+        if (this.depth === 0) this.problem('several');
         this.at += 1;
         continue;
       }
       count += 1;
-      if (count > 1 && this.depth === 0) this.problem('several', this.at);
+      if (count > 1 && this.depth === 0) this.problem('several');
       const before = this.at;
       for (const command of this.#pipeline(shown, close === '}')) found.push(command);
       if (this.at === before) this.at += 1;
     }
   }
 
-  /** One pipeline; its last commands are given, all are kept. */
+  /** One pipeline; returns its last commands, all are stored. `entries`: of a hash table. */
   #pipeline(shown: boolean, entries = false): readonly WindowsCommand[] {
     if (this.#pipelines >= pipelinesMax) {
-      this.problem('limit.nesting', this.at);
+      this.problem('limit.nesting');
       return [];
     }
     this.#pipelines += 1;
-    const last = this.#elements(shown, entries);
+    let last: readonly WindowsCommand[] = [];
+    do {
+      this.blanks(true);
+      last = this.#element(last, shown, entries);
+      this.blanks(false);
+    } while (this.#isPiped());
     this.#pipelines -= 1;
     return last;
   }
 
-  #elements(shown: boolean, entries: boolean): readonly WindowsCommand[] {
-    let input: readonly WindowsCommand[] = [];
-    for (;;) {
-      this.blanks(false);
-      const last = this.#element(input, shown, entries);
-      this.blanks(false);
-      if (this.here !== '|' || this.starts('||')) return last;
-      this.problem('several', this.at);
-      this.at += 1;
-      this.blanks(true);
-      input = last;
-    }
+  #isPiped(): boolean {
+    if (this.take(/\|(?!\|)/y) === null) return false;
+    this.problem('several', this.at - 1);
+    return true;
   }
 
   #element(
@@ -118,60 +113,41 @@ class Reader extends PowerShellLexer {
     shown: boolean,
     entries: boolean,
   ): readonly WindowsCommand[] {
-    const head = this.bareword();
-    const lower = head.toLowerCase();
-    const after = this.text[this.at + head.length] ?? '';
-    if (head !== '' && (leading.has(lower) || heads.has(lower)) && !/[-.\\:/]/.test(after)) {
-      this.problem('compound', this.at);
-      this.at += head.length;
-      this.blanks(leading.has(lower));
-      if (leading.has(lower)) {
-        return ')}'.includes(this.here) ? [] : this.#pipeline(shown);
-      }
-      if (['function', 'filter', 'workflow', 'class', 'enum'].includes(lower)) {
-        this.at += this.bareword().length;
-      }
-      return this.#expression(input, false);
+    const keyword = this.peek(/[A-Za-z_]\w{0,63}(?![-.\\:/\w])/y)?.[0].toLowerCase() ?? '';
+    if (leading.has(keyword) || heads.has(keyword)) {
+      this.problem('compound');
+      this.at += keyword.length;
+      this.blanks(leading.has(keyword));
+      if (leading.has(keyword)) return ')}'.includes(this.here) ? [] : this.#pipeline(shown);
+      if (/^(?:function|filter|workflow|class|enum)$/.test(keyword)) this.take(/[A-Za-z_]\w*/y);
+      return this.#value(input, false);
     }
-    if (entries && head !== '') {
-      const sign = /^[ \t]*=/.exec(this.text.slice(this.at + head.length, this.at + 200));
-      if (sign !== null && this.text[this.at + head.length + sign[0].length] !== '=') {
-        this.at += head.length + sign[0].length;
-        this.blanks(true);
-        return this.#pipeline(false);
-      }
+    if (entries && this.take(/[A-Za-z_]\w*[ \t]*=(?!=)/y) !== null) {
+      this.blanks(true);
+      return this.#pipeline(false);
     }
-    if (this.here === '&' || (this.here === '.' && /[\s'"($&{]/.test(this.next()))) {
-      this.at += 1;
+    if (this.take(/&|\.(?=[\s'"($&{])/y) !== null) {
       this.problem('call', this.at - 1);
       this.blanks(false);
       return this.#command(input, shown);
     }
-    return this.#isExpression() ? this.#expression(input, shown) : this.#command(input, shown);
+    return this.#isValue() ? this.#value(input, shown) : this.#command(input, shown);
   }
 
-  #isExpression(): boolean {
-    const here = this.here;
-    if (isSingleQuote(here) || isDoubleQuote(here) || '$([{'.includes(here)) return true;
-    if (here === '@' && /[('"{$]/.test(this.next())) return true;
-    if (/[!,+-]/.test(here)) return true;
-    return /^[\d.]*\d(?:[kmgtp]b)?(?:[\s;|)},\]+*/%]|-|$)/i.test(
-      this.text.slice(this.at, this.at + 32),
-    );
+  #isValue(): boolean {
+    if (isQuote(this.here) || this.peek(/[$([{!,+-]|@[('"{$]/y) !== null) return true;
+    return this.peek(/[\d.]*\d(?:[kmgtp]b)?(?:[\s;|)},\]+*/%-]|$)/iy) !== null;
   }
 
   #command(input: readonly WindowsCommand[], shown: boolean): readonly WindowsCommand[] {
     const from = this.at;
     const words: WindowsWord[] = [];
-    const calls: DotNetCall[] = [];
-    let end = from;
     for (;;) {
-      end = words.at(-1)?.span[1] ?? end;
       this.blanks(false);
       if (this.late() || this.ends()) break;
       if (this.redirect()) continue;
       if (this.here === ',') {
-        this.problem('list', this.at);
+        this.problem('list');
         this.at += 1;
         this.blanks(true);
         continue;
@@ -186,26 +162,16 @@ class Reader extends PowerShellLexer {
       else this.problem('limit.words', before);
       if (this.at === before) this.at += 1;
     }
-    end = words.at(-1)?.span[1] ?? end;
-    return this.#keep({ kind: 'command', span: [from, end], words, input, shown, calls });
+    const span = [from, words.at(-1)?.span[1] ?? from] as const;
+    return this.keep({ kind: 'command', span, words, input, shown, calls: [] });
   }
 
-  #keep(command: WindowsCommand): readonly WindowsCommand[] {
-    if (this.commands.length >= windowsCommandsMax) {
-      if (this.commands.length === windowsCommandsMax) this.problem('limit.commands', this.at);
-      return [];
-    }
-    this.commands.push(command);
-    return [command];
-  }
-
-  /** At an opening bracket: the commands inside, which are kept as well. */
   protected override group(shown: boolean): readonly WindowsCommand[] {
     const close = this.here === '{' ? '}' : this.here === '[' ? ']' : ')';
     this.at += 1;
     // In a text: read on as if the bracket were not there, so that nothing after it is lost.
     if (this.depth >= windowsGroupDepthMax) {
-      this.problem('limit.nesting', this.at);
+      this.problem('limit.nesting');
       return [];
     }
     this.depth += 1;
@@ -214,90 +180,197 @@ class Reader extends PowerShellLexer {
     return inner;
   }
 
-  /** An expression: its constant value, the .NET calls in it, what it assigns. */
-  #expression(input: readonly WindowsCommand[], shown: boolean): readonly WindowsCommand[] {
+  /** An expression: its text if constant, the .NET calls in it, what it assigns. */
+  #value(input: readonly WindowsCommand[], shown: boolean): readonly WindowsCommand[] {
     const from = this.at;
-    const evaluation = new PowerShellExpression();
+    const value = new ValueBuilder();
     let tokens = 0;
     for (;;) {
       this.blanks(false);
-      const here = this.here;
+      const { here } = this;
       const ends = here === '' || isNewline(here) || ';|)}]&'.includes(here);
       if (ends || this.tooDeep() > 0 || this.late()) break;
       const start = this.at;
-      if (this.#assignment(evaluation)) return [];
-      if (/^in\s/i.test(this.text.slice(this.at, this.at + 3))) {
-        this.at += 2;
+      if (this.#assignment(value)) return [];
+      if (this.take(/in(?=\s)/iy) !== null) {
         this.#pipeline(false);
         continue;
       }
-      // Past the bound a token is read for the commands in it alone.
+      // After the limit a token is read only for the commands in it.
       tokens += 1;
       if (tokens > windowsCommandWordsMax) this.problem('limit.words', start);
-      this.#token(tokens > windowsCommandWordsMax ? new PowerShellExpression() : evaluation, start);
+      this.#token(tokens > windowsCommandWordsMax ? new ValueBuilder() : value, start);
       if (this.at === start) this.at += 1;
     }
     const span: SourceSpan = [from, this.at];
-    const { words, calls, visible } = evaluation.result(span);
-    return this.#keep({ kind: 'value', span, words, input, calls, shown: shown && visible });
+    const words = value.words(span);
+    const { calls, isVisible } = value;
+    return this.keep({ kind: 'value', span, words, input, calls, shown: shown && isVisible });
   }
 
-  #assignment(evaluation: PowerShellExpression): boolean {
-    const sign = /^(?:[-+*/%]|\?\?)?=(?!=)/.exec(this.text.slice(this.at, this.at + 4));
+  #assignment(value: ValueBuilder): boolean {
+    const from = this.at;
+    const sign = this.take(/(?:[-+*/%]|\?\?)?=(?!=)/y);
     if (sign === null) return false;
-    this.problem('assignment', this.at);
-    this.at += sign[0].length;
+    this.problem('assignment', from);
     this.blanks(true);
-    const target = evaluation.target();
+    const { target } = value;
     const last = this.#pipeline(false);
-    const [only] = last;
-    const word = last.length === 1 && only?.kind === 'value' ? only.words[0] : undefined;
+    const word = last.length === 1 && last[0]?.kind === 'value' ? last[0].words[0] : undefined;
     if (target !== null) {
-      const first = sign[0] === '=' && !this.constants.has(target);
-      const known = first && word !== undefined && word.value !== null;
+      const isFirst = sign[0] === '=' && !this.constants.has(target);
+      const known = isFirst && word !== undefined && (word.value !== null || word.isComputed);
       this.constants.set(target, known ? word : null);
     }
     return true;
   }
 
-  #token(evaluation: PowerShellExpression, start: number): void {
-    const here = this.here;
+  #token(value: ValueBuilder, start: number): void {
+    const { here } = this;
     const made = new WindowsWordBuilder();
-    if (here === '(' || here === '{' || this.starts('@(') || this.starts('@{')) {
+    if (this.peek(/@?[({]/y) !== null) {
       if (here === '@') this.at += 1;
       const block = this.here === '{';
-      const inner = this.group(block);
-      evaluation.group(inner, block, [start, this.at]);
+      value.group(this.group(block), block);
       return;
     }
     if (here === '[') {
-      const type = /^\[\s*([\w.]+(?:\[\])?)\s*\]/.exec(this.text.slice(this.at, this.at + 160));
-      if (type !== null) {
-        this.at += type[0].length;
-        evaluation.type(type[1] ?? '', [start, this.at]);
-        return;
-      }
-      evaluation.index(this.group(false));
+      const type = this.take(/\[\s*([\w.]+(?:\[\])?)\s*\]/y);
+      if (type === null) value.group(this.group(false), false);
+      else value.type(type[1] ?? '');
       return;
     }
     if (here === '$') {
-      const name = /^\$(?:\{([^}]+)\}|((?:\w+:)?\w+))/.exec(
-        this.text.slice(this.at, this.at + 300),
-      );
+      const name = this.peek(/\$(?:\{([^}]+)\}|((?:\w+:)?\w+))/y);
       this.variable(made, false);
-      evaluation.variable(name?.[1] ?? name?.[2] ?? '', made.word([start, this.at]));
+      value.word(made.word([start, this.at]), name?.[1] ?? name?.[2] ?? '');
       return;
     }
-    if (isSingleQuote(here) || isDoubleQuote(here) || here === '@') {
-      if (this.part(made, start)) {
-        evaluation.text(made.word([start, this.at]));
-        return;
-      }
+    if ((isQuote(here) || here === '@') && this.part(made, start)) {
+      value.word(made.word([start, this.at]), null);
+      return;
     }
-    const other = /^(?:::\w*|\??\.\w+|[-–—―][A-Za-z]\w*|\w+|[^\s])/.exec(
-      this.text.slice(this.at, this.at + 160),
-    );
-    this.at += (other?.[0] ?? ' ').length;
-    evaluation.symbol(other?.[0] ?? '', [start, this.at]);
+    const other = this.take(/::\w*|\??\.\w+|[-–—―][A-Za-z]\w*|\w+|\S/y);
+    if (other === null) this.at += 1;
+    value.symbol(other?.[0].toLowerCase() ?? '');
   }
 }
+
+/** Operators that make a text of constants that the words do not show. */
+const computing = /^(?:-f|-join|\.replace)$/;
+const visible = /^(?:\+|,|::\w+|\??\.(?!length$|count$)\w+|-join|-f|-replace|-split)$/;
+
+interface ValuePart {
+  readonly made: WindowsWordBuilder;
+  /** The only token so far, if it is a word. */
+  only: WindowsWord | null;
+  tokens: number;
+  hasOperator: boolean;
+  isConstant: boolean;
+}
+
+const newPart = (): ValuePart => {
+  const made = new WindowsWordBuilder();
+  return { made, only: null, tokens: 0, hasOperator: false, isConstant: true };
+};
+
+/**
+ * Collects the tokens of one expression. Only `+` is evaluated: what other operators make of
+ * constants alone hides a text, and is marked as such.
+ */
+class ValueBuilder {
+  readonly calls: DotNetCall[] = [];
+  /** Whether the value itself is written out: variables and texts, joined at most. */
+  isVisible = true;
+  /** The variable that an `=` after the tokens assigns, in lower case; `null`: something else. */
+  target: string | null = null;
+  #parts: ValuePart[] = [newPart()];
+  #types = 0;
+  #tokens = 0;
+  /** `-f` and `-join` take all of a list: the comma binds closer than they do. */
+  #bindsList = false;
+  /** The type that the last token is, and the member: a group after it makes a call. */
+  #type = '';
+  #member: string | null = null;
+
+  word(word: WindowsWord, variable: string | null): void {
+    this.#count(word, variable).join(word);
+    if (isUnknown(word)) this.#part.isConstant = false;
+  }
+
+  type(name: string): void {
+    const { target } = this;
+    this.#types += 1;
+    const made = this.#count(null, null);
+    this.target = target;
+    this.#type = name.toLowerCase().replace(/^system\./, '');
+    if (this.#type.startsWith('char')) this.#part.hasOperator = true;
+    if (this.#type !== 'string') made.gap();
+  }
+
+  symbol(text: string): void {
+    const owner = this.#type;
+    this.isVisible &&= visible.test(text);
+    this.#bindsList ||= text === '-f' || text === '-join';
+    if (text === ',') this.#parts.push(newPart());
+    const made = this.#count(null, null);
+    if (text === ',') this.#part.tokens = 0;
+    else if (/^\d+$/.test(text)) made.add(text);
+    else if (text !== '+') made.gap();
+    if (computing.test(text)) this.#part.hasOperator = true;
+    if (/^(?:::|\??\.)\w/.test(text)) this.#member = `${owner}${text.replace(/^\??\./, '.')}`;
+  }
+
+  group(inner: readonly WindowsCommand[], block: boolean): void {
+    const words = inner.flatMap((command) => command.words);
+    if (this.#member !== null) this.calls.push({ name: this.#member, args: words });
+    this.isVisible &&= !block && inner.every(({ kind }) => kind === 'value');
+    const made = this.#count(null, null);
+    if (inner.some(({ kind }) => kind === 'command') || words.some(isUnknown)) {
+      this.#part.isConstant = false;
+    }
+    joinGroup(made, block ? [] : inner);
+    if (this.#part.tokens === 1) made.group.push(...inner);
+  }
+
+  /** One word for the tokens between two commas. */
+  words(span: SourceSpan): readonly WindowsWord[] {
+    if (this.#tokens === 0) return [];
+    const words = this.#parts.map((part) => wordOf(part, span));
+    if (!this.#bindsList) return words;
+    const all = newPart();
+    for (const word of words) all.made.join(word);
+    all.hasOperator = true;
+    all.isConstant = this.#parts.every(({ isConstant }) => isConstant);
+    return [wordOf(all, span)];
+  }
+
+  get #part(): ValuePart {
+    return this.#parts.at(-1) ?? newPart();
+  }
+
+  /** Notes that one more token is in the last part. */
+  #count(only: WindowsWord | null, variable: string | null): WindowsWordBuilder {
+    const part = this.#part;
+    part.tokens += 1;
+    part.only = part.tokens === 1 ? only : null;
+    this.#tokens += 1;
+    const scoped = variable?.toLowerCase().replace(/^(?:global|script|local|private):/, '');
+    this.target = this.#tokens - this.#types === 1 ? (scoped ?? null) : null;
+    this.#type = '';
+    this.#member = null;
+    return part.made;
+  }
+}
+
+function wordOf({ only, made, hasOperator, isConstant }: ValuePart, span: SourceSpan): WindowsWord {
+  if (only?.value === null) return only;
+  made.quoted = true;
+  made.isComputed ||= hasOperator && isConstant;
+  const word = made.word(span);
+  if (word.value === null || word.value.length <= valueLengthMax) return word;
+  const value = word.value.slice(0, valueLengthMax);
+  return { ...word, value, pieces: [value] };
+}
+
+const isUnknown = ({ value, isComputed }: WindowsWord): boolean => value === null && !isComputed;

@@ -1,4 +1,4 @@
-/** What commands of PowerShell are called: aliases, modules, programs. Data. */
+/** Names of PowerShell's commands: aliases, modules, programs. */
 
 const aliases: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -54,7 +54,7 @@ const aliases: ReadonlyMap<string, string> = new Map(
   }).flatMap(([name, others]) => others.split(' ').map((other) => [other, name] as const)),
 );
 
-/** Cmdlets that fetch something; to the rules of pipes they are `curl`. */
+/** Cmdlets that download; for the rules of pipes they are `curl`. */
 const downloads = new Set(['invoke-webrequest', 'invoke-restmethod', 'start-bitstransfer']);
 
 /** The name without its module, in lower case: `Microsoft.PowerShell.Utility\IEX` → `iex`. */
@@ -63,55 +63,20 @@ export function unqualifiedCmdletName(called: string): string {
   return (module?.[1] ?? called).toLowerCase();
 }
 
-/** The full name of a cmdlet that `called` stands for, else `null`. */
-export function resolveCmdlet(called: string, own: ReadonlyMap<string, string>): string | null {
+/** The full name of the cmdlet that `called` is an alias of, else `null`. */
+export function resolveCmdlet(called: string, own?: ReadonlyMap<string, string>): string | null {
   let name = unqualifiedCmdletName(called);
   for (let steps = 0; steps < 8; steps += 1) {
-    const next = own.get(name) ?? aliases.get(name);
+    const next = own?.get(name) ?? aliases.get(name);
     if (next === undefined) break;
     name = next;
   }
   return /^[a-z]+-[a-z]+$/.test(name) ? name : null;
 }
 
-/** All names that a wildcard pattern of `Get-Command` may find and that are refused. */
-export function findRefusedCmdlet(pattern: string): string | null {
-  const wanted = ['iex', 'invoke-expression', 'remove-item', 'stop-computer', 'restart-computer'];
-  const parts = pattern.toLowerCase().split('*');
-  return wanted.find((name) => fits(name, parts)) ?? null;
-}
-
-function fits(name: string, parts: readonly string[]): boolean {
-  let at = 0;
-  for (const [index, part] of parts.entries()) {
-    const last = index === parts.length - 1;
-    const place = search(name, part, index === 0 ? 0 : at, index === 0);
-    if (place === -1) return false;
-    if (last && index > 0 && part !== '') {
-      return (
-        search(name.slice(-part.length), part, 0, true) === 0 && name.length - part.length >= at
-      );
-    }
-    at = place + part.length;
-  }
-  return parts.at(-1) === '' || at === name.length;
-}
-
-/** Where `part` (with `?` for any letter) stands from `from` on; `anchored`: only there. */
-function search(name: string, part: string, from: number, anchored: boolean): number {
-  for (let start = from; start + part.length <= name.length; start += 1) {
-    const same = Array.from(part).every(
-      (letter, at) => letter === '?' || letter === name[start + at],
-    );
-    if (same) return start;
-    if (anchored) return -1;
-  }
-  return -1;
-}
-
-/** How the rules of programs call it. */
+/** How the rules of programs call it: `iwr` is `curl`. */
 export function powerShellProgramName(called: string): string {
-  const cmdlet = resolveCmdlet(called, new Map());
+  const cmdlet = resolveCmdlet(called);
   if (cmdlet === 'write-output' || cmdlet === 'write-host') return 'echo';
   if (cmdlet !== null && downloads.has(cmdlet)) return 'curl';
   const base = unqualifiedCmdletName(called).replace(/^.*[\\/]/, '');

@@ -1,28 +1,88 @@
-/** Shells started by a command: what they are given to run. */
-import { downloadedScriptReason, decodedScriptReason } from '../shell/reasons.ts';
-import { dynamicScriptText, encodedScript, unknownScriptInput } from './reasons.ts';
+/** Programs that PowerShell and cmd start: other shells, what they run, and the blocked ones. */
+import type { FindingReason } from '../shell/analysis-context.ts';
 import {
-  windowsInputText,
+  decodedScriptReason,
+  downloadedScriptReason,
+  unknownScriptReason,
+} from '../shell/reasons.ts';
+import {
+  judgeKnownProgram,
   reportWindowsFinding,
+  windowsInputText,
   windowsWordOrigin,
-  type WindowsDialect,
-  type ProgramNameResolver,
   type WindowsAnalysisContext,
+  type WindowsDialect,
 } from './analysis-context.ts';
-import type { WindowsCommand, WindowsWord } from './words.ts';
+import {
+  blockedPrograms,
+  dynamicScriptText,
+  encodedScript,
+  hiddenText,
+  type BlockedCommand,
+} from './reasons.ts';
+import { legibleWindowsWord, type WindowsCommand, type WindowsWord } from './words.ts';
 
-/** Options of powershell.exe and pwsh that take a value, as far as needed to tell them apart. */
+/** A program by name: a shell, a blocked one, or one of the knowledge base. */
+export function judgeWindowsProgram(
+  walk: WindowsAnalysisContext,
+  command: WindowsCommand,
+  name: string,
+): void {
+  const blocked = blockedPrograms.get(name);
+  if (command.input.some(isHidden)) reportWindowsFinding(walk, hiddenText, command);
+  if (name === 'powershell' || name === 'pwsh') {
+    judgePowerShellStart(walk, command);
+  } else if (name === 'cmd') {
+    judgeCmdStart(walk, command);
+  } else if (name === 'wsl') {
+    const words = wslWords(command.words);
+    if (words.length > 0) judgeKnownProgram(walk, { ...command, words });
+  } else if (blocked === undefined) {
+    judgeKnownProgram(walk, command);
+  } else {
+    const reason = blockedFor(command, blocked, walk.dialect);
+    if (reason !== null) reportWindowsFinding(walk, reason, command);
+  }
+}
+
+const isHidden = ({ words, input }: WindowsCommand): boolean =>
+  words.some((word) => word.isComputed) || input.some(isHidden);
+
+/** Why the command is blocked, or `null`. */
+export function blockedFor(
+  command: WindowsCommand,
+  { reason, only, needsArgument = false, unless }: BlockedCommand,
+  dialect: WindowsDialect,
+): FindingReason | null {
+  if (needsArgument && command.words.length < 2) return null;
+  if (only !== undefined) return hasSwitch(command, only) ? reason : null;
+  const exempt = dialect === 'cmd' ? [...(unless ?? []), '?'] : (unless ?? []);
+  const isExempt = command.words.some(
+    (word) => !word.quoted && exempt.some((letter) => isSwitch(word, letter)),
+  );
+  return isExempt ? null : reason;
+}
+
+const isSwitch = (word: WindowsWord, letter: string): boolean =>
+  [`/${letter}`, `-${letter}`].includes(legibleWindowsWord(word).toLowerCase());
+
+/** Whether `/s` is among the switches, also glued: `/f/s/q`, `x/s`, or with a dash: `-f`. */
+function hasSwitch({ words }: WindowsCommand, letter: string): boolean {
+  return words.slice(1).some((word) => {
+    if (isSwitch(word, letter)) return true;
+    const glued = legibleWindowsWord(word).toLowerCase().split('/').slice(1);
+    return !word.quoted && glued.some((one) => one.split(':')[0] === letter);
+  });
+}
+
+/** Options of powershell.exe and pwsh that take a value. */
 const valued =
   /^(?:ex\w*|ep|w|wi\w*|v\w*|psc\w*|inp\w*|if|o|ou\w*|of|config\w*|cus\w*|set\w*|wo\w*|wd)$/;
-/** Given after `-`, `/` or one of the dashes that PowerShell reads alike. */
+/** After `-`, `/` or one of the dashes that PowerShell accepts for it. */
 const option = /^(?:[-–—―]{1,2}|\/)([A-Za-z]+)(?::.*)?$/;
 
 /** `powershell -enc …`, `pwsh -c "…"`, `… | powershell -`; `words` start after the name. */
-export function judgePowerShellStart(
-  walk: WindowsAnalysisContext,
-  command: WindowsCommand,
-  names: ProgramNameResolver,
-): void {
+function judgePowerShellStart(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const words = command.words.slice(1);
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at];
@@ -30,7 +90,7 @@ export function judgePowerShellStart(
     const switched = value === null ? null : option.exec(value);
     const key = switched?.[1]?.toLowerCase();
     if (key === undefined) {
-      runGiven(walk, command, words.slice(at), names);
+      runArguments(walk, command, words.slice(at));
       return;
     }
     if ('encodedcommand'.startsWith(key) || key === 'ec') {
@@ -38,36 +98,34 @@ export function judgePowerShellStart(
       return;
     }
     if ('command'.startsWith(key) || key === 'commandwithargs' || key === 'cwa') {
-      runGiven(walk, command, words.slice(at + 1), names);
+      runArguments(walk, command, words.slice(at + 1));
       return;
     }
     if ('file'.startsWith(key)) {
-      if (words[at + 1]?.value === '-') runInput(walk, command, 'powershell', names);
-      else reportWindowsFinding(walk, unknownScriptInput, command);
+      if (words[at + 1]?.value === '-') runInput(walk, command, 'powershell');
+      else reportWindowsFinding(walk, unknownScriptReason, command);
       return;
     }
     if (valued.test(key)) at += 1;
   }
-  runInput(walk, command, 'powershell', names);
+  runInput(walk, command, 'powershell');
 }
 
-function runGiven(
+function runArguments(
   walk: WindowsAnalysisContext,
   command: WindowsCommand,
   words: readonly WindowsWord[],
-  names: ProgramNameResolver,
 ): void {
   if (words.length === 0 || (words.length === 1 && words[0]?.value === '-')) {
-    runInput(walk, command, 'powershell', names);
+    runInput(walk, command, 'powershell');
     return;
   }
-  runText(walk, command, { words, dialect: 'powershell', names, via: 'powershell -Command' });
+  runText(walk, command, { words, dialect: 'powershell', via: 'powershell -Command' });
 }
 
-interface Given {
+interface ScriptArguments {
   readonly words: readonly WindowsWord[];
   readonly dialect: WindowsDialect;
-  readonly names: ProgramNameResolver;
   readonly via: string;
 }
 
@@ -75,9 +133,9 @@ interface Given {
 function runText(
   walk: WindowsAnalysisContext,
   command: WindowsCommand,
-  { words, dialect, names, via }: Given,
+  { words, dialect, via }: ScriptArguments,
 ): void {
-  if (words.some((word) => windowsWordOrigin(word, names) === 'download')) {
+  if (words.some((word) => windowsWordOrigin(word, walk.dialect) === 'download')) {
     reportWindowsFinding(walk, downloadedScriptReason, command);
   }
   const gap = dialect === 'powershell' ? '$gap' : '%gap%';
@@ -94,7 +152,7 @@ function runText(
   walk.nested(dialect === 'cmd' ? unquoted(text) : text, dialect, { walk, via, span });
 }
 
-/** `cmd /c "…"` drops the first and the last quote; a doubled pair stands for one. */
+/** `cmd /c "…"` drops the first and the last quote; a doubled pair is one quote. */
 function unquoted(text: string): string {
   const last = text.lastIndexOf('"');
   if (!text.startsWith('"') || last < 1) return text;
@@ -107,10 +165,9 @@ function runInput(
   walk: WindowsAnalysisContext,
   command: WindowsCommand,
   dialect: WindowsDialect,
-  names: ProgramNameResolver,
 ): void {
   if (command.input.length === 0) return;
-  const { origin, text } = windowsInputText(command, names);
+  const { origin, text } = windowsInputText(command, walk.dialect);
   if (origin !== null) {
     reportWindowsFinding(
       walk,
@@ -119,27 +176,23 @@ function runInput(
     );
   }
   if (text === null) {
-    reportWindowsFinding(walk, unknownScriptInput, command);
+    reportWindowsFinding(walk, unknownScriptReason, command);
     return;
   }
   walk.nested(text, dialect, { walk, via: dialect, span: command.input[0]?.span ?? command.span });
 }
 
 /** `cmd /d /c "…"`, `cmd/c …`, `… | cmd`. */
-export function judgeCmdStart(
-  walk: WindowsAnalysisContext,
-  command: WindowsCommand,
-  names: ProgramNameResolver,
-): void {
+function judgeCmdStart(walk: WindowsAnalysisContext, command: WindowsCommand): void {
   const words = command.words.slice(1);
   for (const [at, word] of words.entries()) {
     const glued = afterSwitch(word);
     if (glued === null) continue;
     const all = [...glued, ...words.slice(at + 1)];
-    runText(walk, command, { words: all, dialect: 'cmd', names, via: 'cmd /c' });
+    runText(walk, command, { words: all, dialect: 'cmd', via: 'cmd /c' });
     return;
   }
-  runInput(walk, command, 'cmd', names);
+  runInput(walk, command, 'cmd');
 }
 
 const runSwitch = /^(?:[/-][abdefqstuvx](?::\w+)?)*[/-][ckr]/i;
@@ -156,7 +209,7 @@ function afterSwitch(word: WindowsWord): readonly WindowsWord[] | null {
 }
 
 /** What follows `wsl` and its options. */
-export function wslCommandWords(words: readonly WindowsWord[]): readonly WindowsWord[] {
+function wslWords(words: readonly WindowsWord[]): readonly WindowsWord[] {
   let at = 1;
   while (at < words.length) {
     const value = words[at]?.value ?? '';
