@@ -3,7 +3,7 @@ import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import type { PathRules } from '../command.ts';
-import type { GitView } from '../protocol/workspace.ts';
+import type { GitView } from '../api/changes.ts';
 import type { LayerMarkWriter } from '../workspace/projection/mask-layer.ts';
 import { compileMask, type Mask, type MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
