@@ -18,7 +18,7 @@ import type { Binding } from '../src/binding.ts';
 import { analyseShell } from '../src/policy/analyse.ts';
 import { bindMentionedFiles, type BindingResult } from '../src/policy/binding/bind.ts';
 import { readTreeState } from '../src/policy/binding/tree-state.ts';
-import { bindingText } from '../src/protocol/approval.ts';
+import { bindingText } from '../src/client/approval-text.ts';
 import { unanalysedTextMentions } from '../src/policy/shell/mentions.ts';
 
 const scripts = ['y.sh', 'y2.sh', 'sub/y.sh', 'sub/deep/y.sh', 'bin/tool', 'my file.sh', 'a.sh'];

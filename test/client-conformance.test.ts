@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { connectByUrl as connectAnywhere, isTrlError } from '../src/client/index.ts';
+import { connect as connectAnywhere, isTrlError } from '../src/client/index.ts';
 import type { Client } from '../src/client/index.ts';
 import { connectLocal } from '../src/local/index.ts';
 import { conform } from './support/conformance.ts';

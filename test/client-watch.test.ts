@@ -9,7 +9,7 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import { isTrlError } from '../src/client/index.ts';
 import type { Client, ErrorCode, FeedEvent } from '../src/client/index.ts';
-import { LatestValueBuffer } from '../src/client/latest-value-buffer.ts';
+import { LatestValueBuffer } from '../src/client/event-buffer.ts';
 import type { Caller, ExecId } from '../src/command.ts';
 import { FeedWatch } from '../src/daemon/transport/feed-watch.ts';
 import { ConnectionWriter } from '../src/daemon/transport/connection-writer.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { WebSocket as WsWebSocket } from 'ws';
-import { connectByUrl, isTrlError } from '../src/client/index.ts';
+import { connect, isTrlError } from '../src/client/index.ts';
 import type { ErrorCode } from '../src/client/index.ts';
 import { encodeHeader, frameTypes } from '../src/frame.ts';
 import { limits } from '../src/limits.ts';
@@ -23,7 +23,7 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 
 test('a client over a WebSocket runs, streams and writes as one on a socket', async () => {
   await using tunnel = await openTunnel(daemon.socketPath);
-  await using client = await connectByUrl(tunnel);
+  await using client = await connect(tunnel);
   await using session = await client.createSession({ working_dir: daemon.root });
   const receipt = await session.run('printf out; printf err >&2; exit 3');
   assert.deepEqual([receipt.stdout, receipt.stderr, receipt.exit_code], ['out', 'err', 3]);
@@ -35,7 +35,7 @@ test('a client over a WebSocket runs, streams and writes as one on a socket', as
 
 test('every byte comes once, in order, through connections that break', async () => {
   await using tunnel = await openTunnel(daemon.socketPath);
-  await using client = await connectByUrl(tunnel);
+  await using client = await connect(tunnel);
   await using session = await client.createSession();
   const bytes = 6 * 1024 * 1024;
   const stream = session.stream(`seq 1 99999999 | head -c ${bytes}`);
@@ -70,7 +70,7 @@ test('a reader that stops holds the runtime back to a window, and gets all the s
       });
     }
   }
-  await using client = await connectByUrl({ ...tunnel, WebSocket: Counting });
+  await using client = await connect({ ...tunnel, WebSocket: Counting });
   await using session = await client.createSession();
   const bytes = 24 * 1024 * 1024;
   const stream = session.stream(`head -c ${bytes} /dev/zero`);
@@ -100,24 +100,24 @@ test('a reader that stops holds the runtime back to a window, and gets all the s
 test('why a connection fails is told by code', async () => {
   await using tunnel = await openTunnel(daemon.socketPath);
   const { url, token } = tunnel;
-  const wrong = connectByUrl({ url, token: `${token}x` });
+  const wrong = connect({ url, token: `${token}x` });
   await assert.rejects(wrong, rejects('AUTH_FAILED', /the token is not taken/));
-  const elsewhere = connectByUrl({ url: `${url}/none`, token });
+  const elsewhere = connect({ url: `${url}/none`, token });
   await assert.rejects(elsewhere, rejects('BACKEND_UNAVAILABLE', /refuses a WebSocket/));
-  const nowhere = connectByUrl({ url: 'http://127.0.0.1:1', token });
+  const nowhere = connect({ url: 'http://127.0.0.1:1', token });
   await assert.rejects(nowhere, rejects('BACKEND_UNAVAILABLE', /does not answer/));
   for (const bad of ['', 'localhost:80', 'ftp://127.0.0.1', 'ws://127.0.0.1']) {
-    const refused = connectByUrl({ url: bad, token });
+    const refused = connect({ url: bad, token });
     await assert.rejects(refused, rejects('INVALID_PARAMS', /must begin with http/));
   }
-  await assert.rejects(connectByUrl({}), rejects('INVALID_PARAMS', /only Node reaches a socket/));
-  const stopped = connectByUrl({ url, token, signal: AbortSignal.abort(new Error('enough')) });
+  await assert.rejects(connect({}), rejects('INVALID_PARAMS', /only Node reaches a socket/));
+  const stopped = connect({ url, token, signal: AbortSignal.abort(new Error('enough')) });
   await assert.rejects(stopped, /enough/);
 });
 
 test('a token that is revoked ends what waits, without trying for long', async () => {
   await using tunnel = await openTunnel(daemon.socketPath);
-  await using client = await connectByUrl(tunnel);
+  await using client = await connect(tunnel);
   const session = await client.createSession();
   const stream = session.stream('echo here; sleep 30');
   const reader = stream[Symbol.asyncIterator]();
@@ -130,7 +130,7 @@ test('a token that is revoked ends what waits, without trying for long', async (
 
 test('a platform without a WebSocket is told, and takes one that is given', async () => {
   await using tunnel = await openTunnel(daemon.socketPath);
-  await using client = await connectByUrl({ ...tunnel, WebSocket: WsWebSocket });
+  await using client = await connect({ ...tunnel, WebSocket: WsWebSocket });
   assert.equal((await client.ping()).version, '0.1.0');
   const big = 'x'.repeat(900_000);
   const session = await client.createSession();
@@ -140,7 +140,7 @@ test('a platform without a WebSocket is told, and takes one that is given', asyn
   const { WebSocket: own } = globalThis;
   Reflect.deleteProperty(globalThis, 'WebSocket');
   try {
-    await assert.rejects(connectByUrl(tunnel), rejects('INVALID_PARAMS', /has no WebSocket/));
+    await assert.rejects(connect(tunnel), rejects('INVALID_PARAMS', /has no WebSocket/));
   } finally {
     globalThis.WebSocket = own;
   }

@@ -77,7 +77,7 @@ test('a link signs in once, and its code stays nowhere', options, async () => {
 test('a token that is not taken, or no more, is told as that', options, async () => {
   const other = await browser.page();
   const { page } = other;
-  const signedOut = 'You are signed out: the login ended or was taken back.';
+  const signedOut = 'You are signed out: the login has ended or was revoked.';
   await page.goto(await consoleLink(daemon));
   await other.sees('Live');
   // Taken back while it is followed.
@@ -125,7 +125,7 @@ test('a command is read, approved by key, watched, and found in the log', option
   await page.locator('.printed .fg2', { hasText: 'green' }).waitFor();
   await page.locator('.printed', { hasText: '<b>x</b>' }).waitFor();
   await person.sees('In the audit log');
-  await page.getByText('What the log tells of it').click();
+  await page.getByText('Its events in the log').click();
   await page.locator('.event .kind', { hasText: 'exec.ended' }).waitFor();
   await page.locator('.graph').waitFor();
 
@@ -196,7 +196,7 @@ test(
     await page.keyboard.type('plain\n');
     await page.locator('.xterm-rows', { hasText: 'got [' }).waitFor();
     await page.locator('.xterm-rows', { hasText: 'got [plain]' }).waitFor();
-    await page.getByText('Hand back').click();
+    await page.getByText('Release').click();
     await person.sees('You watch.');
     await agent.write({ exec_id: scene.terminal, data: 'agent\n' });
     await page.locator('.xterm-rows', { hasText: 'then agent' }).waitFor();
@@ -274,10 +274,10 @@ test('a held change is read as a diff and let through by what was shown', option
   await open('approvals');
   await page.getByText('One change to decide').click();
   await page.locator('.diff .row.added', { hasText: 'export PORT=8080' }).waitFor();
-  await page.getByText('Apply, with what is held').click();
+  await page.getByText('Apply, including held changes').click();
   await page.locator('.diff').waitFor({ state: 'visible' });
   await page.getByText('One change to decide').waitFor({ state: 'detached' });
-  await page.getByText('What waits').waitFor({ state: 'detached' });
+  await page.getByText('Pending changes').waitFor({ state: 'detached' });
   assert.equal(readFileSync(file, 'utf8'), 'export PORT=8080\n');
 });
 

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { duplexPair } from 'node:stream';
 import { after, before, test } from 'node:test';
-import { clientOver, connectByUrl, isTrlError, streamChannel } from '../src/client/index.ts';
+import { clientOver, connect, isTrlError, streamChannel } from '../src/client/index.ts';
 import type { Client } from '../src/client/index.ts';
 import { EventBuffer } from '../src/client/event-buffer.ts';
 import { findProxyVariable } from '../src/local/proxy.ts';
@@ -225,10 +225,10 @@ test('an answer of a wrong shape ends what waits for it', async () => {
 
 test('a token leaves in clear text to this machine alone, and goes nowhere else', async () => {
   for (const bad of ['http://192.0.2.1:1', 'http://127.0.0.1.example.com', 'http://localhost.x']) {
-    await assert.rejects(connectByUrl({ url: bad, token }), /clear text.*use https/);
+    await assert.rejects(connect({ url: bad, token }), /clear text.*use https/);
   }
   strays = 0;
-  await assert.rejects(connectByUrl({ url: `${url}/first-redirect`, token }), isTrlError);
+  await assert.rejects(connect({ url: `${url}/first-redirect`, token }), isTrlError);
   assert.equal(strays, 0);
 });
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { ChunkWriter, chunkBytesMax } from '../src/protocol/chunks.ts';
-import type { StreamChunk } from '../src/protocol/types.ts';
+import type { StreamChunk } from '../src/api/receipt.ts';
 
 interface Piece {
   readonly stream: 'stdout' | 'stderr';

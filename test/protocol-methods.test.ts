@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
 import type { ErrorCode } from '../src/errors.ts';
-import { findMethod, methods, parseParams } from '../src/api/methods.ts';
-import type { MethodName } from '../src/api/methods.ts';
+import { findMethod, methods, parseParams, type MethodName } from '../src/api/methods.ts';
 import type { JsonObject } from '../src/protocol/json.ts';
 
 const run = { session_id: 's-1', command: 'true' };

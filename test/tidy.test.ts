@@ -80,20 +80,20 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],
   // The machine that has the files of workspaces; the daemon reaches them by its port alone.
-  ['host', place([...concepts, 'protocol'])],
+  ['host', place([...concepts, 'api'])],
   ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
   ['approval-subject.ts', place(['execution.ts', ...concepts])],
   ['authorize.ts', place(['approval-subject.ts', 'execution.ts', ...concepts])],
   ['run.ts', place(['execution.ts', ...concepts])],
   ['execution.ts', place(concepts)],
-  ['protocol', place([], ['zod'])],
+  ['protocol', place([])],
   // Each method of the wire, defined once.
   ['api', place(['protocol', 'audit'], ['zod'])],
   // Runs in browsers, too.
   ['client', { ...place(['api', 'protocol']), builtins: false }],
   // The ways to a runtime on this machine: its socket, or one started for the caller.
-  ['local', place(['client', 'protocol'])],
+  ['local', place(['client', 'api', 'protocol'])],
   [
     'daemon',
     place(
@@ -116,10 +116,10 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
       ['zod', 'diff', 'ws'],
     ),
   ],
-  ['console', place(['client', 'protocol'], ['preact', '@preact/signals', '@xterm'])],
+  ['console', place(['client', 'api'], ['preact', '@preact/signals', '@xterm'])],
   // What an agent is offered, over any client: MCP, HTTP and scripts show the same tools.
   ['tools', place(['api', 'client', 'protocol'], ['zod'])],
-  ['mcp', place(['client', 'protocol', 'tools'], ['@modelcontextprotocol/server', 'zod'])],
+  ['mcp', place(['api', 'client', 'protocol', 'tools'], ['@modelcontextprotocol/server', 'zod'])],
   // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
   // a method of the wire that sets it would be an agent's, too.
   [
@@ -258,10 +258,16 @@ test('every error code is documented in docs/errors.md', (t) => {
   none([...missing].filter((code) => !documented.includes(code)).map((code) => `${code}: absent`));
 });
 
+/** They run in browsers, or need no schema. */
+const usesApiTypes: ReadonlySet<string> = new Set(['client', 'console', 'host', 'local']);
+
 function whyForbidden(file: string, from: string, may: Place, found: Import): string | undefined {
   const { specifier, typeOnly } = found;
   if (specifier.startsWith('.')) {
     const to = placeOf(path.normalize(path.join(path.dirname(file), specifier)));
+    if (to === 'api' && !typeOnly && usesApiTypes.has(from)) {
+      return `${from} imports the types of api alone, which bring no schema with them`;
+    }
     const amongWords = words.includes(from) && words.includes(to) && typeOnly;
     const allowed = to === from || may.places.includes(to) || amongWords;
     return allowed ? undefined : `${from} may not import ${to}`;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { approvalSummaryLines } from '../src/cli/approval-text.ts';
 import { approvalFormResult } from '../src/mcp/approval-form.ts';
-import type { ApprovalView } from '../src/protocol/approval.ts';
+import type { ApprovalView } from '../src/api/approval.ts';
 import { waitingForApprovalText } from '../src/tools/approval-prompts.ts';
 
 const reason = 'it deletes "x\nin /safe"';

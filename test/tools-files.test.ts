@@ -203,7 +203,7 @@ test('what is hidden is never written back, and what is beside it can be edited'
     ['edit', { old: 'name=a', new: `name=${tag}` }],
   ] as const) {
     const args_ = { path: 'app.conf', ...args };
-    await refused(name, args_, 'INVALID_PARAMS', /stands for a hidden value/u);
+    await refused(name, args_, 'INVALID_PARAMS', /represents a hidden value/u);
   }
   const masked = { path: 'app.conf', old: `api_key=${tag}`, new: 'x' };
   await refused('edit', masked, 'INVALID_PARAMS', /"old" has a tag/u);

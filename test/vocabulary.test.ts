@@ -85,6 +85,13 @@ const finished: readonly string[] = [
   'src/policy',
   'src/configuration',
   'src/yaml',
+  'clients/python',
+  'src/api',
+  'src/client',
+  'src/console',
+  'src/mcp',
+  'src/protocol',
+  'src/tools',
 ];
 
 const only = process.env['TRL_VOCABULARY']?.split(' ');

@@ -4,10 +4,19 @@
  * runtime of its own. What the first two promise of their imports is checked here.
  */
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 import type { Metafile } from 'esbuild';
+import { printApiTypes } from './api-types.ts';
 
 /** What the package's root may import in Node: it starts no process. */
 const nodeMay = new Set(['node:events', 'node:fs', 'node:net', 'node:path']);
@@ -51,10 +60,13 @@ export async function buildClient(directory: string): Promise<readonly string[]>
   });
   refuse(reached(web.metafile, 'client.js'), new Set());
   refuse(reached(node.metafile, 'client-node.js'), nodeMay);
-  return [web, node].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const inputs = [web, node].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const schemas = inputs.filter((name) => /(?:^|\/)(?:src\/api|node_modules\/zod)\//.test(name));
+  if (schemas.length > 0) throw new Error(`the client contains ${schemas.join(', ')}`);
+  return inputs;
 }
 
-/** What a bundle imports that is in none of them, through the pieces that it shares. */
+/** What a bundle imports that is in none of them, through the chunks that it shares. */
 function reached({ outputs }: Metafile, entry: string): Set<string> {
   const found = new Set<string>();
   const todo = Object.keys(outputs).filter((name) => path.basename(name) === entry);
@@ -78,9 +90,11 @@ function refuse(found: ReadonlySet<string>, may: ReadonlySet<string>): void {
  *
  * @throws Error when they do not stand alone
  */
-export function emitTypes(directory: string): void {
+export async function emitTypes(directory: string): Promise<void> {
   rmSync(directory, { recursive: true, force: true });
-  const options = ['--rootDir', 'src', '--outDir', directory, '--declaration'];
+  const source = mkdtempSync('node_modules/.trl-sources-');
+  await copySources(source);
+  const options = ['--rootDir', source, '--outDir', directory, '--declaration'];
   const only = ['--emitDeclarationOnly', '--strict', '--exactOptionalPropertyTypes'];
   const modules = ['--module', 'nodenext', '--target', 'es2024', '--allowImportingTsExtensions'];
   const shared = ['--ignoreConfig', '--skipLibCheck', ...options, ...only, ...modules];
@@ -90,18 +104,40 @@ export function emitTypes(directory: string): void {
       stdio: 'inherit',
     });
   };
-  tsc('src/local/index.ts', '--types', 'node', '--lib', 'es2024,esnext.disposable');
-  tsc('src/client/index.ts', ...web);
+  try {
+    const node = ['--types', 'node', '--lib', 'es2024,esnext.disposable'];
+    tsc(path.join(source, 'local/index.ts'), ...node);
+    tsc(path.join(source, 'client/index.ts'), ...web);
+  } finally {
+    rmSync(source, { recursive: true });
+  }
   for (const entry of ['client/index.d.ts', 'local/index.d.ts'].map((name) =>
     path.join(directory, name),
   )) {
-    // Whoever aims at an older platform has no types of `await using`, which ours name.
+    // An older platform has no types of `await using`, which ours name.
     const reference = '/// <reference lib="esnext.disposable" />\n';
     writeFileSync(entry, reference + readFileSync(entry, 'utf8'));
   }
   const lacking = [...packagesNamedBy(directory)];
   if (lacking.length > 0) {
     throw new Error(`the types name packages that users lack: ${lacking.join(', ')}`);
+  }
+}
+
+/**
+ * The sources that the types are of, where those of the API are printed ones: in `src/api` they are
+ * derived from schemas of zod, which users of the client lack.
+ */
+async function copySources(to: string): Promise<void> {
+  for (const name of [...globSync('*.ts', { cwd: 'src' }), 'client', 'local', 'protocol']) {
+    cpSync(path.join('src', name), path.join(to, name), { recursive: true });
+  }
+  const { text, names } = await printApiTypes();
+  mkdirSync(path.join(to, 'api'));
+  writeFileSync(path.join(to, 'api/types.ts'), text);
+  for (const [file, exported] of names) {
+    const all = `export type { ${exported.join(', ')} } from './types.ts';\n`;
+    if (exported.length > 0) writeFileSync(path.join(to, 'api', file), all);
   }
 }
 

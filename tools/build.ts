@@ -82,5 +82,5 @@ if (out !== path.resolve('dist')) cpSync('dist/console', consoleOut, { recursive
 console.log('built console');
 writeNotices(inputs, path.join(out, 'THIRD_PARTY_NOTICES.txt'));
 
-emitTypes(path.join(out, 'types'));
+await emitTypes(path.join(out, 'types'));
 console.log('built types');

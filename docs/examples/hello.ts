@@ -1,8 +1,8 @@
 // Installed: 'terminal-runtime-layer' and 'terminal-runtime-layer/local'.
 import { isTrlError } from '../../src/client/index.ts';
-import { connectLocal } from '../../src/local/index.ts';
+import { connect } from '../../src/local/index.ts';
 
-await using client = await connectLocal({ ephemeral: {} });
+await using client = await connect({ ephemeral: {} });
 await using session = await client.createSession({ working_dir: process.cwd() });
 await session.run('export GREETING=hello; cd /tmp');
 const receipt = await session.run('echo "$GREETING from $PWD"; ls ~/.ssh');

@@ -1,7 +1,7 @@
 // Installed: 'terminal-runtime-layer/local'.
-import { connectLocal } from '../../src/local/index.ts';
+import { connect } from '../../src/local/index.ts';
 
-await using client = await connectLocal();
+await using client = await connect();
 await using offer = await client.registerTool({
   name: 'add',
   description: 'Adds two numbers.',

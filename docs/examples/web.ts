@@ -1,8 +1,8 @@
 // Installed: 'terminal-runtime-layer'.
-import { connectByUrl } from '../../src/client/index.ts';
+import { connect } from '../../src/client/index.ts';
 
 const { TRL_URL: url = 'http://127.0.0.1:7070', TRL_AUTH_TOKEN: token = '' } = process.env;
-const client = await connectByUrl({ url, token });
+const client = await connect({ url, token });
 const session = await client.createSession();
 const receipt = await session.run('echo hello');
 console.log(receipt.exit_code, receipt.stdout.trim()); // 0 hello

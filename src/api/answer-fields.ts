@@ -1,8 +1,9 @@
 /**
- * Fields that several answers share: ids, verdicts, what was hidden. Objects are open: an answer
+ * Fields that several answers share: ids, verdicts, redactions. Objects are open: an answer
  * may hold more fields than its schema names, as the protocol permits.
  */
 import * as z from 'zod/mini';
+import type { TypeOf } from './define-method.ts';
 import { cacheTools } from '../caches.ts';
 import { errorTable, type ErrorCode } from '../errors.ts';
 
@@ -31,7 +32,7 @@ export const errorCodeSchema = z.enum(Object.keys(errorTable).filter(isErrorCode
 export const wireErrorSchema = z.object({ code: errorCodeSchema, message: z.string() });
 
 export const decisionSchema = z.enum(['allow', 'ask', 'block']);
-/** Programs whose caches of the host's user are seen. */
+/** Programs whose caches of the host's user are visible to commands. */
 export const sharedCachesSchema = z.array(z.enum(cacheTools));
 export const sandboxKindSchema = z.enum(['bubblewrap', 'none']);
 export const networkSchema = z.enum(['off', 'on']);
@@ -50,7 +51,7 @@ const decidingRule = z.object({
   evidence: nullableTextSchema,
   instead: nullableTextSchema,
 });
-/** What policy says of a command. */
+/** The decision of policy on a command. */
 export const verdictSchema = z.object({
   decision: decisionSchema,
   rules: z.array(decidingRule),
@@ -83,3 +84,7 @@ export const fileGrantsSchema = z.object({ read: pathRules, write: pathRules });
 function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorTable, code);
 }
+
+export type WireError = TypeOf<typeof wireErrorSchema>;
+/** `w-` and 32 lower-case hex digits. */
+export type WorkspaceId = TypeOf<typeof workspaceIdSchema>;

@@ -1,5 +1,6 @@
 /** The methods `approval.*` and `policy.explain`, and the events of `approval.watch`. */
 import * as z from 'zod/mini';
+import type { AnswerOf, ParamsOf, TypeOf } from './define-method.ts';
 import {
   defineMethod,
   getRoute,
@@ -12,11 +13,17 @@ import * as field from './param-fields.ts';
 import * as shared from './answer-fields.ts';
 import { contentRoles } from '../binding.ts';
 import { approvalStates, judgedShells } from '../command.ts';
-import { answerScopes } from '../protocol/approval.ts';
+
+/** How long an approval is valid; `session`: for identical plans of the session, too. */
+export const answerScopes = ['once', 'session', 'project'] as const;
+export const answerScopeSchema = z.enum(answerScopes);
 
 const asked = z.object({
+  /** The whole text, never cut. */
   command: z.string(),
+  /** Present when `command` is a Python script; else the shell takes it. */
   language: z.exactOptional(z.literal('python')),
+  /** Present when it is a registered tool: its name, and the SHA-256 (hex) of its file. */
   tool: z.exactOptional(z.object({ name: z.string(), sha256: shared.sha256Schema })),
   shell: z.object({ path: z.string(), dialect: z.enum(['bash', 'posix', 'zsh']) }),
   mode: z.enum(['foreground', 'detached']),
@@ -26,22 +33,34 @@ const asked = z.object({
   sandbox: z.object({ kind: shared.sandboxKindSchema, level: shared.assuranceLevelSchema }),
   files: shared.fileGrantsSchema,
   stdin: z.enum(['closed', 'bytes', 'open']),
+  /** While the approval is pending: what the command gets there, if the runtime has it. */
   input: z.exactOptional(
-    z.object({ text: z.string(), bytes: shared.countSchema, is_whole: z.boolean() }),
+    z.object({
+      /** At most 8 Ki characters; bytes that are not text are written as `\\xNN`. */
+      text: z.string(),
+      bytes: shared.countSchema,
+      /** Whether `text` is all of it. */
+      is_whole: z.boolean(),
+    }),
   ),
   pty: z.boolean(),
   timeout_ms: z.nullable(shared.countSchema),
+  /** Names of the variables; the approval binds their values, which are never shown. */
   variables: shared.nameListSchema,
+  /** What the command names and would run; `null` if nothing was found. */
   contents: z.array(
     z.object({
       role: z.enum(contentRoles),
       name: z.string(),
       path: shared.nullableTextSchema,
       sha256: z.nullable(shared.sha256Schema),
+      /** Permission bits of a file or directory of the workspace. */
       mode: z.exactOptional(shared.countSchema),
     }),
   ),
+  /** The rule that an approval for the project adds; absent: that scope is unavailable. */
   rule: z.exactOptional(z.string()),
+  /** How the approval binds what runs besides `contents`; absent: not at all. */
   binding: z.exactOptional(
     z.union([
       z.object({ kind: z.literal('named') }),
@@ -54,28 +73,36 @@ const asked = z.object({
       z.object({ kind: z.literal('unbound'), why: z.string() }),
     ]),
   ),
+  /** What is started in place of a shell, or `null`: the shell takes `command`. */
   argv: z.nullable(shared.nameListSchema),
 });
 
-/** One question to a person, and its answer. */
+/** One approval request, and its decision. */
 export const approvalSchema = z.object({
   approval_id: shared.approvalIdSchema,
   exec_id: shared.execIdSchema,
   session_id: shared.sessionIdSchema,
   state: z.enum(approvalStates),
+  /** SHA-256 (hex) of everything the approval binds; a decision names at least 8 digits of it. */
   digest: shared.sha256Schema,
   created_at: shared.timestampSchema,
   expires_at: shared.timestampSchema,
+  /** The actor that runs the command. */
   requester: z.string(),
   asked,
   verdict: shared.verdictSchema,
-  scope: z.exactOptional(z.enum(answerScopes)),
-  scopes: z.exactOptional(z.array(z.enum(answerScopes))),
+  /** `once`, or `session`: identical plans of the session run without approval. */
+  scope: z.exactOptional(answerScopeSchema),
+  /** While the approval is pending: the scopes that policy permits. */
+  scopes: z.exactOptional(z.array(answerScopeSchema)),
   decided_at: z.exactOptional(shared.timestampSchema),
   decided_by: z.exactOptional(z.string()),
+  /** Present if nothing but the user's uid authenticated the person who decided. */
   same_uid: z.exactOptional(z.literal(true)),
+  /** The person's message. */
   words: z.exactOptional(z.string()),
   superseded_by: z.exactOptional(shared.approvalIdSchema),
+  /** What changed since the approval that this one replaces, one sentence each. */
   changes: z.exactOptional(shared.nameListSchema),
 });
 
@@ -89,6 +116,7 @@ export const approvalMethods = {
     params: z.object({
       command: field.commandParam,
       session_id: z.exactOptional(field.sessionIdParam),
+      /** Default `bash`; with a session, the shell of that session. */
       shell: z.exactOptional(z.enum(judgedShells, { error: judgedShells.join(', ') })),
     }),
     answer: shared.verdictSchema,
@@ -99,7 +127,7 @@ export const approvalMethods = {
       {
         ...postRoute,
         path: '/v1/policy/explain',
-        about: 'What policy would say of a command; nothing runs',
+        about: 'What policy decides on a command; nothing runs',
       },
     ],
     audit: null,
@@ -117,7 +145,7 @@ export const approvalMethods = {
       {
         ...getRoute,
         path: '/v1/approvals',
-        about: 'List questions to people',
+        about: 'List approval requests',
         query: { state: 'text', session_id: 'text' },
         page: { ...wholeListPaging, items: 'approvals', key: 'approval_id' },
       },
@@ -134,7 +162,7 @@ export const approvalMethods = {
       {
         ...getRoute,
         path: '/v1/approvals/{approval_id}',
-        about: 'Look at a question',
+        about: 'Look at an approval request',
       },
     ],
     audit: null,
@@ -143,9 +171,13 @@ export const approvalMethods = {
     params: z.object({
       approval_id: field.approvalIdParam,
       decision: z.enum(['approve', 'deny'], { error: '"approve" or "deny"' }),
+      /** Default `once`; one of the approval's `scopes`. */
       scope: z.exactOptional(z.enum(answerScopes, { error: answerScopes.join(', ') })),
+      /** A message to the agent, which is recorded. */
       words: z.exactOptional(field.answerWordsParam),
+      /** The first 8 or more digits of the digest that the person saw. */
       digest: field.digestPrefixParam,
+      /** Authenticates the person, if one is enrolled. */
       passphrase: z.exactOptional(field.passphraseParam),
     }),
     answer: approvalSchema,
@@ -156,7 +188,7 @@ export const approvalMethods = {
       {
         ...postRoute,
         path: '/v1/approvals/{approval_id}/decision',
-        about: 'Answer a question',
+        about: 'Decide an approval request',
       },
     ],
     audit: {
@@ -175,7 +207,7 @@ export const approvalMethods = {
       {
         ...getRoute,
         path: '/v1/approval-events',
-        about: 'Follow questions to people as server-sent events',
+        about: 'Follow approval requests as server-sent events',
         answer: 'events',
       },
     ],
@@ -183,7 +215,12 @@ export const approvalMethods = {
   }),
   'approval.status': defineMethod({
     params: field.emptyParams,
-    answer: z.object({ enrolled: z.boolean(), same_uid_allowed: z.boolean() }),
+    answer: z.object({
+      /** Whether a passphrase is set, so that every decision needs it. */
+      enrolled: z.boolean(),
+      /** Whether decisions without a passphrase are accepted while none is set. */
+      same_uid_allowed: z.boolean(),
+    }),
     roles: permittedRoles.everybody,
     owns: ownershipRules.none,
     lane: 'beside',
@@ -191,9 +228,25 @@ export const approvalMethods = {
       {
         ...getRoute,
         path: '/v1/approver',
-        about: 'Whether a person is enrolled, and what policy wants of one',
+        about: 'Whether a person is enrolled, and what policy requires of them',
       },
     ],
     audit: null,
   }),
 } as const;
+
+/** One approval request and its decision. It contains no variable's value. */
+export type ApprovalView = TypeOf<typeof approvalSchema>;
+/** What the command would do, as a person sees it. */
+export type ApprovalSubjectView = ApprovalView['asked'];
+export type ApprovalEvent = TypeOf<typeof approvalEventSchema>;
+export type ApprovalWatchId = ApprovalEvent['stream_id'];
+export type PolicyExplainParams = ParamsOf<typeof approvalMethods, 'policy.explain'>;
+export type ApprovalListParams = ParamsOf<typeof approvalMethods, 'approval.list'>;
+export type ApprovalDecideParams = ParamsOf<typeof approvalMethods, 'approval.decide'>;
+export type ApprovalStatus = AnswerOf<typeof approvalMethods, 'approval.status'>;
+/** What `approval.watch` answers before the first event; all pending approvals come first. */
+export type ApprovalWatchAnswer = AnswerOf<typeof approvalMethods, 'approval.watch'>;
+export type AnswerScope = TypeOf<typeof answerScopeSchema>;
+/** The beginning of the command's standard input, with known secrets masked. */
+export type ApprovalInputView = NonNullable<ApprovalSubjectView['input']>;

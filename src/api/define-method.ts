@@ -8,55 +8,56 @@ import type { Role } from '../command.ts';
  *
  * - `in-turn`: after the in-turn requests before it have ended; replies keep request order.
  * - `at-once`: without waiting; the reply keeps request order all the same.
- * - `beside`: without waiting; the reply leaves when it is ready, so that a caller which waits
- *   for output can write, resize and list meanwhile. Clients of the first protocol know none.
+ * - `beside`: without waiting; the reply leaves when it is ready, so that a caller that waits
+ *   for output can write, resize and list meanwhile. The first protocol has none of these.
  */
 export type DispatchLane = 'in-turn' | 'at-once' | 'beside';
 
 /**
- * Which roles may call a method. It binds callers by token and by login; who is on the socket or
- * the pipes has the user's uid. `admin` may call what any role may. `socket`: no caller by token.
+ * Which roles may call a method. It applies to callers with a token or a login; a caller on the
+ * socket or the pipes has the user's uid. `admin` may call what any role may. `socket`: no caller
+ * with a token.
  */
 export type PermittedRoles = readonly Exclude<Role, 'admin'>[] | 'admin' | 'socket';
 
-/** A parameter that names something that a caller made. */
+/** A parameter that identifies something that a caller made. */
 export type TargetName = 'session_id' | 'state_of' | 'exec_id' | 'approval_id' | 'workspace_id';
 
-/** What an agent that comes by a token must have made itself; `daemon/access/ownership.ts`. */
+/** What an agent with a token must have made itself; `daemon/access/ownership.ts`. */
 export interface OwnershipRule {
-  /** These, where they are given, must be the caller's. */
+  /** These parameters, if given, must identify things of the caller. */
   readonly own?: readonly TargetName[];
-  /** Another's session is one of which nothing is listed. */
+  /** For the session of another caller, the list is empty. */
   readonly listed?: true;
-  /** `exec_id` may be a command that is known by its changes alone. */
+  /** `exec_id` may be a command of which only its changes are recorded. */
   readonly recorded?: true;
 }
 
-/** The event that records a call, and which fields it names: never a value that may be secret. */
+/** The event that records a call, and which fields it names: none that may be secret. */
 export interface AuditSpec {
   readonly kind: EventKind;
   readonly params: readonly string[];
   readonly answer: readonly string[];
-  /** It only takes away: it acts though nothing can be recorded just now. */
+  /** It only ends or removes something: it acts even if the log cannot be written. */
   readonly ends?: true;
 }
 
 /** How the text of a query parameter is read; a `list` may be given more than once. */
 export type QueryType = 'integer' | 'boolean' | 'text' | 'list';
 
-/** How a list is cut into pages: `?limit=&cursor=`, `next_cursor` and a `Link` in the answer. */
+/** How a list is divided into pages: `?limit=&cursor=`, `next_cursor` and a `Link`. */
 export interface Paging {
   /** Field of the answer that holds the list. */
   readonly items: string;
-  /** Field of an item by which the next page knows where this one ended. */
+  /** Field of an item from which the next page continues. */
   readonly key: string;
   /**
    * - `whole`: the method answers all of it.
-   * - `limited`: it takes a `limit`, and is asked for as many as it gives at most.
+   * - `limited`: it takes a `limit`, which is set to its maximum.
    * - `time`: it takes a `limit` and `until`; the key is a time, newest first.
    */
   readonly by: 'whole' | 'limited' | 'time';
-  /** Items in a page when the caller does not say, and at most. */
+  /** Items in a page by default, and at most. */
   readonly usual: number;
   readonly max: number;
 }
@@ -67,16 +68,16 @@ export interface Paging {
 export type ResponseKind = 'json' | 'events' | 'websocket';
 
 /**
- * A path of HTTP for a method. Parameters of the method come out of the path by the names in
- * braces, out of the query where `query` lists them, and out of the body's JSON object: all under
- * their own names. The answer is the `data` that the wire answers.
+ * A path of HTTP for a method. Parameters of the method come from the names in braces in the
+ * path, from the query if `query` lists them, and from the body's JSON object, under their own
+ * names. The answer is the `data` of the wire.
  */
 export interface RouteDefinition {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
-  /** For people who read the document: what a call of it does, one sentence without a full stop. */
+  /** For readers of the OpenAPI document: what a call does, one sentence without a full stop. */
   readonly about: string;
-  /** Of a success. */
+  /** Status of a success. */
   readonly status: 200 | 201 | 202;
   readonly answer: ResponseKind;
   /** Whether the body's JSON object holds parameters. */
@@ -85,8 +86,8 @@ export interface RouteDefinition {
   readonly query: Readonly<Record<string, QueryType>>;
   readonly page?: Paging;
   /**
-   * What `Idempotency-Key` does: it becomes the `exec_key` of the command, or the answer is stored
-   * and given again.
+   * What `Idempotency-Key` does: it becomes the `exec_key` of the command, or the answer is cached
+   * and repeated.
    */
   readonly idempotency?: 'exec_key' | 'kept';
   /** Other methods at the same path, by the value of `?mode=`. */
@@ -96,25 +97,36 @@ export interface RouteDefinition {
       { readonly call: string; readonly status: 200 | 202; readonly answer: ResponseKind }
     >
   >;
-  /** Where the thing lies that was made: a path with fields of the answer in braces. */
+  /** Location of what was created: a path with fields of the answer in braces. */
   readonly location?: string;
 }
 
 export interface MethodDefinition {
-  /** Schema of `params`. A key that it does not name is refused. */
+  /** Schema of `params`. Other keys are refused. */
   readonly params: z.ZodMiniObject;
-  /** Schema of `data`. An answer may hold more fields than it names. */
+  /** Schema of `data`. An answer may contain more fields. */
   readonly answer: z.ZodMiniType;
   readonly roles: PermittedRoles;
   readonly owns: OwnershipRule;
   readonly lane: DispatchLane;
   /** Its paths; `[]`: a mode of another method's path; text: why HTTP has none. */
   readonly http: readonly RouteDefinition[] | string;
-  /** `null`: only its refusals and failures are recorded. `own events`: it records itself. */
+  /** `null`: only refusals and failures are recorded. `own events`: it records its own. */
   readonly audit: AuditSpec | 'own events' | null;
 }
 
-/** Checks that `definition` is one, and keeps its exact type. */
+/** What a schema describes, `readonly` all the way down. */
+export type TypeOf<Schema extends z.ZodMiniType> = DeepReadonly<z.output<Schema>>;
+type MethodGroup = Readonly<Record<string, MethodDefinition>>;
+export type ParamsOf<Group extends MethodGroup, Name extends keyof Group> = TypeOf<
+  Group[Name]['params']
+>;
+export type AnswerOf<Group extends MethodGroup, Name extends keyof Group> = TypeOf<
+  Group[Name]['answer']
+>;
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
+
+/** Checks the form of `definition`, and keeps its exact type. */
 export const defineMethod = <const Definition extends MethodDefinition>(
   definition: Definition,
 ): Definition => definition;
@@ -132,7 +144,7 @@ export const ownershipRules = {
   session: { own: ['session_id'] },
   exec: { own: ['exec_id'] },
   listed: { listed: true },
-  // A tree is the same whoever left it: its service looks for it among the caller's own records.
+  // Two commands may leave the same tree: its service looks among the caller's own records.
   recorded: { own: ['exec_id'], recorded: true },
   publication: { own: ['session_id', 'exec_id', 'workspace_id'], recorded: true },
 } as const satisfies Readonly<Record<string, OwnershipRule>>;

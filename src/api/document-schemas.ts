@@ -3,7 +3,6 @@ import type * as z from 'zod/mini';
 import { approvalSchema, approvalEventSchema } from './approval.ts';
 import { auditEventSchema, auditLogSchema, auditMarkSchema } from './audit.ts';
 import { changeSchema, restoreAnswerSchema, snapshotSchema, treePairSchema } from './changes.ts';
-import { feedMessageSchema } from './feed.ts';
 import { publishFindingSchema, publishVerdictSchema } from './publish.ts';
 import {
   chunkSchema,
@@ -23,10 +22,10 @@ import {
   verdictSchema,
   wireErrorSchema,
 } from './answer-fields.ts';
-import { runtimeSchema } from './system.ts';
+import { feedMessageSchema, runtimeSchema } from './system.ts';
 import { toolSchema } from './tool.ts';
 
-/** Things that answers are made of, by the names that documents give them. */
+/** Parts of answers, by their names in documents. */
 export const documentSchemas = {
   Session: sessionSchema,
   Environment: environmentSchema,

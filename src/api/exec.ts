@@ -1,5 +1,6 @@
 /** The methods `exec.*`, but `exec.undo` (`snapshot.ts`). */
 import * as z from 'zod/mini';
+import type { AnswerOf, ParamsOf } from './define-method.ts';
 import {
   defineMethod,
   execRoutePath,
@@ -13,7 +14,7 @@ import {
 import * as field from './param-fields.ts';
 import * as shared from './answer-fields.ts';
 import { limits } from '../limits.ts';
-import { languages } from '../command.ts';
+import { languages, type ExecId, type SessionId } from '../command.ts';
 import { chunkSchema, execSchema, execStateSchema, receiptSchema, gapFields } from './receipt.ts';
 
 const readWaitMsMax = 120_000;
@@ -36,37 +37,49 @@ const stdinFits = z.refine<Stdin>(
 const execBase = z.object({
   session_id: field.sessionIdParam,
   command: field.commandParam,
+  /** Language of `command`; default `shell`. A Python script runs in its own directory. */
   language: z.exactOptional(z.enum(languages, { error: '"shell" or "python"' })),
   cwd: z.exactOptional(field.pathParam),
+  /** A directory that `cwd` must not leave, by real path. */
   cwd_within: z.exactOptional(field.pathParam),
   timeout_s: z.exactOptional(field.timeoutSecondsParam),
   timeout_ms: z.exactOptional(field.timeoutMsParam),
   idle_timeout_ms: z.exactOptional(field.integerParam(0, limits.idleTimeoutMs.max)),
+  /** Time from TERM to KILL; default 5 s. */
   grace_ms: z.exactOptional(field.integerParam(0, limits.graceMs.max)),
   stdin: z.exactOptional(field.encodedParam),
   stdin_encoding: z.exactOptional(field.encodingParam),
+  /** Keep stdin open for `exec.write`. */
   stdin_open: z.exactOptional(field.booleanParam),
   env: z.exactOptional(field.environmentParam),
+  /** Names of secrets and of the runtime's variables that this command gets. */
   env_keys: z.exactOptional(field.environmentNamesParam),
+  /** `digest`s of redactions that the output shall show: a person must approve. At most 100. */
   reveal: z.exactOptional(field.revealedDigestsParam),
   pty: z.exactOptional(z.strictObject({ columns, rows: columns }, { error: 'an object' })),
   limits: z.exactOptional(field.limitsParam),
   exec_key: z.exactOptional(field.execKeyParam),
+  /** Bytes per stream in the answer; default 4 MiB. */
   output_bytes: z.exactOptional(field.integerParam(0, limits.outputBytes.max)),
+  /** How long to wait for a person's decision; default 0: answers at once. */
   wait_ms: z.exactOptional(field.integerParam(0, field.approvalWaitMsMax)),
+  /** For this command; default the session's. */
   workspace_mode: z.exactOptional(field.workspaceModeParam),
+  /** A profile that this command must pass besides the session's and the runtime's policy. */
   policy: z.exactOptional(field.policyProfileParam),
 });
 
 const following = z.object({
   stream_id: shared.execIdSchema,
   exec_id: shared.execIdSchema,
+  /** Journal offset of the first byte that is sent, unless a gap is reported first. */
   offset: shared.countSchema,
+  /** On a connection with binary frames: the channel of the output frames. */
   channel: z.exactOptional(shared.countSchema),
 });
 const named = z.object({ exec_id: shared.execIdSchema });
 
-/** At what HTTP runs a command, in the foreground, detached or as a stream. */
+/** How HTTP runs a command: in the foreground, detached or as a stream. */
 const run = {
   ...postRoute,
   idempotency: 'exec_key',
@@ -143,17 +156,24 @@ export const execMethods = {
       from: offset,
       max: z.exactOptional(field.integerParam(1, limits.outputBytes.default)),
       wait_ms: z.exactOptional(field.integerParam(0, readWaitMsMax)),
+      /** Keep only lines that contain this text. */
       grep: z.exactOptional(field.searchTextParam),
+      /** Only this many last lines. */
       tail: z.exactOptional(field.integerParam(1, readLinesMax)),
+      /** Waits for this text from `from` on; `''`: for the end. Default: for any output. */
       until: z.exactOptional(field.searchTextParam),
     }),
     answer: z.object({
       exec_id: shared.execIdSchema,
       from: shared.countSchema,
+      /** The next offset. */
       next: shared.countSchema,
       chunks: z.array(chunkSchema),
+      /** Present if bytes before `next` are no longer stored. */
       gap: z.exactOptional(z.object(gapFields)),
+      /** With `grep` or `tail`: lines that are truncated or omitted because of `max`. */
       omitted_lines: z.exactOptional(shared.countSchema),
+      /** With a text in `until`: whether it was found. */
       found: z.exactOptional(z.boolean()),
       state: execStateSchema,
       exit_code: z.exactOptional(shared.countSchema),
@@ -165,7 +185,7 @@ export const execMethods = {
       {
         ...getRoute,
         path: `${execRoutePath}/output`,
-        about: 'Read output from an offset on, waiting for some if asked to',
+        about: 'Read output from an offset, and wait for it on request',
         query: {
           from: 'integer',
           max: 'integer',
@@ -178,13 +198,15 @@ export const execMethods = {
     ],
     audit: null,
   }),
-  // A person takes a terminal over, or ends what should not go on.
+  // An approver takes over a terminal, or ends a command.
   'exec.write': defineMethod({
     params: z
       .extend(field.execParamsObject, {
         data: z.exactOptional(field.encodedParam),
+        /** Default `utf8`. */
         encoding: z.exactOptional(field.encodingParam),
         eof: z.exactOptional(field.booleanParam),
+        /** Required while a caller holds a lease. */
         lease_id: field.leaseIdParam,
       })
       .check(
@@ -259,7 +281,7 @@ export const execMethods = {
         about: 'End a command, or send it a signal',
       },
     ],
-    // Who ended it, which its own events do not tell.
+    // Who ended it, which its own events do not record.
     audit: { kind: 'call.done', params: ['signal'], answer: ['stopped'], ends: true },
   }),
   'exec.list': defineMethod({
@@ -299,12 +321,15 @@ export const execMethods = {
       exec_id: field.execIdParam,
       action: z.enum(['take', 'release'], { error: '"take" or "release"' }),
       lease_id: field.leaseIdParam,
+      /** Default one minute, at most one hour. */
       ttl_ms: z.exactOptional(field.integerParam(1_000, limits.leaseMs.max)),
     }),
     answer: z.object({
       exec_id: shared.execIdSchema,
       session_id: shared.sessionIdSchema,
+      /** While the lease is valid, `exec.write` and `exec.resize` require it. */
       lease_id: z.string(),
+      /** The actor that holds the lease. */
       holder: z.string(),
       expires_at: shared.timestampSchema,
     }),
@@ -315,10 +340,29 @@ export const execMethods = {
       {
         ...postRoute,
         path: `${execRoutePath}/lease`,
-        about: 'Take a command over, or hand it back',
+        about: 'Take over the input of a command, or release it',
       },
     ],
-    // Who types from now on.
+    // The new holder.
     audit: { kind: 'call.done', params: ['action', 'ttl_ms'], answer: ['holder'] },
   }),
 } as const;
+
+export type ExecParams = ParamsOf<typeof execMethods, 'exec.run'>;
+export type ExecReadParams = ParamsOf<typeof execMethods, 'exec.read'>;
+export type ExecReadAnswer = AnswerOf<typeof execMethods, 'exec.read'>;
+export type ExecWriteParams = ParamsOf<typeof execMethods, 'exec.write'>;
+export type ExecResizeParams = ParamsOf<typeof execMethods, 'exec.resize'>;
+/**
+ * With `signal` only that signal is sent; without it: TERM, the grace time, KILL. `exec_key`: the
+ * command that the caller started with that key, in any session.
+ */
+export type ExecCancelParams = (
+  | { readonly exec_id: ExecId }
+  | { readonly session_id: SessionId }
+  | { readonly exec_key: string }
+) & { readonly signal?: string };
+export type ExecLeaseParams = ParamsOf<typeof execMethods, 'exec.lease'>;
+export type ExecLeaseAnswer = AnswerOf<typeof execMethods, 'exec.lease'>;
+/** What `exec.stream` and `exec.attach` answer before the first event. */
+export type StreamAnswer = AnswerOf<typeof execMethods, 'exec.attach'>;

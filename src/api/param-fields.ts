@@ -1,9 +1,10 @@
 /**
- * The kinds of values that parameters are made of. Every schema's messages finish the sentence
+ * The types of parameters. Every schema's messages finish the sentence
  * `"<field>" must be …`, so that `parseParams` can name the field and what it got.
  */
 import { constants } from 'node:os';
 import * as z from 'zod/mini';
+import type { TypeOf } from './define-method.ts';
 import { policyProfiles } from '../command.ts';
 import { workspaceModes } from '../change.ts';
 import { limits } from '../limits.ts';
@@ -51,7 +52,7 @@ export const approvalIdParam = z.templateLiteral(['a-', z.string()], { error: 'a
 export const workspaceIdParam = z.templateLiteral(['w-', z.string()], { error: 'a workspace id' });
 export const commandParam = textWithoutNul('text', limits.commandBytes.max);
 export const pathParam = textWithoutNul('a path', pathBytesMax);
-/** As long as the kernel lets one variable be. */
+/** The kernel's limit for one variable. */
 export const searchPathParam = textWithoutNul('a list of directories', 131_072);
 export const nameParam = textWithoutNul('a name', nameBytesMax);
 export const execKeyParam = textWithoutNul('a key', nameBytesMax).check(
@@ -75,7 +76,7 @@ export const digestPrefixParam = z
 export const emptyParams = z.object({});
 export const sessionParamsObject = z.object({ session_id: sessionIdParam });
 export const execParamsObject = z.object({ exec_id: execIdParam });
-/** What a lease is named by; `exec.write` and `exec.resize` take it, too. */
+/** Id of a lease; also for `exec.write` and `exec.resize`. */
 export const leaseIdParam = z.exactOptional(nameParam);
 export const workspaceModeParam = z.enum(workspaceModes, {
   error: '"direct", "staged" or "discard"',
@@ -83,7 +84,7 @@ export const workspaceModeParam = z.enum(workspaceModes, {
 export const policyProfileParam = z.enum(policyProfiles, {
   error: '"trusted", "auto", "guarded" or "locked"',
 });
-/** The longest that a request waits for a person's answer. */
+/** The longest wait for a person's decision. */
 export const approvalWaitMsMax = 3_600_000;
 
 export const limitsParam = z.strictObject(
@@ -102,7 +103,7 @@ export const limitsParam = z.strictObject(
 /** Seconds, fractions allowed; 0 means the default. */
 export const timeoutSecondsParam = seconds(secondsMax);
 export const timeoutMsParam = integerParam(0, limits.timeoutMs.max ?? undefined);
-/** Of `exec.start`: as long as asked for. */
+/** For `exec.start`: without a default limit. */
 export const detachedSecondsParam = seconds(limits.detachedTimeoutMs.max);
 export const detachedMsParam = integerParam(0, limits.detachedTimeoutMs.max ?? undefined);
 
@@ -113,7 +114,7 @@ export const encodingParam = z.enum(['utf8', 'base64'], { error: '"utf8" or "bas
 export const encodedParam = z.string({ error: 'text' });
 export const encodedParamHint = `text of at most ${limits.stdinBytes.max} bytes, well-formed`;
 
-/** Whether `data` is what `form` says and decodes to at most `limits.stdinBytes` bytes. */
+/** Whether `data` has the encoding `form` and decodes to at most `limits.stdinBytes` bytes. */
 export function isEncodedWithinLimit(data: string, form: 'utf8' | 'base64'): boolean {
   if (form === 'utf8') return data.isWellFormed() && bytesIn(data) <= limits.stdinBytes.max;
   const isBase64 = data.length % 4 === 0 && base64Form.test(data);
@@ -124,7 +125,7 @@ export const environmentNamesParam = z
   .array(environmentName(), { error: 'a list of names' })
   .check(z.maxLength(namesMax, `a list of at most ${namesMax} names`));
 
-/** Digests of what was hidden, as a receipt's redactions have them. */
+/** Digests of redactions, as in a receipt. */
 export const revealedDigestsParam = z
   .array(z.string().check(z.regex(/^[0-9a-f]{32}$/u, 'the "digest" of a redaction')), {
     error: 'a list of digests',
@@ -172,6 +173,21 @@ export const changedPathsBase64Param = z
     { error: base64PathsWanted },
   )
   .check(z.maxLength(changedPathsMax, `a list of at most ${changedPathsMax} paths`));
+/** Parameters that name changed paths. */
+export const changedPathParams = {
+  /** Relative to the workspace, or absolute inside it. */
+  paths: z.exactOptional(changedPathsParam),
+  /** The same as bytes, for names that are not UTF-8; relative. */
+  paths_base64: z.exactOptional(changedPathsBase64Param),
+};
+
+/** Exactly one of `exec_id` and `other`. */
+export const exactlyOneTarget = (other: 'session_id' | 'id') =>
+  z.refine<Readonly<Record<string, unknown>>>(
+    (given) => (given['exec_id'] === undefined) !== (given[other] === undefined),
+    { path: ['exec_id'], error: `given, or "${other}", and not both` },
+  );
+
 const treeWanted = 'an id like "tree:sha256:…"';
 export const treeIdParam = z
   .templateLiteral(['tree:sha256:', z.string()], { error: treeWanted })
@@ -216,3 +232,5 @@ function withoutPrototype(env: Readonly<Record<string, string>>): Readonly<Recor
 function bytesIn(value: string): number {
   return Buffer.byteLength(value, 'utf8');
 }
+
+export type LimitParams = TypeOf<typeof limitsParam>;

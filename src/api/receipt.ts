@@ -1,5 +1,6 @@
 /** Shapes of `exec.*`: receipts, executions and the events of a stream. */
 import * as z from 'zod/mini';
+import type { TypeOf } from './define-method.ts';
 import * as shared from './answer-fields.ts';
 import { auditMarkSchema } from './audit.ts';
 import { receiptChangesSchema } from './changes.ts';
@@ -45,9 +46,11 @@ export const execEndSchema = z.extend(receiptChangesSchema, {
       'audit-failed',
     ]),
   ),
+  /** Whether bytes are missing from `stdout` or `stderr`; the counts say how many. */
   truncated: z.boolean(),
   stdout_bytes: shared.countSchema,
   stderr_bytes: shared.countSchema,
+  /** Bytes omitted between the head and the tail of each stream. */
   stdout_omitted_bytes: shared.countSchema,
   stderr_omitted_bytes: shared.countSchema,
   started_at: shared.timestampSchema,
@@ -57,14 +60,19 @@ export const execEndSchema = z.extend(receiptChangesSchema, {
   state_dropped: z.array(droppedStateSchema),
   ended_background: shared.countSchema,
   survivors: z.array(shared.countSchema),
+  /** Protected paths the command created or replaced; they were restored. */
   reverted: shared.nameListSchema,
   sandbox: sandboxSchema,
   limits: z.array(enforcedLimitSchema),
   verdict: shared.verdictSchema,
   plan_digest: z.string(),
+  /** Position of its end in the audit log; `null`: it is not recorded, and need not be. */
   audit: z.nullable(auditMarkSchema),
+  /** Redactions in the output; `null`: redaction failed, and output is missing. */
   redactions: z.nullable(shared.redactionsSchema),
+  /** Advice in plain sentences: how to keep a background child, what a 127 could not find. */
   hints: shared.nameListSchema,
+  /** What to change before it fails: one sentence each, with the variable's name. */
   warnings: shared.nameListSchema,
 });
 
@@ -76,21 +84,24 @@ export const execStateSchema = z.enum(['waiting', 'running', 'exited', 'lost', '
 export const execSchema = z.object({
   exec_id: shared.execIdSchema,
   session_id: shared.sessionIdSchema,
+  /** `waiting`: a person must decide first. `refused`: it was not approved, so it never ran. */
   state: execStateSchema,
   approval_id: z.exactOptional(shared.approvalIdSchema),
   mode: z.enum(['foreground', 'detached']),
+  /** Present if it has its own terminal. */
   pty: z.exactOptional(z.literal(true)),
   command: z.string(),
   started_at: shared.timestampSchema,
   journal_from: shared.countSchema,
   journal_bytes: shared.countSchema,
   exit_code: z.exactOptional(shared.countSchema),
+  /** Why there is no receipt: of one that was refused or lost. */
   error: z.exactOptional(shared.wireErrorSchema),
   receipt: z.exactOptional(execEndSchema),
 });
 
 const output = { seq: shared.countSchema, stream: z.enum(['stdout', 'stderr']) };
-/** Bytes of one stream: whole characters, or base64 where they are none. */
+/** Bytes of one stream: whole characters, or base64 if they are not text. */
 export const chunkSchema = z.union([
   z.object({ ...output, data: z.string() }),
   z.object({ ...output, b64: z.string() }),
@@ -119,3 +130,12 @@ export const streamEventSchema = z.union([
   z.extend(execEndSchema, { ...ofStream, ...exit, lost: z.exactOptional(z.literal(false)) }),
   z.object({ ...ofStream, ...exit, lost: z.literal(true), error: shared.wireErrorSchema }),
 ]);
+
+/** The answer to one command. Its output is redacted; counts and offsets are those of that. */
+export type Receipt = TypeOf<typeof receiptSchema>;
+/** How a command ended: its receipt without the output. */
+export type ExecEnd = TypeOf<typeof execEndSchema>;
+export type ExecView = TypeOf<typeof execSchema>;
+export type StreamChunk = TypeOf<typeof chunkSchema>;
+/** An event line of a stream. The last one is `exit` (or `exit` with `lost:true`). */
+export type StreamEvent = TypeOf<typeof streamEventSchema>;

@@ -1,5 +1,6 @@
 /** The methods `secrets.*`: no value and no length of one is in any answer. */
 import * as z from 'zod/mini';
+import type { AnswerOf, ParamsOf, TypeOf } from './define-method.ts';
 import {
   defineMethod,
   getRoute,
@@ -26,12 +27,15 @@ export const secretSourceSchema = z.enum([
 export const secretSchema = z.object({
   name: z.string(),
   source: secretSourceSchema,
+  /** A file's path, a command's program; `null`: there is only one of its kind. */
   origin: shared.nullableTextSchema,
+  /** ISO 8601; `null`: not since the runtime started. */
   last_used: z.nullable(shared.timestampSchema),
 });
 
 export const secretRequestSchema = z.object({
   name: z.string(),
+  /** The requester's message: untrusted text. */
   reason: z.string(),
   requester: z.string(),
   requested_at: shared.timestampSchema,
@@ -44,6 +48,7 @@ export const secretsMethods = {
     params: field.emptyParams,
     answer: z.object({
       secrets: z.array(secretSchema),
+      /** Sources that could not be read, and what to do. */
       problems: z.array(
         z.object({
           source: secretSourceSchema,
@@ -69,10 +74,13 @@ export const secretsMethods = {
     params: z.object({ name: field.secretNameParam }),
     answer: z.object({
       name: z.string(),
+      /** `unread`: a source has the name, and is read when policy permits it to a command. */
       state: z.enum(['ready', 'unread', 'missing', 'unreadable', 'unusable']),
       source: z.nullable(secretSourceSchema),
       origin: shared.nullableTextSchema,
+      /** Until when the value is used; `null`: it has no known end. */
       expires_at: z.nullable(shared.timestampSchema),
+      /** Why it is not `ready`. */
       problem: shared.nullableTextSchema,
     }),
     roles: permittedRoles.everybody,
@@ -91,11 +99,14 @@ export const secretsMethods = {
     params: z.object({
       name: field.secretNameParam,
       reason: field.answerWordsParam,
+      /** How long to wait for the person; default 0: answers at once. */
       wait_ms: z.exactOptional(field.integerParam(0, field.approvalWaitMsMax)),
     }),
     answer: z.object({
       name: z.string(),
+      /** `ready`: it is there. `pending`: a person has not set it. `refused`: no person will. */
       state: z.enum(['ready', 'pending', 'refused']),
+      /** Present while `pending`. */
       expires_at: z.exactOptional(shared.timestampSchema),
     }),
     roles: permittedRoles.agent,
@@ -105,7 +116,7 @@ export const secretsMethods = {
       {
         ...postRoute,
         path: '/v1/secret-requests',
-        about: 'Ask a person for a secret',
+        about: 'Request a secret from a person',
       },
     ],
     audit: { kind: 'secret.requested', params: ['name'], answer: ['state'] },
@@ -120,7 +131,7 @@ export const secretsMethods = {
       {
         ...getRoute,
         path: '/v1/secret-requests',
-        about: 'List the secrets that people are asked for',
+        about: 'List the secrets that are requested from people',
       },
     ],
     audit: null,
@@ -128,7 +139,9 @@ export const secretsMethods = {
   'secrets.set': defineMethod({
     params: z.object({
       name: field.secretNameParam,
+      /** At most 64 KiB. */
       value: field.secretValueParam,
+      /** Authenticates the person, if one is enrolled. */
       passphrase: z.exactOptional(field.passphraseParam),
     }),
     answer: z.object({ name: z.string(), warning: shared.nullableTextSchema }),
@@ -139,7 +152,7 @@ export const secretsMethods = {
       {
         ...putRoute,
         path: '/v1/secrets/{name}',
-        about: 'Give the value of a secret; nothing ever answers it',
+        about: 'Set the value of a secret; no answer ever contains it',
       },
     ],
     audit: { kind: 'secret.set', params: ['name'], answer: [] },
@@ -154,21 +167,24 @@ export const secretsMethods = {
       {
         ...postRoute,
         path: `${sessionRoutePath}/secrets`,
-        about: 'Give secrets, by their names, to each later command of a session',
+        about: 'Inject secrets, by their names, into each later command of a session',
       },
     ],
     audit: { kind: 'secret.granted', params: ['names'], answer: ['names'] },
   }),
-  // An agent takes an injection into its own session back; see `onlyOfSession`.
+  // An agent may revoke an injection into its own session; see `onlyOfSession`.
   'secrets.delete': defineMethod({
     params: z.object({
       name: field.secretNameParam,
+      /** Revokes an injection; without a session, deletes the stored value. */
       session_id: z.exactOptional(field.sessionIdParam),
+      /** Authenticates the person, if one is enrolled; not needed for an injection. */
       passphrase: z.exactOptional(field.passphraseParam),
     }),
     answer: z.object({
       name: z.string(),
       session_id: z.nullable(shared.sessionIdSchema),
+      /** The source that still has it, from which it is read again when needed. */
       remains: z.nullable(secretSourceSchema),
     }),
     roles: permittedRoles.agentAndApprover,
@@ -178,7 +194,7 @@ export const secretsMethods = {
       {
         ...deleteRoute,
         path: `${sessionRoutePath}/secrets/{name}`,
-        about: 'Give a secret to no later command of a session',
+        about: 'Revoke the injection of a secret into a session',
       },
       {
         ...deleteRoute,
@@ -194,3 +210,15 @@ export const secretsMethods = {
     },
   }),
 } as const;
+
+/** A secret as every caller may see it; no value and no length of one is in any answer. */
+export type SecretEntry = TypeOf<typeof secretSchema>;
+/** What a person is asked for. */
+export type SecretRequestView = TypeOf<typeof secretRequestSchema>;
+export type SecretListAnswer = AnswerOf<typeof secretsMethods, 'secrets.list'>;
+export type SecretCheckAnswer = AnswerOf<typeof secretsMethods, 'secrets.check'>;
+export type SecretRequestParams = ParamsOf<typeof secretsMethods, 'secrets.request'>;
+export type SecretRequestAnswer = AnswerOf<typeof secretsMethods, 'secrets.request'>;
+export type SecretSetParams = ParamsOf<typeof secretsMethods, 'secrets.set'>;
+export type SecretInjectParams = ParamsOf<typeof secretsMethods, 'secrets.inject'>;
+export type SecretDeleteParams = ParamsOf<typeof secretsMethods, 'secrets.delete'>;

@@ -1,5 +1,6 @@
 /** The methods `session.*`. */
 import * as z from 'zod/mini';
+import type { ParamsOf, TypeOf } from './define-method.ts';
 import {
   createRoute,
   defineMethod,
@@ -26,9 +27,11 @@ const pathRules = z.strictObject(
 const sessionCreate = z.object({
   shell: z.exactOptional(field.pathParam),
   env: z.exactOptional(field.environmentParam),
+  /** Names of secrets and of the runtime's variables that each command of the session gets. */
   env_keys: z.exactOptional(field.environmentNamesParam),
   working_dir: z.exactOptional(field.pathParam),
   name: z.exactOptional(field.nameParam),
+  /** Default time-out of the session's commands; 0 means the runtime's default. */
   timeout_s: z.exactOptional(field.timeoutSecondsParam),
   timeout_ms: z.exactOptional(field.timeoutMsParam),
   files: z.exactOptional(
@@ -43,14 +46,24 @@ const sessionCreate = z.object({
   carry: z.exactOptional(
     z.enum(['none', 'cwd+env', 'shell'], { error: '"none", "cwd+env" or "shell"' }),
   ),
+  /** A profile that the session's commands must pass besides the runtime's policy. */
   policy: z.exactOptional(field.policyProfileParam),
+  /** From `workspace.open`: its directory is the workspace, and its rules apply. */
   workspace_id: z.exactOptional(field.workspaceIdParam),
+  /** What happens to changes of commands; default: the mode of the workspace, else `direct`. */
   workspace_mode: z.exactOptional(field.workspaceModeParam),
+  /** `client`: it ends when the socket client that created it has disconnected and nothing runs. */
   lifetime: z.exactOptional(z.enum(['kept', 'client'], { error: '"kept" or "client"' })),
+  /** Octal, default `022`; others can never write. */
   umask: z.exactOptional(
     z.string().check(z.regex(/^0?[0-7]{3}$/, { error: 'three octal digits, such as "027"' })),
   ),
+  /**
+   * Directories of programs, as in `PATH`, whose tools commands see; default: the runtime's own.
+   * Not for callers with a token.
+   */
   search_path: z.exactOptional(field.searchPathParam),
+  /** Programs whose caches of the host's user commands can read, and do not change. */
   share_cache: z.exactOptional(
     z.array(z.enum(cacheTools), { error: `an array of ${cacheTools.join(', ')}` }),
   ),
@@ -59,15 +72,20 @@ const sessionCreate = z.object({
 /** The tiers of a session's environment, by name. */
 export const environmentSchema = z.object({
   mode: z.enum(envModes),
+  /** What every command has. */
   safe: shared.nameListSchema,
+  /** What it has only in `legacy` mode. */
   inherited: shared.nameListSchema,
+  /** What the session's caller set. */
   session: shared.nameListSchema,
+  /** What each command gets by name, within the policy, and its source. */
   requested: z.array(
     z.object({
       name: z.string(),
       source: z.enum([...secretSourceSchema.options, 'runtime', 'missing']),
     }),
   ),
+  /** What the runtime has and withholds from every command. */
   withheld_seen: shared.nameListSchema,
 });
 
@@ -76,22 +94,30 @@ export const sessionSchema = z.object({
   name: shared.nullableTextSchema,
   state: z.enum(['creating', 'idle', 'running', 'terminated']),
   shell: z.string(),
+  /** Present if the requested shell is missing and was replaced. */
   shell_resolved: z.exactOptional(z.string()),
   working_dir: z.string(),
+  /** `null`: the session has no host directory, only its private `/tmp` and home. */
   workspace: shared.nullableTextSchema,
+  /** Present if it was opened by `workspace.open`. */
   workspace_id: z.exactOptional(shared.workspaceIdSchema),
   workspace_mode: z.exactOptional(z.enum(workspaceModes)),
   created_at: shared.timestampSchema,
   last_activity: shared.timestampSchema,
   env_keys: shared.nameListSchema,
+  /** Names of secrets that each command gets, by `secrets.inject`. */
   injected: shared.nameListSchema,
   command_count: shared.countSchema,
   timeout_s: shared.countSchema,
   network: shared.networkSchema,
   sandbox: shared.sandboxKindSchema,
+  /** Programs whose caches of the host's user its commands see; absent: none. */
   share_cache: z.exactOptional(shared.sharedCachesSchema),
+  /** `null` until the first command probed it. */
   assurance: z.nullable(shared.assuranceSchema),
+  /** Secrets whose values a caller wrote itself: it saw or guessed them. */
   typed_secrets: z.exactOptional(shared.nameListSchema),
+  /** In the answer of `session.info`. */
   environment: z.exactOptional(environmentSchema),
 });
 
@@ -177,6 +203,7 @@ export const sessionMethods = {
       timeout_s: z.exactOptional(field.timeoutSecondsParam),
       env: z.exactOptional(field.environmentParam),
       unset: z.exactOptional(field.environmentNamesParam),
+      /** The session of the same workspace whose directory and variables it copies. */
       state_of: z.exactOptional(field.sessionIdParam),
     }),
     answer: sessionSchema,
@@ -206,7 +233,7 @@ export const sessionMethods = {
       {
         ...createRoute,
         path: `${sessionRoutePath}/fork`,
-        about: 'Make a session that begins where this one is',
+        about: 'Create a session with the directory and variables of this one',
         location: sessionRoutePath,
       },
     ],
@@ -226,9 +253,15 @@ export const sessionMethods = {
       {
         ...getRoute,
         path: `${sessionRoutePath}/state`,
-        about: 'The directory and the names of the variables that the next command finds',
+        about: 'The directory and the names of the variables that the next command gets',
       },
     ],
     audit: null,
   }),
 } as const;
+
+export type SessionCreateParams = ParamsOf<typeof sessionMethods, 'session.create'>;
+export type SessionUpdateParams = ParamsOf<typeof sessionMethods, 'session.update'>;
+export type SessionView = TypeOf<typeof sessionSchema>;
+/** The tiers of a session's environment, by name; no answer contains a value. */
+export type EnvironmentView = TypeOf<typeof environmentSchema>;

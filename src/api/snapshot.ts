@@ -1,5 +1,6 @@
 /** The methods `snapshot.*` and `exec.undo`. */
 import * as z from 'zod/mini';
+import type { AnswerOf, ParamsOf } from './define-method.ts';
 import {
   defineMethod,
   execRoutePath,
@@ -12,7 +13,6 @@ import * as field from './param-fields.ts';
 import * as shared from './answer-fields.ts';
 import { limits } from '../limits.ts';
 import { changeListSchema, restoreAnswerSchema, snapshotSchema } from './changes.ts';
-import { exactlyOneTarget, changedPathParams } from './changed-paths.ts';
 
 const snapshotsMax = 1_000;
 const listed = z.exactOptional(field.integerParam(1, limits.changesListed.max));
@@ -23,7 +23,9 @@ export const snapshotMethods = {
   'snapshot.list': defineMethod({
     params: z.object({
       session_id: z.exactOptional(field.sessionIdParam),
+      /** The workspace, or a path in it. */
       path: z.exactOptional(field.pathParam),
+      /** Newest first; default 50. */
       limit: z.exactOptional(field.integerParam(1, snapshotsMax)),
     }),
     answer: z.object({ snapshots: z.array(snapshotSchema) }),
@@ -46,17 +48,27 @@ export const snapshotMethods = {
       .object({
         exec_id: z.exactOptional(field.execIdParam),
         id: z.exactOptional(field.treeIdParam),
+        /** Index of the first change; default 0. */
         from: z.exactOptional(field.integerParam(0)),
+        /** Default and maximum: `limits.changesListed`. */
         limit: listed,
+        /** A path whose content, as the command left it, shall be in the answer. */
         content: z.exactOptional(field.pathParam),
       })
-      .check(exactlyOneTarget('id')),
+      .check(field.exactlyOneTarget('id')),
     answer: z.extend(snapshotSchema, {
       changes: changeListSchema,
       changes_total: shared.countSchema,
+      /** Index of the next change; `null`: there are no more. */
       next: z.nullable(shared.countSchema),
+      /** Of the path `content`; `null`: none was given, or the command left no file there. */
       content: z.nullable(
-        z.object({ size: shared.countSchema, base64: shared.nullableTextSchema }),
+        z.object({
+          /** Bytes as the command left them. */
+          size: shared.countSchema,
+          /** `null`: it is larger than `limits.diffFileBytes`, or was not stored. */
+          base64: shared.nullableTextSchema,
+        }),
       ),
     }),
     roles: permittedRoles.everybody,
@@ -83,10 +95,11 @@ export const snapshotMethods = {
       .object({
         exec_id: z.exactOptional(field.execIdParam),
         id: z.exactOptional(field.treeIdParam),
+        /** Report what would be done, and do nothing. */
         dry_run: dryRun,
-        ...changedPathParams,
+        ...field.changedPathParams,
       })
-      .check(exactlyOneTarget('id')),
+      .check(field.exactlyOneTarget('id')),
     answer: restoreAnswerSchema,
     roles: permittedRoles.agentAndApprover,
     owns: ownershipRules.recorded,
@@ -95,7 +108,7 @@ export const snapshotMethods = {
       {
         ...postRoute,
         path: `${execRoutePath}/restore`,
-        about: 'Restore what stood there before a command ran',
+        about: 'Restore the state before a command ran',
       },
       {
         ...postRoute,
@@ -110,7 +123,7 @@ export const snapshotMethods = {
     },
   }),
   'exec.undo': defineMethod({
-    params: z.object({ exec_id: field.execIdParam, dry_run: dryRun, ...changedPathParams }),
+    params: z.object({ exec_id: field.execIdParam, dry_run: dryRun, ...field.changedPathParams }),
     answer: restoreAnswerSchema,
     roles: permittedRoles.agentAndApprover,
     owns: ownershipRules.recorded,
@@ -119,7 +132,7 @@ export const snapshotMethods = {
       {
         ...postRoute,
         path: `${execRoutePath}/undo`,
-        about: 'Take back what a command changed',
+        about: 'Undo what a command changed',
       },
     ],
     audit: {
@@ -129,3 +142,13 @@ export const snapshotMethods = {
     },
   }),
 } as const;
+
+export type SnapshotListParams = ParamsOf<typeof snapshotMethods, 'snapshot.list'>;
+/** Exactly one of `exec_id` and `id`; of an id the newest command that left it. */
+export type SnapshotGetParams = ParamsOf<typeof snapshotMethods, 'snapshot.get'>;
+export type SnapshotRecord = AnswerOf<typeof snapshotMethods, 'snapshot.get'>;
+/** Secrets are hidden in it as in output. */
+export type ContentView = NonNullable<SnapshotRecord['content']>;
+/** Exactly one: to the state before `exec_id` ran, or to the state `id`. */
+export type SnapshotRestoreParams = ParamsOf<typeof snapshotMethods, 'snapshot.restore'>;
+export type ExecUndoParams = ParamsOf<typeof snapshotMethods, 'exec.undo'>;

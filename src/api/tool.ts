@@ -1,5 +1,6 @@
 /** The methods `tool.*`. */
 import * as z from 'zod/mini';
+import type { AnswerOf, ParamsOf, TypeOf } from './define-method.ts';
 import {
   defineMethod,
   getRoute,
@@ -30,12 +31,14 @@ const description = z
 
 const object = z.record(z.string(), z.unknown());
 
-/** A tool beyond those that every runtime has. */
+/** A tool besides the built-in ones. */
 export const toolSchema = z.object({
   name: z.string(),
   title: z.string(),
   description: z.string(),
+  /** JSON Schema 2020-12 of an object. */
   input_schema: object,
+  /** Location of its file; `registered`: a connection answers its calls. */
   source: z.enum(['system', 'directory', 'user', 'project', 'registered']),
 });
 
@@ -45,7 +48,10 @@ const streamId = z.templateLiteral(['t-', z.string()]);
 /** Every `tool` method: its parameters, its answer and its rules. */
 export const toolMethods = {
   'tool.list': defineMethod({
-    params: z.object({ session_id: z.exactOptional(field.sessionIdParam) }),
+    params: z.object({
+      /** Adds the tools of the session's project. */
+      session_id: z.exactOptional(field.sessionIdParam),
+    }),
     answer: z.object({ tools: z.array(toolSchema) }),
     roles: permittedRoles.everybody,
     owns: ownershipRules.session,
@@ -65,8 +71,11 @@ export const toolMethods = {
     params: z.object({
       name: toolName,
       arguments: z.exactOptional(anObject),
+      /** The tool gets its workspace and rules; default: no workspace, policy `guarded`. */
       session_id: z.exactOptional(field.sessionIdParam),
+      /** Makes the call idempotent: a repeated key answers the first call. */
       exec_key: z.exactOptional(field.execKeyParam),
+      /** How long to wait for a person's decision; default 0: answers at once. */
       wait_ms: z.exactOptional(field.integerParam(0, waitMsMax)),
     }),
     answer: z.object({
@@ -93,6 +102,7 @@ export const toolMethods = {
       title: z.exactOptional(field.nameParam),
       description,
       input_schema: z.exactOptional(anObject),
+      /** Default 30 s. */
       timeout_ms: z.exactOptional(field.integerParam(1, timeoutMsMax)),
     }),
     answer: z.object({ stream_id: streamId }),
@@ -106,6 +116,7 @@ export const toolMethods = {
     params: z.object({
       call_id: callId,
       result: z.exactOptional(z.unknown()),
+      /** Why the call failed; instead of a result. */
       error: z.exactOptional(description),
     }),
     answer: z.object({ call_id: callIdAnswer }),
@@ -116,3 +127,36 @@ export const toolMethods = {
     audit: null,
   }),
 } as const;
+
+/** `c-` and 32 lower-case hex digits. */
+export type ToolCallId = ToolAnswerParams['call_id'];
+/** `t-` and 32 lower-case hex digits. */
+export type ToolStreamId = AnswerOf<typeof toolMethods, 'tool.register'>['stream_id'];
+export type ToolView = TypeOf<typeof toolSchema>;
+export type ToolListParams = ParamsOf<typeof toolMethods, 'tool.list'>;
+export type ToolCallParams = ParamsOf<typeof toolMethods, 'tool.call'>;
+/** `receipt`: of the command that it was; `result`: what it answered, if that is a value. */
+export type ToolCallAnswer = AnswerOf<typeof toolMethods, 'tool.call'>;
+/** A tool whose calls this connection answers while it lasts. */
+export type ToolRegisterParams = ParamsOf<typeof toolMethods, 'tool.register'>;
+export type ToolAnswerParams = ParamsOf<typeof toolMethods, 'tool.answer'>;
+
+/** What the connection that registered a tool is sent for each call of it. */
+export interface ToolCallEvent {
+  readonly stream_id: ToolStreamId;
+  readonly call: {
+    readonly call_id: ToolCallId;
+    readonly name: string;
+    readonly arguments: Readonly<Record<string, unknown>>;
+    /** The actor that calls. */
+    readonly caller: string;
+  };
+}
+/** The caller no longer waits for the answer to a call: it was cancelled, or took too long. */
+export interface ToolCancelEvent {
+  readonly stream_id: ToolStreamId;
+  readonly cancel: { readonly call_id: ToolCallId };
+}
+export type ToolEvent = ToolCallEvent | ToolCancelEvent;
+/** What the connection of a tool is sent, without the stream's name. */
+export type ToolStreamMessage = Pick<ToolCallEvent, 'call'> | Pick<ToolCancelEvent, 'cancel'>;

@@ -1,5 +1,6 @@
 /** The methods `workspace.*` and `cache.*`. */
 import * as z from 'zod/mini';
+import type { AnswerOf, ParamsOf, TypeOf } from './define-method.ts';
 import {
   createRoute,
   defineMethod,
@@ -16,16 +17,15 @@ import * as shared from './answer-fields.ts';
 import {
   changeListSchema,
   changeMethodSchema,
+  gitViewSchema,
   workspaceDiffSchema,
   workspaceModeSchema,
   workspaceStatusSchema,
 } from './changes.ts';
-import { exactlyOneTarget, changedPathParams } from './changed-paths.ts';
-import { gitViews } from '../protocol/workspace.ts';
 
 const contextMax = 1_000;
 const patterns = z.exactOptional(field.patternsParam);
-const policy = z.strictObject(
+export const workspacePolicyParam = z.strictObject(
   {
     read: z.exactOptional(
       z.strictObject(
@@ -40,10 +40,15 @@ const policy = z.strictObject(
 
 /** Every `workspace` method: its parameters, its answer and its rules. */
 export const workspaceMethods = {
-  // Which directories an agent may work in is said by who starts it.
+  // The person who starts an agent decides in which directories it may work.
   'workspace.trust': defineMethod({
     params: z.object({ path: field.pathParam }),
-    answer: z.object({ path: z.string(), is_new: z.boolean() }),
+    answer: z.object({
+      /** The root that now contains the directory, by real path. */
+      path: z.string(),
+      /** Whether it is a new root. */
+      is_new: z.boolean(),
+    }),
     roles: 'socket',
     owns: ownershipRules.none,
     lane: 'in-turn',
@@ -64,9 +69,12 @@ export const workspaceMethods = {
     answer: z.object({
       workspaces: z.array(
         z.object({
+          /** Real path. */
           path: z.string(),
+          /** ISO 8601; `null`: the runtime was started with it. */
           trusted_at: shared.nullableTextSchema,
           is_there: z.boolean(),
+          /** Number of sessions in it. */
           sessions: shared.countSchema,
         }),
       ),
@@ -82,9 +90,12 @@ export const workspaceMethods = {
     answer: z.object({
       caches: z.array(
         z.object({
+          /** 32 hex digits. */
           cache_id: z.string(),
+          /** The project, by real path. */
           path: z.string(),
           bytes: shared.countSchema,
+          /** ISO 8601. */
           used_at: z.string(),
         }),
       ),
@@ -95,12 +106,14 @@ export const workspaceMethods = {
     http: socketOnlyReason,
     audit: null,
   }),
-  // Without a path: all of them.
+  // Without a path: all caches.
   'cache.clear': defineMethod({
     params: z.object({ path: z.exactOptional(field.pathParam) }),
     answer: z.object({
       cleared: shared.countSchema,
+      /** Entries that could not be removed. */
       left: shared.countSchema,
+      /** Why the first of them could not. */
       why: z.exactOptional(z.string()),
     }),
     roles: 'socket',
@@ -112,16 +125,19 @@ export const workspaceMethods = {
   'workspace.open': defineMethod({
     params: z.object({
       path: field.pathParam,
-      policy: z.exactOptional(policy),
+      policy: z.exactOptional(workspacePolicyParam),
+      /** Mode of its sessions; default `direct`. */
       mode: z.exactOptional(field.workspaceModeParam),
     }),
     answer: z.object({
       workspace_id: shared.workspaceIdSchema,
+      /** Absolute, with links resolved. */
       path: z.string(),
       mode: workspaceModeSchema,
       method: changeMethodSchema,
+      /** Paths that do not exist for its commands; `null`: not counted yet. */
       denied: z.nullable(shared.countSchema),
-      git: z.enum(gitViews),
+      git: gitViewSchema,
     }),
     roles: permittedRoles.agent,
     owns: ownershipRules.none,
@@ -130,7 +146,7 @@ export const workspaceMethods = {
       {
         ...createRoute,
         path: '/v1/workspaces',
-        about: 'Open a workspace with rules of its own',
+        about: 'Open a workspace with its own rules',
       },
     ],
     audit: {
@@ -149,7 +165,7 @@ export const workspaceMethods = {
       {
         ...getRoute,
         path: `${sessionRoutePath}/workspace`,
-        about: 'What commands of a session changed and what of it waits',
+        about: 'The changes of a session, and which of them are pending',
       },
     ],
     audit: null,
@@ -159,10 +175,11 @@ export const workspaceMethods = {
       .object({
         session_id: z.exactOptional(field.sessionIdParam),
         exec_id: z.exactOptional(field.execIdParam),
+        /** Lines around a change; default 3. */
         context: z.exactOptional(field.integerParam(0, contextMax)),
-        ...changedPathParams,
+        ...field.changedPathParams,
       })
-      .check(exactlyOneTarget('session_id')),
+      .check(field.exactlyOneTarget('session_id')),
     answer: workspaceDiffSchema,
     roles: permittedRoles.everybody,
     owns: { own: ['session_id', 'exec_id'], recorded: true },
@@ -171,7 +188,7 @@ export const workspaceMethods = {
       {
         ...getRoute,
         path: `${sessionRoutePath}/diff`,
-        about: 'What waits in a session, as a diff',
+        about: 'Pending changes of a session, as a diff',
         query: { context: 'integer', paths: 'list', paths_base64: 'list' },
       },
       {
@@ -183,14 +200,17 @@ export const workspaceMethods = {
     ],
     audit: null,
   }),
-  // What is held only a person lets through, which its desk asks for.
+  // Held changes are applied only after approval, which the workspace service checks.
   'workspace.apply': defineMethod({
     params: z
       .extend(field.sessionParamsObject, {
+        /** Also changes that the commit filter holds; a person decides. */
         held: z.exactOptional(field.booleanParam),
+        /** With `held`: the first 8 or more digits of `held_digest` that the person saw. */
         digest: z.exactOptional(field.digestPrefixParam),
+        /** Authenticates the person, if one is enrolled. */
         passphrase: z.exactOptional(field.passphraseParam),
-        ...changedPathParams,
+        ...field.changedPathParams,
       })
       .check(
         z.refine(({ held, digest }) => held !== true || digest !== undefined, {
@@ -215,7 +235,7 @@ export const workspaceMethods = {
       {
         ...postRoute,
         path: `${sessionRoutePath}/apply`,
-        about: 'Let what waits reach the real tree',
+        about: 'Apply pending changes to the real tree',
       },
     ],
     audit: {
@@ -225,7 +245,7 @@ export const workspaceMethods = {
     },
   }),
   'workspace.discard': defineMethod({
-    params: z.extend(field.sessionParamsObject, changedPathParams),
+    params: z.extend(field.sessionParamsObject, field.changedPathParams),
     answer: z.object({
       discarded: changeListSchema,
       totals: z.object({ discarded: shared.countSchema }),
@@ -237,9 +257,31 @@ export const workspaceMethods = {
       {
         ...postRoute,
         path: `${sessionRoutePath}/discard`,
-        about: 'Throw away what waits',
+        about: 'Discard pending changes',
       },
     ],
     audit: { kind: 'workspace.committed', params: ['paths'], answer: ['totals'] },
   }),
 } as const;
+
+export type WorkspaceTrustAnswer = AnswerOf<typeof workspaceMethods, 'workspace.trust'>;
+/** A directory in which sessions may work. */
+export type WorkspaceRoot = AnswerOf<
+  typeof workspaceMethods,
+  'workspace.list'
+>['workspaces'][number];
+/** What programs store in HOME for later commands of one project, with one set of rules. */
+export type CacheView = AnswerOf<typeof workspaceMethods, 'cache.list'>['caches'][number];
+/** Rules that only add to the runtime's policy: paths or globs, relative to the workspace. */
+export type WorkspacePolicy = TypeOf<typeof workspacePolicyParam>;
+export type WorkspaceOpenParams = ParamsOf<typeof workspaceMethods, 'workspace.open'>;
+export type WorkspaceOpenAnswer = AnswerOf<typeof workspaceMethods, 'workspace.open'>;
+/** Exactly one of `session_id` (all that its commands changed, net) and `exec_id`. */
+export type WorkspaceDiffParams = ParamsOf<typeof workspaceMethods, 'workspace.diff'>;
+export type WorkspaceApplyParams = ParamsOf<typeof workspaceMethods, 'workspace.apply'>;
+/** At most `limits.changesListed` in each list. */
+export type WorkspaceApplyAnswer = AnswerOf<typeof workspaceMethods, 'workspace.apply'>;
+export type WorkspaceDiscardParams = ParamsOf<typeof workspaceMethods, 'workspace.discard'>;
+export type WorkspaceDiscardAnswer = AnswerOf<typeof workspaceMethods, 'workspace.discard'>;
+/** Which paths are selected: these and what is below them; absent: all. */
+export type PathsParams = Pick<WorkspaceDiscardParams, 'paths' | 'paths_base64'>;

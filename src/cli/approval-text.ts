@@ -1,11 +1,11 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
 import {
+  approvalTextKind,
   bindingText,
   inputHeading,
-  approvalTextKind,
   scopeMeanings,
-} from '../protocol/approval.ts';
+} from '../client/approval-text.ts';
 import { quoteArgv } from '../quote.ts';
 import { showDuration } from './units.ts';
 import { quoteLines, escapeHiddenText } from './escape-text.ts';

@@ -1,19 +1,19 @@
-/** Bytes and text, with what browsers and Node have both. */
+/** Bytes and text, with what both browsers and Node have. */
 
 const encoder = new TextEncoder();
 // A byte order mark is output like any other.
 const lenient = new TextDecoder('utf-8', { ignoreBOM: true });
 const strict = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
 
-/** Characters that one call makes of bytes: arguments of a call lie on its stack. */
+/** Characters per call of `String.fromCharCode`: its arguments are on the stack. */
 const charactersMax = 3 * 8_192;
 
 export const encodeUtf8 = (text: string): Uint8Array => encoder.encode(text);
 
-/** What is no UTF-8 becomes U+FFFD. */
+/** Invalid UTF-8 becomes U+FFFD. */
 export const decodeUtf8 = (bytes: Uint8Array): string => lenient.decode(bytes);
 
-/** `null` where `bytes` are not UTF-8. */
+/** `null` if `bytes` are not UTF-8. */
 export function decodeUtf8Strict(bytes: Uint8Array): string | null {
   try {
     return strict.decode(bytes);
@@ -42,7 +42,7 @@ export function toBase64(bytes: Uint8Array): string {
   return parts.join('');
 }
 
-/** @throws DOMException for what is no base64 */
+/** @throws DOMException for invalid base64 */
 export function fromBase64(text: string): Uint8Array {
   const characters = atob(text);
   const bytes = new Uint8Array(characters.length);

@@ -1,58 +1,56 @@
-/** A connection to a daemon, as a program uses it. */
+/** A connection to a daemon, for programs. */
 import type { ApprovalId, ExecId, SessionId } from '../command.ts';
 import type {
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,
-} from '../protocol/approval.ts';
-import type { ExecLeaseAnswer, ExecLeaseParams, FeedEvent } from '../protocol/feed.ts';
+} from '../api/approval.ts';
 import type {
+  ExecCancelParams,
+  ExecLeaseAnswer,
+  ExecLeaseParams,
   ExecReadAnswer,
   ExecReadParams,
-  ExecView,
-  SessionCreateParams,
-  SessionView,
-} from '../protocol/types.ts';
-import type { Channel } from './channel.ts';
-import { EventBuffer } from './event-buffer.ts';
-import { LatestValueBuffer } from './latest-value-buffer.ts';
-import type { RpcConnection, WatchSink } from './connection.ts';
-import { ConnectionPool } from './connection-pool.ts';
-import type {
-  Data,
-  ExecCancelParams,
   ExecResizeParams,
   ExecWriteParams,
-  Method,
-  Params,
-} from './methods.ts';
+} from '../api/exec.ts';
+import type { FeedEvent } from '../api/system.ts';
+import type { ExecView } from '../api/receipt.ts';
+import type { SessionCreateParams, SessionView } from '../api/session.ts';
+import type { Data, MethodName, Params } from '../api/methods.ts';
+import type { Channel } from './channel.ts';
+import { EventBuffer, LatestValueBuffer } from './event-buffer.ts';
+import type { RpcConnection, WatchSink } from './connection.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import { offerTool } from './register-tool.ts';
 import type { OfferedTool, ToolOffer } from './register-tool.ts';
 import { Session } from './session.ts';
 import { ExecStream } from './stream.ts';
 import type { StreamOptions } from './stream.ts';
 
-/** Approvals held for a reader that is slower than they come, in `bytes`. */
+/** Limit of approvals that are buffered for a slow reader, in `bytes`. */
 const watchBytesMax = 1024 * 1024;
 
 export interface ClientOptions {
   /** Default `bin`: output in binary frames, which costs a tenth of JSON. */
   readonly frames?: 'json' | 'bin';
-  /** Makes further connections, for streams and in place of lost ones; default: there is one. */
+  /**
+   * Makes further connections, for streams and to replace lost ones; default: there is only one.
+   */
   readonly dial?: () => Promise<Channel>;
   /** Ends the wait for the first answer; a client that is connected does not watch it. */
   readonly signal?: AbortSignal;
   /** Whether the runtime ends with the client; default `false`. */
   readonly ownsDaemon?: boolean;
-  /** The file mode mask of sessions that do not say theirs; default: the runtime's. */
+  /** Default file mode mask of sessions; default: the runtime's. */
   readonly umask?: string;
-  /** Where programs are looked for, of sessions that do not say theirs; default: the runtime's. */
+  /** Default search path for programs of sessions; default: the runtime's. */
   readonly searchPath?: string;
 }
 
 /**
- * A client over any channel, which it takes over.
+ * A client over any channel, which it then owns.
  *
  * @throws TrlError BACKEND_UNAVAILABLE when the channel ends before the runtime answers.
  */
@@ -63,7 +61,7 @@ export async function clientOver(channel: Channel, options: ClientOptions = {}):
 }
 
 /**
- * All methods throw TrlError with the code the daemon answered, and BACKEND_UNAVAILABLE when the
+ * All methods throw TrlError with the code of the daemon's answer, and BACKEND_UNAVAILABLE when the
  * connection was lost. A client that waits for nothing does not keep its process alive.
  */
 export class Client implements AsyncDisposable {
@@ -91,7 +89,7 @@ export class Client implements AsyncDisposable {
     return new Session(this.#links, view.session_id);
   }
 
-  /** A session that exists. Nothing is asked: an unknown id fails at the first use. */
+  /** An existing session. No request is made: an unknown id fails at the first use. */
   session(id: SessionId): Session {
     return new Session(this.#links, id);
   }
@@ -118,7 +116,7 @@ export class Client implements AsyncDisposable {
     return this.call('exec.info', { exec_id: execId });
   }
 
-  /** A piece of an execution's journal; waits up to `wait_ms` for one. */
+  /** Reads a chunk of an execution's journal; waits up to `wait_ms` for one. */
   async read(params: ExecReadParams, signal?: AbortSignal): Promise<ExecReadAnswer> {
     return this.call('exec.read', params, { signal });
   }
@@ -127,7 +125,7 @@ export class Client implements AsyncDisposable {
     await this.call('exec.write', params);
   }
 
-  /** Takes a command over, so that nobody else types into it, or hands it back. */
+  /** Takes over the input of a command from other callers, or releases it. */
   async lease(params: ExecLeaseParams): Promise<ExecLeaseAnswer> {
     return this.call('exec.lease', params);
   }
@@ -136,7 +134,7 @@ export class Client implements AsyncDisposable {
     await this.call('exec.resize', params);
   }
 
-  /** Answers what was stopped. */
+  /** Answers the executions that were stopped. */
   async cancel(params: ExecCancelParams): Promise<readonly ExecId[]> {
     return (await this.call('exec.cancel', params)).stopped;
   }
@@ -165,7 +163,7 @@ export class Client implements AsyncDisposable {
    */
   async *watchApprovals(signal?: AbortSignal): AsyncGenerator<ApprovalView, void, void> {
     const buffer = new EventBuffer<ApprovalView>(watchBytesMax);
-    const told: WatchSink = {
+    const sink: WatchSink = {
       notify: (message) => {
         if ('approval' in message) {
           buffer.push(message.approval, message.approval.asked.command.length);
@@ -173,7 +171,7 @@ export class Client implements AsyncDisposable {
       },
       lost: (error) => buffer.fail(error),
     };
-    const watching = await this.#watch('approval.watch', told, signal);
+    const watching = await this.#watch('approval.watch', sink, signal);
     try {
       buffer.throttle((paused) => watching.link.pause(paused));
       yield* buffer;
@@ -183,21 +181,21 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Everything that there is and that changes, as far as the caller sees it: the present state,
-   * then each change, until the loop is left. Of one thing a slow reader gets the latest state.
+   * Everything that the caller can see: the present state, then each change, until the loop is
+   * left. A slow reader gets only the latest state of each thing.
    *
    * @throws TrlError BACKEND_UNAVAILABLE when the connection is lost, QUOTA_EXCEEDED for a reader
    *   that is far behind; the signal's reason.
    */
   async *watch(signal?: AbortSignal): AsyncGenerator<FeedEvent, void, void> {
     const latest = new LatestValueBuffer<FeedEvent>();
-    const told: WatchSink = {
+    const sink: WatchSink = {
       notify: (message) => {
         if ('event' in message) latest.put(thingOf(message.event), message.event);
       },
       lost: (error) => latest.fail(error),
     };
-    const watching = await this.#watch('system.watch', told, signal);
+    const watching = await this.#watch('system.watch', sink, signal);
     try {
       yield* latest;
     } finally {
@@ -205,7 +203,7 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** A connection that is told of changes; when that ends it is of no other use, and ends too. */
+  /** A connection that receives changes; it has no other use, and ends with them. */
   async #watch(
     method: 'approval.watch' | 'system.watch',
     sink: WatchSink,
@@ -231,9 +229,9 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Offers a tool to every caller of the runtime, as long as the offer or its connection lasts.
+   * Offers a tool to every caller of the runtime, until the offer or its connection ends.
    *
-   * @throws TrlError INVALID_PARAMS for a name that is taken, or a schema that cannot be.
+   * @throws TrlError INVALID_PARAMS for a name that is in use, or an invalid schema.
    */
   async registerTool(tool: OfferedTool): Promise<ToolOffer> {
     return offerTool(this.#links, tool);
@@ -247,8 +245,8 @@ export class Client implements AsyncDisposable {
     return this.call('system.stats', {});
   }
 
-  /** Asks for any method of the wire. An abort ends the wait, not what was asked. */
-  async call<M extends Method>(
+  /** Calls any method of the wire. An abort ends the wait, not the request. */
+  async call<M extends MethodName>(
     method: M,
     params: Params<M>,
     options: { readonly signal?: AbortSignal | undefined } = {},
@@ -257,7 +255,7 @@ export class Client implements AsyncDisposable {
     return link.call(method, params, options.signal);
   }
 
-  /** Ends the connections; an own daemon and all it runs end with them. */
+  /** Closes the connections; an own daemon ends with them, and with it all its commands. */
   async close(): Promise<void> {
     await this.#links.close();
   }
@@ -267,7 +265,7 @@ export class Client implements AsyncDisposable {
   }
 }
 
-/** What an event is about, so that a later one takes its place. */
+/** The thing that an event is about: a later event about it replaces this one. */
 function thingOf(event: FeedEvent): string {
   switch (event.kind) {
     case 'session':

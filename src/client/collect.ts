@@ -1,12 +1,12 @@
-/** A stream gathered into one receipt, as `exec.run` answers it. */
+/** Collects a stream into one receipt, as `exec.run` answers it. */
 import { limits } from '../limits.ts';
-import type { Receipt } from '../protocol/types.ts';
+import type { ExecEnd, Receipt } from '../api/receipt.ts';
 import { toBase64, concatBytes, decodeUtf8Strict } from './bytes.ts';
-import type { ExecEnd, ExecEvent } from './stream.ts';
+import type { ExecEvent } from './stream.ts';
 
 /**
- * Takes everything from `events`, then waits for `exit`. Of each stream at most `outputBytes` are
- * kept (default 4 MiB, at most 64 MiB): the first half and the last.
+ * Takes everything from `events`, then waits for `exit`. Keeps at most `outputBytes` of each stream
+ * (default 4 MiB, at most 64 MiB): the first half and the last.
  */
 export async function collectReceipt(
   events: AsyncIterable<ExecEvent>,
@@ -68,7 +68,7 @@ class HeadAndTail {
     }
   }
 
-  /** Text where the whole is UTF-8 (a character cut by the omission aside), else base64. */
+  /** Text if the whole is UTF-8 (except for a character at the omission), else base64. */
   text(): { readonly text: string; readonly base64: boolean; readonly bytes: number } {
     this.#trim();
     const head = concatBytes(this.#head);

@@ -1,4 +1,4 @@
-/** `connect` as the package's root exports it where there is nothing but the web's platform. */
+/** `connect` of the package's root on platforms of the web. */
 import { TrlError } from '../errors.ts';
 import { clientOver } from './client.ts';
 import type { Client } from './client.ts';
@@ -17,12 +17,12 @@ export interface SocketOptions {
 export type ConnectOptions = RemoteOptions | SocketOptions;
 
 /**
- * Connects to a runtime: `{ url, token }` by HTTP; in Node also `{ socketPath }`, or nothing at
- * all for this user's own.
+ * Connects to a runtime: `{ url, token }` by HTTP; in Node also `{ socketPath }`, or without
+ * options to this user's own.
  *
  * @throws TrlError BACKEND_UNAVAILABLE when it is not reached; AUTH_FAILED for a wrong token, or
- *   for a socket in another user's directory; PERMISSION_DENIED for a page that is not let in;
- *   INVALID_PARAMS for a `url` that is none, and for a socket outside of Node.
+ *   for a socket in another user's directory; PERMISSION_DENIED for a page that is not permitted;
+ *   INVALID_PARAMS for an invalid `url`, and for a socket outside of Node.
  */
 export async function connectByUrl(options: ConnectOptions = {}): Promise<Client> {
   if ('url' in options) return connectByHttp(options);

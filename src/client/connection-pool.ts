@@ -1,36 +1,36 @@
 /**
- * The connections of one client. Where it can make more than one, every stream has a connection
- * of its own, so that a slow reader holds back nothing but its own command; all calls share one.
- * A runtime on pipes has one connection for all.
+ * The connections of one client. If it can make more than one, every stream has its own connection,
+ * so that a slow reader delays only its own command; all calls share one. A runtime on pipes has
+ * one connection for all.
  */
 import type { Channel } from './channel.ts';
 import { ConnectionLostError } from './failure.ts';
 import { RpcConnection } from './connection.ts';
 import { waitAtMost } from './wait.ts';
 
-/** Idle connections kept for the next streams. */
+/** Idle connections that are kept for the next streams. */
 const idleLinksMax = 4;
 
 export interface ConnectionPoolOptions {
   readonly frames: 'json' | 'bin';
   /**
-   * Makes another connection to the same runtime; `null`: the first is the only one, and what
-   * is lost with it is lost.
+   * Makes another connection to the same runtime; `null`: there is only the first, and what is lost
+   * with it is lost.
    *
-   * Must reject with {@link ConnectionLostError} where trying again may help.
+   * Must reject with {@link ConnectionLostError} if a retry may help.
    */
   readonly dial: (() => Promise<Channel>) | null;
   /** Whether the runtime ends with the client. */
   readonly ownsDaemon: boolean;
 }
 
-/** A connection for one stream; giving it back is a must. */
+/** A connection for one stream; the holder must release it. */
 export interface ConnectionLease {
   readonly connection: RpcConnection;
   readonly release: () => void;
 }
 
-/** How long {@link ConnectionPool.close} waits for cancellations that are on their way, in `ms`. */
+/** How long {@link ConnectionPool.close} waits for cancellations under way, in `ms`. */
 const finishMs = 2_000;
 
 export class ConnectionPool {
@@ -74,7 +74,7 @@ export class ConnectionPool {
     return this.#options.ownsDaemon;
   }
 
-  /** The connection of calls, made again when it was lost. */
+  /** The connection of calls, replaced when it was lost. */
   async shared(): Promise<RpcConnection> {
     const link = await this.#shared.catch(() => null);
     if (link !== null && (link.failure === null || this.isSingle || this.#closed)) {
@@ -102,7 +102,7 @@ export class ConnectionPool {
     return { connection: leased, release: () => this.#giveBack(leased) };
   }
 
-  /** Starts work that nobody waits for but {@link close}. Its failure is nobody's. */
+  /** Starts work that only {@link close} waits for. Its failure is ignored. */
   finish(work: () => Promise<unknown>): void {
     const done = Promise.resolve()
       .then(work)
@@ -111,7 +111,7 @@ export class ConnectionPool {
     this.#finishing.add(done);
   }
 
-  /** Ends all connections, and an own daemon. What waits on them fails. */
+  /** Ends all connections, and an own daemon. Pending calls fail. */
   async close(): Promise<void> {
     await waitAtMost(finishMs, Promise.all(this.#finishing));
     this.#closed = true;

@@ -15,42 +15,45 @@ import { limits } from '../limits.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../frame.ts';
 import type { Frame } from '../frame.ts';
 import { LineReader } from '../protocol/lines.ts';
-import type { ApprovalEvent } from '../protocol/approval.ts';
-import type { FeedMessage } from '../protocol/feed.ts';
-import type { ToolEvent } from '../protocol/tool.ts';
-import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
-import type { Data, Method, Params } from './methods.ts';
+import type { ApprovalEvent } from '../api/approval.ts';
+import type { FeedMessage } from '../api/system.ts';
+import type { ToolEvent } from '../api/tool.ts';
+import type { StreamAnswer } from '../api/exec.ts';
+import type { StreamChunk, StreamEvent } from '../api/receipt.ts';
+import type { WireError } from '../api/answer-fields.ts';
+import type { Data, MethodName, Params } from '../api/methods.ts';
 import { concatBytes, fromBase64, decodeUtf8, encodeUtf8 } from './bytes.ts';
-import type { Channel } from './channel.ts';
+import { ReceiveWindow, type Channel } from './channel.ts';
 import { ConnectionLostError, toTrlError } from './failure.ts';
-import { ReceiveWindow } from './receive-window.ts';
 
-/** Largest answer a client takes, in `bytes`: two streams of 64 MiB in base64, and the rest. */
+/**
+ * Largest answer that a client accepts, in `bytes`: two streams of 64 MiB in base64, and the rest.
+ */
 const answerBytesMax = 256 * 1024 * 1024;
 
-/** Takes one stream. Must not throw. */
+/** Receives one stream. Must not throw. */
 export interface ExecStreamSink {
   output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void;
   event(event: StreamNotice): void;
   /** The connection ended before the stream did. */
   lost(error: ConnectionLostError): void;
 }
-/** What a stream tells besides output. */
+/** The events of a stream besides output. */
 export type StreamNotice = Exclude<StreamEvent, StreamChunk>;
 
-/** Methods that tell their connection of changes as long as it lasts. */
+/** Methods that send changes to their connection while it lasts. */
 type Watching = 'approval.watch' | 'system.watch' | 'tool.register';
-type Told = ApprovalEvent | FeedMessage | ToolEvent;
-const toldKeys = ['approval', 'event', 'call', 'cancel'] as const;
+type ChangeNotice = ApprovalEvent | FeedMessage | ToolEvent;
+const noticeKeys = ['approval', 'event', 'call', 'cancel'] as const;
 
-/** Takes what a connection is told of changes. Must not throw. */
+/** Receives the changes of a connection. Must not throw. */
 export interface WatchSink {
-  notify(message: Told): void;
-  /** The connection ended: nothing more is told. */
+  notify(message: ChangeNotice): void;
+  /** The connection ended: there are no more changes. */
   lost(error: unknown): void;
 }
 
-/** `data` is as the method says; see {@link RpcConnection.call}. */
+/** `data` has the type of the method's answer; see {@link RpcConnection.call}. */
 interface Pending {
   readonly accept: (data: never) => void;
   readonly refuse: (error: TrlError) => void;
@@ -74,7 +77,7 @@ export class RpcConnection {
   #window: ReceiveWindow | null = null;
   #asked = 0;
   #paused = false;
-  /** What the channel was told last. */
+  /** The last state that was set on the channel. */
   #isHeldBack = false;
   #left = false;
   #failure: ConnectionLostError | null = null;
@@ -95,7 +98,7 @@ export class RpcConnection {
   }
 
   /**
-   * Takes over `channel`. A daemon that does not know `system.hello` is spoken to in JSON.
+   * Takes over `channel`. A daemon without `system.hello` is addressed in JSON.
    *
    * @throws TrlError BACKEND_UNAVAILABLE when the connection ends first.
    */
@@ -115,23 +118,24 @@ export class RpcConnection {
     }
   }
 
-  /** Why nothing can be asked any more, else `null`. */
+  /** Why no request is possible any more, else `null`. */
   get failure(): ConnectionLostError | null {
     return this.#failure;
   }
 
-  /** Whether nothing is asked and nothing comes that nobody wants. */
+  /** Whether no answer is pending and nothing unwanted is still to come. */
   get idle(): boolean {
     return !this.#busy && !this.#left;
   }
 
   /**
-   * Asks and waits. An abort ends the wait; what was asked may still be done.
+   * Sends a request and waits for its answer. An abort ends the wait; the request may still be
+   * carried out.
    *
-   * @throws TrlError with the code the daemon answered; BACKEND_UNAVAILABLE when the connection
+   * @throws TrlError with the code of the daemon's answer; BACKEND_UNAVAILABLE when the connection
    *   ends first.
    */
-  async call<M extends Method>(
+  async call<M extends MethodName>(
     method: M,
     params: Params<M>,
     signal?: AbortSignal,
@@ -139,7 +143,7 @@ export class RpcConnection {
     return this.#ask<Data<M>>(method, params, () => {}, signal);
   }
 
-  /** Like {@link call}, for a method that opens a stream: `sink` gets all that follows. */
+  /** Like {@link call}, for a method that opens a stream: `sink` gets all its events. */
   async follow<M extends 'exec.stream' | 'exec.attach'>(
     method: M,
     params: Params<M>,
@@ -155,20 +159,20 @@ export class RpcConnection {
     return this.#ask<StreamAnswer>(method, params, register);
   }
 
-  /** Asks to be told; `sink` gets the present state and each change from then on. */
+  /** Requests changes; `sink` gets the present state and each change from then on. */
   async watch<M extends Watching>(method: M, sink: WatchSink, params: Params<M>): Promise<void> {
     await this.#ask<Data<M>>(method, params, () => {
       this.#watch = sink;
     });
   }
 
-  /** What is still told is dropped. */
+  /** Later changes are dropped. */
   unwatch(): void {
     this.#watch = null;
     this.#settle();
   }
 
-  /** Stops giving a stream to its sink; what still comes is dropped. */
+  /** Stops delivery of a stream to its sink; later events are dropped. */
   leave(streamId: string): void {
     if (this.#streams.delete(streamId)) {
       this.#left = true;
@@ -177,15 +181,15 @@ export class RpcConnection {
   }
 
   /**
-   * Stops reading, so that the daemon is held back too. Answers that are waited for are still
-   * read, as a caller that waits for one would otherwise wait for itself.
+   * Stops reading, which also stops the daemon. Pending answers are still read: a caller that waits
+   * for one would otherwise wait for itself.
    */
   pause(paused: boolean): void {
     this.#paused = paused;
     this.#settle();
   }
 
-  /** Sends what was asked, then ends. Never rejects. */
+  /** Sends pending requests, then ends. Never rejects. */
   async close(): Promise<void> {
     this.#fail(new ConnectionLostError('The connection is closed: the client closed it'));
     await this.#channel.close();
@@ -230,7 +234,7 @@ export class RpcConnection {
     });
   }
 
-  /** Also in lines: who does not greet gets text in place of bytes. */
+  /** Also in lines: without it the daemon sends text instead of bytes. */
   async #hello(client: string, frames: 'json' | 'bin', signal?: AbortSignal): Promise<void> {
     const bounded = this.#channel.holdsBack ? {} : { window_bytes: limits.windowBytes.default };
     const params: Params<'system.hello'> =
@@ -292,7 +296,7 @@ export class RpcConnection {
       }
       this.#message(line.bytes);
       if (this.#frames !== null) {
-        // What came behind the answer that switches is already in frames.
+        // What follows the answer that switches is already in frames.
         this.#takeFrames(this.#lines.takeUnread());
         return;
       }
@@ -316,9 +320,9 @@ export class RpcConnection {
   }
 
   #message(bytes: Uint8Array): void {
-    const message: Incoming & (StreamEvent | Told) = JSON.parse(decodeUtf8(bytes));
+    const message: Incoming & (StreamEvent | ChangeNotice) = JSON.parse(decodeUtf8(bytes));
     if (message.id === undefined) {
-      if (isTold(message)) this.#watch?.notify(message);
+      if (isChangeNotice(message)) this.#watch?.notify(message);
       else this.#event(message);
       return;
     }
@@ -328,7 +332,7 @@ export class RpcConnection {
     } else {
       pending?.refuse(toTrlError(message.error, message.data ?? null));
     }
-    // Only now: an answer that cannot be read is still waited for when the connection fails by it.
+    // Only now: an unreadable answer fails the connection, and its call must fail with it.
     this.#pending.delete(message.id);
     this.#settle();
   }
@@ -354,7 +358,7 @@ export class RpcConnection {
     return this.#pending.size > 0 || this.#streams.size > 0 || this.#watch !== null;
   }
 
-  /** Keeps the process alive while something is awaited, and reads as far as it is taken. */
+  /** Keeps the process alive while something is awaited, and pauses the channel if necessary. */
   #settle(): void {
     this.#channel.hold(this.#busy);
     const heldBack = this.#paused && this.#pending.size === 0;
@@ -388,4 +392,5 @@ export class RpcConnection {
   }
 }
 
-const isTold = (message: object): message is Told => toldKeys.some((key) => key in message);
+const isChangeNotice = (message: object): message is ChangeNotice =>
+  noticeKeys.some((key) => key in message);

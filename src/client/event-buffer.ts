@@ -1,6 +1,6 @@
 import { TrlError } from '../errors.ts';
 
-/** Held for a reader whatever the source does: one that heeds no hold is cut off, in `bytes`. */
+/** Absolute limit of the queue: a source that does not pause is cut off, in `bytes`. */
 const heldBytesMax = 256 * 1024 * 1024;
 
 /** A bounded queue between a connection that pushes and one reader that pulls. */
@@ -16,12 +16,12 @@ export class EventBuffer<T> implements AsyncIterable<T> {
   #wake = (): void => {};
   #hold: (paused: boolean) => void = () => {};
 
-  /** `bytesMax`: from where the source is held back; a queue at half of it lets it go again. */
+  /** `bytesMax`: the source is paused above it, and resumed at half of it. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** `bytes` is what the event costs. */
+  /** `bytes` is the cost of the event. */
   push(event: T, bytes: number): void {
     if (this.#discards || this.#ending !== null) {
       return;
@@ -37,19 +37,19 @@ export class EventBuffer<T> implements AsyncIterable<T> {
     this.#wake();
   }
 
-  /** What is queued is still read; then the iteration ends. */
+  /** Queued events are still read; then the iteration ends. */
   end(): void {
     this.#ending ??= 'done';
     this.#wake();
   }
 
-  /** What is queued is still read; then the iteration throws `failure`. */
+  /** Queued events are still read; then the iteration throws `failure`. */
   fail(failure: unknown): void {
     this.#ending ??= { failure };
     this.#wake();
   }
 
-  /** Drops what is queued and what still comes. */
+  /** Drops queued and later events. */
   discard(): void {
     this.#discards = true;
     this.#queue = [];
@@ -109,6 +109,47 @@ export class EventBuffer<T> implements AsyncIterable<T> {
     if (paused !== this.#paused) {
       this.#paused = paused;
       this.#hold(paused);
+    }
+  }
+}
+
+/** Limit of things with an unread state. */
+const waitingMax = 65_536;
+
+/** The latest state of many things: a slow reader misses intermediate states, never the last. */
+export class LatestValueBuffer<T> implements AsyncIterable<T> {
+  readonly #waiting = new Map<string, T>();
+  #failure: { readonly reason: unknown } | null = null;
+  #wake = (): void => {};
+
+  /** Replaces an unread value with the same key. */
+  put(key: string, value: T): void {
+    if (this.#failure !== null) return;
+    this.#waiting.delete(key);
+    this.#waiting.set(key, value);
+    if (this.#waiting.size > waitingMax) {
+      const message = `Cannot watch on: the reader is behind with over ${waitingMax} things`;
+      this.fail(new TrlError('QUOTA_EXCEEDED', message));
+    }
+    this.#wake();
+  }
+
+  /** Unread values are still read; then the iteration throws `reason`. */
+  fail(reason: unknown): void {
+    this.#failure ??= { reason };
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
+    for (;;) {
+      for (const [key, value] of this.#waiting) {
+        this.#waiting.delete(key);
+        yield value;
+      }
+      if (this.#failure !== null) throw this.#failure.reason;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
     }
   }
 }

@@ -1,78 +1,87 @@
 /** The client: connect to a daemon, run commands in sessions, follow their output. */
 export { Client, clientOver } from './client.ts';
 export type { ClientOptions } from './client.ts';
-export { connectByUrl } from './connect.ts';
+export { connectByUrl as connect } from './connect.ts';
 export type { ConnectOptions, SocketOptions } from './connect.ts';
 export type { RemoteOptions, WebSocketConstructor, WebSocketLike } from './web-socket.ts';
 export type { Channel, ChannelSink } from './channel.ts';
-export { streamChannel } from './stream-channel.ts';
+export { streamChannel } from './channel.ts';
 export { Session } from './session.ts';
 export type { RunOptions, StartOptions } from './session.ts';
 export { ExecStream } from './stream.ts';
-export type { ExecEnd, ExecEvent, StreamOptions } from './stream.ts';
+export type { ExecEvent, StreamOptions } from './stream.ts';
 export type {
   Data,
-  ExecCancelParams,
-  ExecResizeParams,
-  ExecWriteParams,
-  Method,
+  MethodAnswers,
+  MethodName as Method,
   MethodParams,
   Params,
-  SessionUpdateParams,
-} from './methods.ts';
-export { errorTable, isTrlError, TrlError } from '../errors.ts';
-export type { ErrorCode } from '../errors.ts';
-export type { ApprovalId, ApprovalState, ExecId, SandboxKind, SessionId } from '../command.ts';
+} from '../api/methods.ts';
 export type {
-  SecretEntry,
-  SecretListAnswer,
+  ExecCancelParams,
+  ExecLeaseAnswer,
+  ExecLeaseParams,
+  ExecParams,
+  ExecReadAnswer,
+  ExecReadParams,
+  ExecResizeParams,
+  ExecWriteParams,
+} from '../api/exec.ts';
+export type { SessionCreateParams, SessionUpdateParams, SessionView } from '../api/session.ts';
+export type {
   SecretCheckAnswer,
-  SecretRequestView,
+  SecretDeleteParams,
+  SecretEntry,
+  SecretInjectParams,
+  SecretListAnswer,
   SecretRequestAnswer,
   SecretRequestParams,
+  SecretRequestView,
   SecretSetParams,
-  SecretInjectParams,
-  SecretDeleteParams,
-} from '../protocol/secrets.ts';
+} from '../api/secrets.ts';
 export type {
   FindingView,
+  Publication,
   PublicationId,
   PublishCheckParams,
-  Publication,
-  PublishedFile,
   PublishParams,
   PublishVerdict,
+  PublishedFile,
   PushedRef,
-} from '../protocol/publish.ts';
+} from '../api/publish.ts';
 export type {
   ChangeView,
   DiffFile,
   EntryView,
-  ExecUndoParams,
   GitView,
   ReceiptChanges,
   RestoreAnswer,
+  SnapshotView,
+  StoreView,
+  WorkspaceDiff,
+  WorkspaceStatus,
+} from '../api/changes.ts';
+export type {
+  ExecUndoParams,
   SnapshotGetParams,
   SnapshotListParams,
   SnapshotRecord,
   SnapshotRestoreParams,
-  SnapshotView,
-  StoreView,
+} from '../api/snapshot.ts';
+export type {
+  CacheView,
   WorkspaceApplyAnswer,
   WorkspaceApplyParams,
-  WorkspaceDiff,
   WorkspaceDiffParams,
   WorkspaceDiscardAnswer,
   WorkspaceDiscardParams,
-  WorkspaceId,
   WorkspaceOpenAnswer,
   WorkspaceOpenParams,
-  CacheView,
+  WorkspacePolicy,
   WorkspaceRoot,
   WorkspaceTrustAnswer,
-  WorkspacePolicy,
-  WorkspaceStatus,
-} from '../protocol/workspace.ts';
+} from '../api/workspace.ts';
+export type { WorkspaceId } from '../api/answer-fields.ts';
 export type {
   AuditEventView,
   AuditGetParams,
@@ -81,33 +90,20 @@ export type {
   AuditLogView,
   AuditVerifyAnswer,
   AuditVerifyParams,
-} from '../protocol/audit.ts';
-export type {
-  ExecLeaseAnswer,
-  ExecLeaseParams,
-  FeedAnswer,
-  FeedEvent,
-  FeedId,
-} from '../protocol/feed.ts';
-export type { OfferedCall, OfferedTool, ToolOffer } from './register-tool.ts';
-export type { ToolCallAnswer, ToolCallParams, ToolListParams, ToolView } from '../protocol/tool.ts';
+} from '../api/audit.ts';
+export type { FeedAnswer, FeedEvent, FeedId } from '../api/system.ts';
+export type { ToolCallAnswer, ToolCallParams, ToolListParams, ToolView } from '../api/tool.ts';
 export type {
   AnswerScope,
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,
-  ApprovalView,
   ApprovalSubjectView,
-} from '../protocol/approval.ts';
-export type {
-  ExecParams,
-  ExecReadAnswer,
-  ExecReadParams,
-  ExecView,
-  LimitParams,
-  MethodAnswers,
-  Receipt,
-  SessionCreateParams,
-  SessionView,
-  StreamChunk,
-} from '../protocol/types.ts';
+  ApprovalView,
+} from '../api/approval.ts';
+export type { ExecView, ExecEnd, Receipt, StreamChunk } from '../api/receipt.ts';
+export type { LimitParams } from '../api/param-fields.ts';
+export { errorTable, isTrlError, TrlError } from '../errors.ts';
+export type { ErrorCode } from '../errors.ts';
+export type { ApprovalId, ApprovalState, ExecId, SandboxKind, SessionId } from '../command.ts';
+export type { OfferedCall, OfferedTool, ToolOffer } from './register-tool.ts';

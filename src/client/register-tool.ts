@@ -1,11 +1,11 @@
-/** A tool whose calls this program answers, over a connection of its own. */
+/** A tool whose calls this program answers, over its own connection. */
 import { isTrlError } from '../errors.ts';
-import type { ToolCallEvent, ToolCallId, ToolRegisterParams } from '../protocol/tool.ts';
+import type { ToolCallEvent, ToolCallId, ToolRegisterParams } from '../api/tool.ts';
 import type { RpcConnection, WatchSink } from './connection.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 
 export interface OfferedTool {
-  /** Lower-case letters, digits and `_`; nothing else may be called so. */
+  /** Lower-case letters, digits and `_`; unique. */
   readonly name: string;
   readonly title?: string;
   /** For the model: what it does, and what it answers. */
@@ -15,8 +15,8 @@ export interface OfferedTool {
   /** How long a call may take, in `ms`; default 30 s. */
   readonly timeoutMs?: number;
   /**
-   * Does a call whose arguments fit the schema, and answers what JSON can say. What it throws is
-   * the call's failure, and its message is told.
+   * Runs a call whose arguments fit the schema, and answers a JSON value. If it throws, the call
+   * fails with the message of the error.
    */
   handler(args: Readonly<Record<string, unknown>>, call: OfferedCall): unknown;
 }
@@ -24,18 +24,18 @@ export interface OfferedTool {
 export interface OfferedCall {
   /** The actor that calls. */
   readonly caller: string;
-  /** Aborted when nobody waits for the answer: cancelled, too late, or the connection ended. */
+  /** Aborted when the answer is no longer needed: cancelled, too late, or the connection ended. */
   readonly signal: AbortSignal;
 }
 
-/** A tool that is offered, until {@link close} or the end of the connection. */
+/** A registered tool, until {@link close} or the end of the connection. */
 export interface ToolOffer extends AsyncDisposable {
-  /** Settles when the tool is offered no more. */
+  /** Settles when the tool is no longer registered. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
-/** @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be */
+/** @throws TrlError `INVALID_PARAMS` for a name that is in use, or an invalid schema */
 export async function offerTool(links: ConnectionPool, tool: OfferedTool): Promise<ToolOffer> {
   const { connection: link, release } = await links.lease();
   let end = (): void => {};
@@ -65,7 +65,7 @@ export async function offerTool(links: ConnectionPool, tool: OfferedTool): Promi
   const close = async (): Promise<void> => {
     link.unwatch();
     open.close();
-    // The connection is what offers it; the only one there is goes on, and calls fail.
+    // The connection owns the registration; a single connection continues, and calls fail.
     if (!links.isSingle) await link.close();
     release();
     end();
@@ -84,7 +84,7 @@ function paramsOf(tool: OfferedTool): ToolRegisterParams {
   };
 }
 
-/** Calls that are under way. */
+/** Running calls. */
 class OpenCalls {
   readonly #calls = new Map<ToolCallId, AbortController>();
 
@@ -114,7 +114,7 @@ interface Answering {
   readonly signal: AbortSignal;
 }
 
-/** Never rejects: a call that took too long is nobody's any more. */
+/** Never rejects: the answer to an expired call is dropped. */
 async function answer(
   { link, tool, signal }: Answering,
   call: ToolCallEvent['call'],
@@ -122,15 +122,15 @@ async function answer(
   const { call_id: id, arguments: args, caller } = call;
   try {
     const result: unknown = await tool.handler(args, { caller, signal });
-    // No such call is open any more.
+    // The call has ended.
     if (signal.aborted) return;
     await link.call('tool.answer', { call_id: id, result: result ?? null });
   } catch (error) {
     if (signal.aborted) return;
     const message = error instanceof Error && error.message !== '' ? error.message : 'it failed';
     const why = isTrlError(error) ? `${error.code}: ${message}` : message;
-    const told = { call_id: id, error: why.slice(0, messageMax) };
-    await link.call('tool.answer', told).catch(() => {});
+    const failure = { call_id: id, error: why.slice(0, messageMax) };
+    await link.call('tool.answer', failure).catch(() => {});
   }
 }
 

@@ -1,13 +1,15 @@
-/** One session of a daemon: where commands run, and what carries from one to the next. */
+/** One session of a daemon: where commands run, and what persists from one to the next. */
 import type { ExecId, SessionId } from '../command.ts';
-import type { ExecParams, Receipt, SessionView } from '../protocol/types.ts';
+import type { ExecParams } from '../api/exec.ts';
+import type { Receipt } from '../api/receipt.ts';
+import type { SessionUpdateParams, SessionView } from '../api/session.ts';
+import type { Data, MethodName, Params } from '../api/methods.ts';
 import { randomKey } from './bytes.ts';
 import type { ConnectionPool } from './connection-pool.ts';
-import type { Data, Method, Params, SessionUpdateParams } from './methods.ts';
 import { ExecStream } from './stream.ts';
 import type { StreamOptions } from './stream.ts';
 
-/** The wire's parameters of a command, and how to stop waiting for it. */
+/** The wire's parameters of a command, and a signal to stop waiting for it. */
 export type RunOptions = Omit<ExecParams, 'session_id' | 'command'> & StreamOptions;
 export type StartOptions = Omit<ExecParams, 'session_id' | 'command'>;
 
@@ -22,9 +24,9 @@ export class Session {
 
   /**
    * Runs a command to its end. A non-zero exit and a time-out (exit code 124, `timed_out`) are
-   * answers. Through a lost connection the command is not run twice.
+   * answers. After a lost connection the command is not run twice.
    *
-   * @throws TrlError when no truthful receipt can be had; the signal's reason on an abort.
+   * @throws TrlError if no correct receipt is available; the signal's reason on an abort.
    */
   async run(command: string, options: RunOptions = {}): Promise<Receipt> {
     const { output_bytes: outputBytes } = options;
@@ -46,8 +48,8 @@ export class Session {
   }
 
   /**
-   * Starts a command that runs beside others and outlives this client; it carries no state back.
-   * Attach to its id for the output.
+   * Starts a command that runs in parallel and outlives this client; it does not change the
+   * session's state. Attach to its id for the output.
    */
   async start(command: string, options: StartOptions = {}): Promise<ExecId> {
     return (await this.#call('exec.start', this.#params(command, options))).exec_id;
@@ -61,7 +63,7 @@ export class Session {
     return this.#call('session.update', { ...changes, session_id: this.id });
   }
 
-  /** A new session that starts where this one stands. */
+  /** A new session that starts with the state of this one. */
   async fork(name?: string): Promise<Session> {
     const params = { session_id: this.id, ...(name === undefined ? {} : { name }) };
     const view = await this.#call('session.fork', params);
@@ -87,7 +89,7 @@ export class Session {
     return { exec_key: randomKey(), ...options, session_id: this.id, command };
   }
 
-  async #call<M extends Method>(method: M, params: Params<M>): Promise<Data<M>> {
+  async #call<M extends MethodName>(method: M, params: Params<M>): Promise<Data<M>> {
     const link = await this.#links.shared();
     return link.call(method, params);
   }

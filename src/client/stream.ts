@@ -1,24 +1,21 @@
 /**
- * The output of one execution as it comes, through lost connections: it continues at the byte
- * after the last one taken, so nothing is lost and nothing comes twice.
+ * The output of one execution as it comes, through lost connections: it continues at the byte after
+ * the last one taken, so that nothing is lost or repeated.
  */
 import type { ExecId } from '../command.ts';
-import type { ExecParams, Receipt, StreamAnswer, StreamEvent } from '../protocol/types.ts';
+import type { ExecParams, StreamAnswer } from '../api/exec.ts';
+import type { ExecEnd, Receipt, StreamEvent } from '../api/receipt.ts';
 import { collectReceipt } from './collect.ts';
 import { EventBuffer } from './event-buffer.ts';
-import { toTrlError } from './failure.ts';
+import { retryLostConnection, toTrlError } from './failure.ts';
 import type { RpcConnection, StreamNotice, ExecStreamSink } from './connection.ts';
 import type { ConnectionPool } from './connection-pool.ts';
-import { retryLostConnection } from './retry.ts';
 import { deferred } from './wait.ts';
 
-/** Output held for a reader that is slower than the command, in `bytes`. */
+/** Limit of output that is buffered for a slow reader, in `bytes`. */
 const bufferBytesMax = 1024 * 1024;
-/** What an event costs besides its bytes, in `bytes`, so that tiny ones are bounded too. */
+/** Cost of an event besides its bytes, in `bytes`, so that tiny ones are limited, too. */
 const eventCostBytes = 128;
-
-/** How a command ended: its receipt without the output. */
-export type ExecEnd = Omit<Receipt, 'stdout' | 'stderr'>;
 
 export type ExecEvent =
   /** `bytes` of one stream, the first of which has `offset` in the execution's journal. */
@@ -28,13 +25,13 @@ export type ExecEvent =
       readonly offset: number;
       readonly bytes: Uint8Array;
     }
-  /** Journal bytes from `from` up to `to` are no longer held. */
+  /** Journal bytes from `from` up to `to` are no longer stored. */
   | { readonly type: 'gap'; readonly from: number; readonly to: number }
   /** The command waits for input. */
   | ({ readonly type: 'waiting' } & WaitingForInput);
 type WaitingForInput = Extract<StreamEvent, { stream: 'status' }>['waiting_for_input'];
 
-/** What opens the stream: a new command, or an execution that is there already. */
+/** The source of the stream: a new command, or an existing execution. */
 export type StreamSource =
   | { readonly kind: 'run'; readonly params: ExecParams & { readonly exec_key: string } }
   | { readonly kind: 'attach'; readonly execId: ExecId; readonly from: number };
@@ -43,23 +40,23 @@ export interface StreamOptions {
   /** Ends the stream: the iteration and `exit` reject with the signal's reason. */
   readonly signal?: AbortSignal;
   /**
-   * Whether an abort, or a disposal before the end, cancels the command too. Default: `true` for
-   * a command of this stream, `false` for one that was attached to.
+   * Whether an abort, or a disposal before the end, also cancels the command. Default: `true` for a
+   * command of this stream, `false` for an attached one.
    */
   readonly cancelOnAbort?: boolean;
 }
 
 /**
- * Iterate it once for the output, or {@link ExecStream.collect} or {@link ExecStream.drain} it.
- * A reader that pauses holds the command back once 1 MiB waits. Leaving the loop drops further
- * output and lets the command run on; disposing the stream ends it.
+ * Iterate it once for the output, or {@link ExecStream.collect} or {@link ExecStream.drain} it. A
+ * reader that pauses also pauses the command once 1 MiB is buffered. Leaving the loop drops further
+ * output, and the command continues; disposing the stream ends it.
  */
 export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
   /** Known once the command was started. Rejects when it was not. */
   readonly execId: Promise<ExecId>;
   /**
-   * The end, once all output before it was read or dropped: something has to iterate, collect or
-   * drain the stream. Rejects when the end is not known.
+   * The end, once all output before it was read or dropped: the program must iterate, collect or
+   * drain the stream. Rejects when the end is unknown.
    */
   readonly exit: Promise<ExecEnd>;
 
@@ -84,7 +81,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     this.#next = source.kind === 'attach' ? source.from : 0;
     this.execId = this.#id.promise;
     this.exit = this.#end.promise;
-    // Whoever only iterates gets the failure there.
+    // A program that only iterates gets the failure there.
     this.execId.catch(() => {});
     this.exit.catch(() => {});
     if (this.#known !== null) {
@@ -105,7 +102,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
   }
 
   /**
-   * Takes all output and answers the whole receipt. Of each stream at most `outputBytes` are kept
+   * Takes all output and answers the whole receipt. Keeps at most `outputBytes` of each stream
    * (default 4 MiB, at most 64 MiB), the first half and the last; the receipt counts the rest.
    */
   async collect(options: { readonly outputBytes?: number } = {}): Promise<Receipt> {
@@ -122,13 +119,13 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     return this.#buffer[Symbol.asyncIterator]();
   }
 
-  /** Settles when the daemon knows of the cancellation, where there is one. */
+  /** Settles when the daemon has received the cancellation, if there is one. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#abort(new DOMException('The stream was disposed before its end', 'AbortError'));
     await this.#pumping;
   }
 
-  /** What waits ends at once; the pump still learns the id of the command and cancels it. */
+  /** Ends all waits at once; the pump still learns the id of the command and cancels it. */
   #abort(reason: unknown): void {
     if (this.#over) {
       return;
@@ -165,7 +162,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     await link.call('exec.cancel', { exec_id, ...how });
   }
 
-  /** One connection's worth of the stream. Rejects when it ended before the stream did. */
+  /** The part of the stream on one connection. Rejects when that ended before the stream. */
   async #attempt(): Promise<void> {
     const { signal } = this.#stop;
     const { connection: link, release } = await this.#links.lease();
@@ -208,7 +205,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     if (this.#source.kind === 'attach') {
       throw new TypeError('a stream that attaches knows its execution');
     }
-    // The key makes a repetition attach to what the lost connection may have started.
+    // By the key, a retry attaches to the execution that the lost connection may have started.
     const opened = await link.follow('exec.stream', this.#source.params, sink);
     this.#known = opened.exec_id;
     this.#id.resolve(this.#known);
@@ -226,7 +223,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     }
   }
 
-  /** Bytes that are missing are told, whether or not the daemon did. */
+  /** Reports missing bytes, whether or not the daemon did. */
   #skipTo(offset: number): void {
     if (offset > this.#next) {
       this.#buffer.push({ type: 'gap', from: this.#next, to: offset }, eventCostBytes);

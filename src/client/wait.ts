@@ -1,4 +1,4 @@
-/** Waiting, with what browsers and Node 20 have both. */
+/** Waiting, with what both browsers and Node 20 have. */
 
 export interface Deferred<T> {
   readonly promise: Promise<T>;

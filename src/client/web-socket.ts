@@ -1,9 +1,9 @@
 /**
- * A channel over a WebSocket: `GET /rpc` of the runtime's HTTP door carries the same wire as its
- * socket. Binary messages are its bytes; where one message ends means nothing.
+ * A channel over a WebSocket: `GET /rpc` of the runtime's HTTP transport carries the same wire as
+ * its socket. Binary messages are its bytes; message boundaries have no meaning.
  *
- * A page cannot stop its browser from reading, so such a channel does not hold back: the client
- * asks for a window (`system.hello`), and the runtime sends no more output than it has room for.
+ * A page cannot stop its browser from reading, so such a channel cannot be paused: the client
+ * requests a window (`system.hello`), and the runtime sends only as much output as fits.
  */
 import { TrlError } from '../errors.ts';
 import { toBase64Url, encodeUtf8 } from './bytes.ts';
@@ -11,17 +11,17 @@ import type { Channel, ChannelSink } from './channel.ts';
 import { ConnectionLostError } from './failure.ts';
 import { deferred, waitAtMost } from './wait.ts';
 
-/** Bytes of one message, so that a server may bound what it takes. */
+/** Bytes of one message, so that a server can limit messages. */
 const messageBytesMax = 256 * 1024;
-/** How long the runtime may take to answer the hand-shake, in `ms`. */
+/** How long the runtime may take for the hand-shake, in `ms`. */
 const openMs = 15_000;
-/** How long the other end may take to say that it closed, too, in `ms`. */
+/** How long the other end may take to close, in `ms`. */
 const closeMs = 2_000;
 
-/** How the runtime ends the WebSocket of a page whose token it does not take. */
+/** How the runtime closes the WebSocket of a page with a wrong token. */
 const refusedToken = 4401;
 
-/** What is needed of a WebSocket: browsers, Node 22 and the package `ws` have it. */
+/** The required part of a WebSocket: browsers, Node 22 and the package `ws` have it. */
 export interface WebSocketLike {
   binaryType: string;
   send(bytes: Uint8Array<ArrayBuffer>): void;
@@ -32,22 +32,22 @@ export interface WebSocketLike {
 }
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
-/** A runtime anywhere, by its HTTP door. */
+/** A runtime anywhere, by its HTTP transport. */
 export interface RemoteOptions {
-  /** `http://127.0.0.1:7601`, `https://…`; a path is kept. */
+  /** `http://127.0.0.1:7601`, `https://…`; may contain a path. */
   readonly url: string;
-  /** Of `trl token create`, or the runtime's `TRL_AUTH_TOKEN`. It is in no URL. */
+  /** From `trl token create`, or the runtime's `TRL_AUTH_TOKEN`. It is in no URL. */
   readonly token: string;
   /** Ends the wait for the connection; a client that is connected does not watch it. */
   readonly signal?: AbortSignal;
-  /** Default that of the platform; Node 20 has none: give it that of the package `ws`. */
+  /** Default: that of the platform; Node 20 has none, so pass that of the package `ws`. */
   readonly WebSocket?: WebSocketConstructor;
 }
 
 /**
- * @throws TrlError AUTH_FAILED for a token that the runtime does not take, PERMISSION_DENIED for a
- *   host or a page that it does not let in, BACKEND_UNAVAILABLE when it is not reached,
- *   INVALID_PARAMS for what is no URL of HTTP, `http:` beyond this machine, or no WebSocket.
+ * @throws TrlError AUTH_FAILED for a token that the runtime refuses, PERMISSION_DENIED for a host
+ *   or a page that it refuses, BACKEND_UNAVAILABLE when it is not reached, INVALID_PARAMS for a URL
+ *   that is not HTTP, `http:` beyond this machine, or without a WebSocket.
  */
 export async function dialWebSocket(options: RemoteOptions): Promise<Channel> {
   const base = baseOf(options.url);
@@ -77,7 +77,7 @@ function baseOf(url: string): URL {
   }
   base.search = '';
   base.hash = '';
-  // A name and password in it would be sent to every server on the way of a redirect.
+  // A name and password in it would be sent to every server of a redirect.
   base.username = '';
   base.password = '';
   if (!base.pathname.endsWith('/')) base.pathname += '/';
@@ -91,7 +91,7 @@ function baseOf(url: string): URL {
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || /^127(?:\.\d+){3}$/.test(host);
 
-/** What a page came from is its own to ask: whoever is on that way wrote the page. */
+/** A page may use the way it came by: an attacker on that way could have written the page. */
 function isOfThisPage(base: URL): boolean {
   const page: unknown = Reflect.get(globalThis, 'location');
   return typeof page === 'object' && page !== null && Reflect.get(page, 'origin') === base.origin;
@@ -111,7 +111,7 @@ async function opened(socket: WebSocketLike, signal?: AbortSignal): Promise<bool
   return isOpen && signal?.aborted !== true;
 }
 
-/** Browsers do not tell a page why a hand-shake failed: the same door is asked by a request. */
+/** Browsers hide from a page why a hand-shake failed: a request to the same transport finds out. */
 async function whyNot(base: URL, { token, signal }: RemoteOptions): Promise<TrlError> {
   const to = base.href;
   const asked = fetch(new URL('rpc', base), {
@@ -141,7 +141,7 @@ function notTaken(base: URL): TrlError {
 }
 
 function channelOver(socket: WebSocketLike, base: URL): Channel {
-  // From the start: a token that is not taken ends it before anything is received.
+  // From the start: a refused token closes it before anything is received.
   const closed = deferred<number | undefined>();
   socket.addEventListener('close', ({ code }) => closed.resolve(code));
   return {

@@ -1,19 +1,15 @@
-/** The frame around every view: where one can go, who is signed in, what is told aloud. */
+/** The frame around every view: navigation, login, announcements. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { focusFilter, moveFocus, useKeyBindings } from './keys.ts';
-import type { KeyBindings } from './keys.ts';
+import { focusFilter, moveFocus, useKeyBindings, type KeyBindings } from './keys.ts';
 import { announcement, waitingCount } from './live/alert.ts';
 import { followFeed, feedState } from './live/connection.ts';
-import { signOut, loginState } from './live/login.ts';
-import type { ConsoleLogin } from './live/login.ts';
+import { signOut, loginState, type ConsoleLogin } from './live/login.ts';
 import { nextTheme, soundSetting } from './live/settings.ts';
 import { KeyboardHelp } from './help.tsx';
 import { VisibleText } from './components/visible-text.tsx';
 import { consoleHref, navigateTo, currentLocation } from './router.ts';
-import { SignedOutPage } from './signed-out.tsx';
-import { consolePages } from './pages.ts';
-import type { ConsolePage } from './pages.ts';
+import { consolePages, type ConsolePage } from './pages.ts';
 
 export function App() {
   const who = loginState.value;
@@ -49,7 +45,7 @@ function Frame({ login }: { readonly login: ConsoleLogin }) {
   }, [waitingCount.value, view]);
   useEffect(() => {
     scrollTo(0, 0);
-    // What had the focus may have left with the view before.
+    // The focused element may have disappeared with the previous view.
     if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
   }, [name, rest]);
   useKeyBindings({
@@ -79,7 +75,7 @@ function Frame({ login }: { readonly login: ConsoleLogin }) {
         <Side here={name} login={login} help={() => (help.value = true)} />
         <main id="main" ref={main} tabIndex={-1} class={`view-${name}`}>
           <Lost />
-          {Show === undefined ? <h1>There is no such view</h1> : <Show rest={rest} />}
+          {Show === undefined ? <h1>This view does not exist</h1> : <Show rest={rest} />}
         </main>
       </div>
       {help.value && <KeyboardHelp close={() => (help.value = false)} />}
@@ -174,7 +170,32 @@ function Lost() {
   if (feedState.value.kind !== 'lost') return null;
   return (
     <p class="problem" role="alert">
-      The runtime is not reached; it is tried again. What is shown may be old. {feedState.value.why}
+      The runtime cannot be reached; the page retries. The state shown may be old.{' '}
+      {feedState.value.why}
     </p>
+  );
+}
+
+/** The page without a login: how to get a link. */
+export function SignedOutPage({ reason }: { readonly reason: string | null }) {
+  return (
+    <main class="gate">
+      <h1>
+        <span aria-hidden="true">❯_</span> TRL console
+      </h1>
+      {reason !== null && (
+        <p class="problem" role="alert">
+          {reason}
+        </p>
+      )}
+      <p>Open it from the machine on which the runtime runs:</p>
+      <pre class="shell">
+        <code>trl console</code>
+      </pre>
+      <p class="quiet">
+        It prints a link that works once, for five minutes, and opens it if possible. Where a
+        passphrase is enrolled, it is asked for first.
+      </p>
+    </main>
   );
 }

@@ -1,4 +1,4 @@
-/** The keys, and the switch for them. */
+/** The keyboard shortcuts, and the switch for them. */
 import { useEffect, useRef } from 'preact/hooks';
 import { shortcutsSetting } from './live/settings.ts';
 import { consolePages } from './pages.ts';
@@ -6,9 +6,9 @@ import { consolePages } from './pages.ts';
 const keys = [
   ['j, k', 'Next, previous'],
   ['Enter', 'Open'],
-  ['a', 'Approve what is read'],
-  ['d', 'Deny what is read'],
-  ['w', 'Words for the agent'],
+  ['a', 'Approve the open request'],
+  ['d', 'Deny the open request'],
+  ['w', 'Message to the agent'],
   ['s', 'For the session'],
   ['/', 'Filter'],
   ['t', 'Light or dark'],
@@ -42,8 +42,8 @@ export function KeyboardHelp({ close }: { readonly close: () => void }) {
         )}
       </dl>
       <p class="quiet">
-        An answer counts once the question was in front of you for 0.6 s, with its end on the
-        screen. After it no other question takes its place: j goes on.
+        A decision counts once the request was visible for 0.6 s, with its end on the screen. After
+        it no other request replaces it: j opens the next.
       </p>
       <label class="check">
         <input
@@ -53,7 +53,7 @@ export function KeyboardHelp({ close }: { readonly close: () => void }) {
             shortcutsSetting.value = event.currentTarget.checked ? 'on' : 'off';
           }}
         />
-        Single letters are commands
+        Single letters are shortcuts
       </label>
       <button type="button" onClick={() => dialog.current?.close()}>
         Close

@@ -1,23 +1,23 @@
 /**
- * Letters as commands. The view on top may bind keys; others are everywhere. No key counts while
- * somebody types, with a modifier, or when it repeats because it is held down.
+ * Keyboard shortcuts. The top view may bind keys; others are global. No key counts while the person
+ * types, with a modifier, or when it repeats because it is held down.
  */
 import { useLayoutEffect } from 'preact/hooks';
 import { shortcutsSetting } from './live/settings.ts';
 
-/** Takes the time of the press (`performance.now()`'s clock). Must not throw. */
+/** Gets the time of the press (`performance.now()`'s clock). Must not throw. */
 export type KeyHandler = (at: number) => void;
 export type KeyBindings = Readonly<Record<string, KeyHandler>>;
 
-/** How long `g` waits for the letter that says where to go, in `ms`. */
+/** How long `g` waits for the letter of a view, in `ms`. */
 const prefixMs = 1_500;
 
 const stack: { bindings: KeyBindings }[] = [];
 let prefix: { key: string; at: number } | null = null;
 
-/** Binds keys while the component is there. A two-letter name is a prefix and a letter: `ga`. */
+/** Binds keys while the component is mounted. A two-letter name is a prefix and a letter: `ga`. */
 export function useKeyBindings(bindings: KeyBindings): void {
-  // Before it is painted: whoever sees it may press.
+  // Before it is painted: the person may press a key as soon as they see it.
   useLayoutEffect(() => {
     const entry = { bindings };
     stack.push(entry);
@@ -72,7 +72,7 @@ export function moveFocus(step: 1 | -1): void {
   next?.scrollIntoView({ block: 'nearest' });
 }
 
-/** Puts the caret into the filter of the view, where it has one. */
+/** Focuses the filter of the view, if it has one. */
 export function focusFilter(): void {
   const filter = document.querySelector('[data-filter]');
   if (filter instanceof HTMLInputElement || filter instanceof HTMLTextAreaElement) filter.select();

@@ -1,4 +1,4 @@
-/** The console: starts what follows the page, then shows it. */
+/** The console: starts what updates the page, then shows it. */
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { listenForKeys } from './keys.ts';
@@ -16,7 +16,7 @@ startClock();
 startAlerts();
 const page = document.getElementById('console');
 if (page !== null) render(<App />, page);
-// A link that is opened in a tab that has the console already changes the fragment only.
+// A link that is opened in a tab with the console changes only the fragment.
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#login=')) signIn().catch(() => {});
 });

@@ -1,4 +1,4 @@
-/** The views: one row each. A view is a folder; its row says how it is reached. */
+/** The views: one row each. A view is a folder; its row describes how it is reached. */
 import type { ComponentType } from 'preact';
 import { ApprovalsPage } from './approvals/approvals.tsx';
 import { AuditPage } from './audit/audit.tsx';
@@ -11,12 +11,12 @@ import { PolicyPage } from './policy/policy.tsx';
 import { SecretsPage } from './secrets/secrets.tsx';
 
 export interface ConsolePage {
-  /** In the address. */
+  /** Name in the address. */
   readonly name: string;
   readonly title: string;
-  /** Behind `g`; `null`: it is no place of its own in the list of views. */
+  /** Letter after `g`; `null`: it is not in the list of views. */
   readonly letter: string | null;
-  /** How much waits there for a person; absent: nothing ever does. */
+  /** Number of pending items; absent: it never has any. */
   readonly waiting?: () => number;
   readonly show: ComponentType<{ readonly rest: string }>;
 }

@@ -1,9 +1,10 @@
-/** Where the person is: `#/approvals/a-…` is the view `approvals` with the rest `a-…`. */
+/** The current view: `#/approvals/a-…` is the view `approvals` with the rest `a-…`. */
 import { signal } from '@preact/signals';
+import type { ExecView } from '../client/index.ts';
 
 export interface ConsoleLocation {
   readonly view: string;
-  /** What is behind the view's name, decoded; '' for none. */
+  /** The part after the view's name, decoded; '' for none. */
   readonly rest: string;
 }
 
@@ -35,3 +36,7 @@ export const consoleHref = (view: string, rest = ''): string =>
 export function navigateTo(view: string, rest = ''): void {
   location.hash = consoleHref(view, rest);
 }
+
+/** Ids in addresses. */
+export const isExecId = (text: string): text is ExecView['exec_id'] =>
+  /^x-[0-9a-f]{32}$/.test(text);

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import type { Caller } from '../command.ts';
 import { limits } from '../limits.ts';
-import type { PolicyExplainParams } from '../protocol/types.ts';
+import type { PolicyExplainParams } from '../api/approval.ts';
 import type { UsedKeys } from './used-keys.ts';
 import { checkAudited, runAudited } from './auditing/call-audit.ts';
 import { adoptExecutions } from './executions/adoption.ts';

@@ -4,8 +4,8 @@
  * thing, and misses steps but never the last one.
  */
 import type { ApprovalId, Caller, SessionId } from '../command.ts';
-import type { FeedEvent } from '../protocol/feed.ts';
-import type { ExecView } from '../protocol/types.ts';
+import type { FeedEvent } from '../api/system.ts';
+import type { ExecView } from '../api/receipt.ts';
 import type { SecretRequests } from '../secrets/requests.ts';
 import type { DaemonApprovalService } from './approvals/approval-service.ts';
 import { execView, type Executions, type TrackedExecution } from './executions/executions.ts';

@@ -3,7 +3,7 @@
  * told of them, so that both say the same.
  */
 import type { AuditEvent } from '../audit/event.ts';
-import type { CommandEnd, MetricsView } from '../protocol/metrics.ts';
+import type { CommandEnd, MetricsView } from '../api/system.ts';
 
 const bucketsMs = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000];
 const lagEveryMs = 1_000;

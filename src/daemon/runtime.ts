@@ -3,46 +3,45 @@
  * else is behind this interface. Methods throw `TrlError`.
  */
 import type { ApprovalId, Caller, ExecId, SessionId, Verdict } from '../command.ts';
-import type { AuditGetParams, AuditListParams, AuditVerifyParams } from '../protocol/audit.ts';
-import type { PublishCheckParams, PublishParams } from '../protocol/publish.ts';
+import type { AuditGetParams, AuditListParams, AuditVerifyParams } from '../api/audit.ts';
+import type { PublishCheckParams, PublishParams } from '../api/publish.ts';
 import type {
+  SecretDeleteParams,
+  SecretInjectParams,
   SecretRequestParams,
   SecretSetParams,
-  SecretInjectParams,
-  SecretDeleteParams,
-} from '../protocol/secrets.ts';
+} from '../api/secrets.ts';
 import type {
   ExecUndoParams,
   SnapshotGetParams,
   SnapshotListParams,
   SnapshotRestoreParams,
+} from '../api/snapshot.ts';
+import type {
   WorkspaceApplyParams,
   WorkspaceDiffParams,
   WorkspaceDiscardParams,
   WorkspaceOpenParams,
-} from '../protocol/workspace.ts';
-import type { ExecLeaseAnswer, ExecLeaseParams } from '../protocol/feed.ts';
+} from '../api/workspace.ts';
+import type {
+  ExecLeaseAnswer,
+  ExecLeaseParams,
+  ExecParams,
+  ExecReadAnswer,
+  ExecReadParams,
+} from '../api/exec.ts';
 import type {
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,
-} from '../protocol/approval.ts';
-import type {
-  ExecParams,
-  ExecReadAnswer,
-  ExecReadParams,
-  ExecView,
-  MethodAnswers,
   PolicyExplainParams,
-  Receipt,
-  SessionCreateParams,
-  SessionView,
-  WireError,
-} from '../protocol/types.ts';
-
-import type { MethodName } from '../api/methods.ts';
-import type { MetricsView } from '../protocol/metrics.ts';
+} from '../api/approval.ts';
+import type { ExecView, Receipt } from '../api/receipt.ts';
+import type { MethodAnswers, MethodName } from '../api/methods.ts';
+import type { SessionCreateParams, SessionView } from '../api/session.ts';
+import type { WireError } from '../api/answer-fields.ts';
+import type { MetricsView } from '../api/system.ts';
 import type {
   ToolAnswerParams,
   ToolCallAnswer,
@@ -51,7 +50,8 @@ import type {
   ToolRegisterParams,
   ToolStreamMessage,
   ToolView,
-} from '../protocol/tool.ts';
+} from '../api/tool.ts';
+
 import type { RedactedBytes } from '../redaction/redacted-text.ts';
 import type { Clients } from './access/clients.ts';
 import type { ConsoleService } from './access/console-service.ts';

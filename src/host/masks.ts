@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import type { PathRules } from '../command.ts';
 import { limits } from '../limits.ts';
-import type { GitView } from '../protocol/workspace.ts';
+import type { GitView } from '../api/changes.ts';
 import type { IssuedTags } from '../redacted.ts';
 import { type HostFacts, visibleTrees } from '../sandbox/host-facts.ts';
 import { isAtOrBelow } from '../workspace/byte-path.ts';

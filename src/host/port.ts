@@ -22,9 +22,9 @@ import type {
 } from '../change.ts';
 import type { Box, ExecId, Overlay, PathRules, SessionId } from '../command.ts';
 import type { ContentStore } from '../content-store.ts';
-import type { GitView } from '../protocol/workspace.ts';
+import type { GitView } from '../api/changes.ts';
 import type { OutgoingCollection, EarlierFile } from '../publish/publication.ts';
-import type { PushedRef } from '../protocol/publish.ts';
+import type { PushedRef } from '../api/publish.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { Guard } from '../workspace/guard.ts';
 import type { SurveyInput, WorkspaceFacts } from '../workspace/workspace-survey.ts';

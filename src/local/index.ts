@@ -1,5 +1,5 @@
 /** A runtime on this machine: the socket of this user's, or one of the program's own. */
-export { connectLocal, connectPrivate, startHere } from './connect.ts';
+export { connectLocal, connectLocal as connect, connectPrivate, startHere } from './connect.ts';
 export type { LocalOptions } from './connect.ts';
 export { daemonCommand, daemonEnvironment, spawnDaemon } from './spawn.ts';
 export type { EphemeralOptions } from './spawn.ts';

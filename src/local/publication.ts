@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import type { Publication, PublishedFile } from '../protocol/publish.ts';
+import type { Publication, PublishedFile } from '../api/publish.ts';
 import { tarEnd, tarEntry } from './tar.ts';
 
 interface Taken {

@@ -1,12 +1,12 @@
 /**
- * Asking the person behind an MCP client. What comes back proves that the client's program relayed
- * it, and no more: it is asked for only where such an answer is taken at all. A passphrase is never
- * asked for here, for programs and models read what passes through.
+ * Asks the person behind an MCP client. The answer proves only that the client's program relayed
+ * it, so a form is used only if such an answer is accepted. It never asks for a passphrase, because
+ * programs and models read what passes through.
  */
 import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
-import { answerScopes, approvalTextKind, scopeMeanings } from '../protocol/approval.ts';
-import type { AnswerScope, ApprovalView } from '../protocol/approval.ts';
+import { answerScopes, type AnswerScope, type ApprovalView } from '../api/approval.ts';
+import { approvalTextKind, scopeMeanings } from '../client/approval-text.ts';
 import {
   bindingLines,
   approvalInputLines,
@@ -14,27 +14,29 @@ import {
   escapeForeignInline,
 } from '../tools/index.ts';
 
-/** What is sealed between the question and the call that brings the answer. */
+/** What is sealed between the form and the call that brings the answer. */
 export interface ApprovalRequestState {
   readonly approval_id: ApprovalView['approval_id'];
   readonly exec_id: ApprovalView['exec_id'];
   readonly digest: string;
-  /** SHA-256 of the tool's name and arguments: an answer is for this call alone. */
+  /** SHA-256 of the tool's name and arguments: an answer is valid for this call only. */
   readonly call: string;
-  /** Whether the answer decides; else a person decides elsewhere, and says here that they did. */
+  /**
+   * Whether the answer decides; else a person decides elsewhere, and confirms here that they did.
+   */
   readonly decides: boolean;
 }
 
 export interface ApprovalFormAnswer {
   readonly decision: 'approve' | 'deny' | 'done' | 'later';
-  /** For how long a yes holds; absent: once. */
+  /** How long an approval is valid; absent: once. */
   readonly scope?: AnswerScope;
 }
 
 const key = 'decision';
 const answers = ['approve', 'deny', 'done'] as const;
 
-/** Whether the client shows forms to its person. Clients of before said just `{}`. */
+/** Whether the client shows forms to its person. Earlier clients declared only `{}`. */
 export function supportsForms(capabilities: unknown): boolean {
   const elicitation = isObject(capabilities) ? Reflect.get(capabilities, 'elicitation') : null;
   if (!isObject(elicitation)) return false;
@@ -43,7 +45,10 @@ export function supportsForms(capabilities: unknown): boolean {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** The question as a form: with both answers, or, where none is taken here, with where to go. */
+/**
+ * The approval request as a form: with both decisions, or, if none is accepted here, with where to
+ * decide.
+ */
 export function approvalFormResult(
   approval: ApprovalView,
   decides: boolean,
@@ -73,18 +78,18 @@ export function approvalFormResult(
   });
 }
 
-/** Optional, for a client that shows the first field alone: then a yes is for once. */
+/** Optional, for a client that shows only the first field: then an approval is for once. */
 const scopeField = (scopes: readonly AnswerScope[]) => ({
   type: 'string' as const,
-  title: 'For how long does a yes hold?',
+  title: 'How long is the approval valid?',
   description: scopes.map((one) => `${one}: ${scopeMeanings[one]}`).join('; '),
   enum: [...scopes],
   default: 'once',
 });
 
 /**
- * What the person said. Closing the form decides nothing, and a scope that nobody offered is none:
- * then nothing is decided either.
+ * What the person answered. Closing the form decides nothing, nor does a scope that was not
+ * offered.
  */
 export function readFormAnswer(responses: Record<string, unknown> | undefined): ApprovalFormAnswer {
   const found = inputResponse(responses, key);
@@ -97,7 +102,7 @@ export function readFormAnswer(responses: Record<string, unknown> | undefined): 
   return scope === undefined ? { decision: 'later' } : { decision, scope };
 }
 
-/** The whole command, never cut, with what could hide shown. */
+/** The whole command, never cut, with characters that could hide made visible. */
 function messageOf({ approval_id: id, digest, asked, verdict, changes }: ApprovalView): string {
   const why = verdict.rules
     .filter(({ decision }) => decision === 'ask')

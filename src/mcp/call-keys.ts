@@ -1,23 +1,23 @@
 /**
- * Which calls are one call. A key that the client gives names a call for good. Over HTTP, where
- * nothing else lasts, the id of a request names it until its answer was delivered: a request that
- * is made again after its connection broke attaches to what runs.
+ * Which requests are the same call. A key that the client gives identifies a call permanently. Over
+ * HTTP, where nothing else lasts, the id of a request identifies it until its answer was delivered:
+ * a request that is repeated after its connection broke attaches to the running call.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { TrlError } from '../errors.ts';
 
 const givenMax = 1_024;
 const openMax = 1_024;
-/** How long a call that nobody waits for may be made again before it is ended, in `ms`. */
+/** How long a call without a waiting request runs before it is ended, in `ms`. */
 const reissueMs = 2_000;
-/** How long an answer that did not arrive is the answer to the same request, in `ms`. */
+/** How long an undelivered answer is the answer to the same request, in `ms`. */
 const undeliveredMs = 60_000;
 
-/** Keys that clients gave, and what they gave them for. */
+/** Keys that clients gave, and the calls that they gave them for. */
 export class ClientCallKeys {
   readonly #digests = new Map<string, string>();
 
-  /** @throws TrlError `IDEMPOTENCY_CONFLICT` where the key was given for another call */
+  /** @throws TrlError `IDEMPOTENCY_CONFLICT` if the key was given for another call */
   check(key: string, digest: string): void {
     const before = this.#digests.get(key);
     if (before !== undefined && before !== digest) {
@@ -34,7 +34,7 @@ export class ClientCallKeys {
 interface Open {
   readonly key: string;
   readonly id: string | number;
-  /** Ends what waits for it, and so the command. */
+  /** Ends the wait for it, and so the command. */
   readonly stop: AbortController;
   /** Requests that wait for its answer. */
   waiting: number;
@@ -45,21 +45,21 @@ interface Open {
 export interface CallAttempt {
   readonly key: string;
   readonly signal: AbortSignal;
-  /** The whole answer left. */
+  /** The whole answer was sent. */
   delivered(): void;
-  /** The other side is gone. `ends`: by its era that means that nobody wants the answer. */
+  /** The client has disconnected. `ends`: in its era this cancels the call. */
   disconnected(ends: boolean): void;
 }
 
-/** Where it is written down which calls wait for their answers, for the server after this one. */
+/** Records which calls wait for their answers, for the next server. */
 export interface UndeliveredCalls {
-  /** The key that a call of that name was given; `null`: none that waits. */
+  /** The key of a call with that name; `null`: none waits. */
   find(name: string): string | null;
   put(name: string, key: string): void;
   forget(name: string): void;
 }
 
-/** Calls of one caller that are under way, or whose answers did not arrive. */
+/** Calls of one caller that are running, or whose answers were not delivered. */
 export class OpenCalls {
   readonly #open = new Map<string, Open>();
   readonly #undelivered: UndeliveredCalls;
@@ -68,7 +68,7 @@ export class OpenCalls {
     this.#undelivered = undelivered;
   }
 
-  /** `digest`: of what is called, with its arguments. */
+  /** `digest`: of the tool and its arguments. */
   enter(id: string | number, digest: string): CallAttempt {
     const name = nameOf(id, digest);
     const open = this.#open.get(name) ?? this.#add(name, id);
@@ -90,7 +90,7 @@ export class OpenCalls {
     };
   }
 
-  /** What `enter` named it; `null`: nobody entered it. */
+  /** The key that `enter` gave it; `null`: it was not entered. */
   keyOf(id: string | number, digest: string): string | null {
     return this.#open.get(nameOf(id, digest))?.key ?? null;
   }
@@ -99,7 +99,7 @@ export class OpenCalls {
     return this.#open.get(nameOf(id, digest))?.stop.signal ?? null;
   }
 
-  /** The client wants no answer to the request `id` any more. */
+  /** The client cancels the request `id`. */
   cancel(id: unknown): void {
     for (const [name, open] of this.#open) {
       if (open.id !== id) continue;
@@ -108,7 +108,7 @@ export class OpenCalls {
     }
   }
 
-  /** Ends all that are under way. */
+  /** Ends all running calls. */
   close(): void {
     for (const { id } of this.#open.values()) this.cancel(id);
   }
@@ -120,7 +120,7 @@ export class OpenCalls {
     const stop = new AbortController();
     const key = this.#undelivered.find(name) ?? randomUUID();
     const open = { key, id, stop, waiting: 0, timer: null };
-    // Before anything runs by it.
+    // Before anything runs with it.
     this.#undelivered.put(name, key);
     this.#open.set(name, open);
     return open;

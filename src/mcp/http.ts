@@ -1,6 +1,6 @@
 /**
  * MCP over HTTP, stateless in both eras: each request is served by itself, as its caller. What
- * lasts between requests is of the caller: a client, the default session, calls under way.
+ * lasts between requests belongs to the caller: a client, the default session, running calls.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -25,14 +25,14 @@ import { parseJsonRpcMessage, parseErrorCode, jsonRpcError } from './json-rpc-me
 import { callDigest, createMcpServer } from './server.ts';
 
 export interface McpHttpOptions {
-  /** A client within the daemon that calls as `caller`; it is closed with the door. */
+  /** A client within the daemon that calls as `caller`; it is closed with the transport. */
   readonly clientFor: (caller: Caller) => Promise<Client>;
   /** Remembers a caller's calls that wait for their answers. */
   readonly undelivered: (caller: Caller) => UndeliveredCalls;
-  /** The project's directory: where sessions of callers start, absolute and real. */
+  /** The project's directory, where sessions of callers start: absolute and real. */
   readonly root: string;
   readonly version: string;
-  /** Callers known at once; default 256. One more waits for nothing: the oldest is forgotten. */
+  /** Callers that are remembered; default 256. One more replaces the oldest. */
   readonly callersMax?: number;
 }
 
@@ -43,7 +43,7 @@ export interface McpExchange {
   readonly caller: Caller;
   /** At most `limits.frameBytes`, unread; `null`: the request has none. */
   readonly body: Uint8Array | null;
-  /** Aborted when the other side is gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
@@ -55,7 +55,7 @@ export interface McpHttp {
   close(): Promise<void>;
 }
 
-/** What lasts of one caller. */
+/** The state of one caller. */
 interface Peer {
   readonly client: Client;
   readonly handler: McpHttpHandler;
@@ -76,7 +76,7 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
     const name = JSON.stringify([caller.actor, caller.roles, caller.credential]);
     const known = peers.get(name);
     const peer = known ?? openPeer(options, caller, key);
-    // The one used last is the one forgotten last.
+    // The caller used last is forgotten last.
     peers.delete(name);
     peers.set(name, peer);
     peer.catch(() => peers.delete(name));
@@ -120,7 +120,7 @@ async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): P
   const sessions = createConversation({ client, root, name: `mcp ${caller.actor}` });
   const calls = new OpenCalls(options.undelivered(caller));
   const given = new ClientCallKeys();
-  // What one caller was given to keep is refused from another.
+  // Sealed state of one caller is refused from another.
   const bound = createHash('sha256').update(key).update(caller.actor).digest();
   const codec = createRequestStateCodec<ApprovalRequestState>({
     key: bound,
@@ -133,7 +133,7 @@ async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): P
       root,
       sessions,
       version,
-      // The holder of a token never decides about what the token asked.
+      // The holder of a token never decides about the token's own requests.
       mayDecide: false,
       codec,
       signalOf: (id, digest) => calls.signalOf(id, digest),
@@ -162,8 +162,8 @@ async function closePeer({ client, handler, calls }: Peer): Promise<void> {
 }
 
 /**
- * Whether it belongs to a session of another server: none is made here. Clients of revisions that
- * have sessions begin a new one when they get 404; later revisions know no such field.
+ * Whether the request belongs to a session of another server: this one creates none. Clients of
+ * revisions with sessions start a new one after 404; later revisions have no such field.
  */
 function isOfSession({ headers }: IncomingMessage, message: JSONRPCMessage): boolean {
   const isBeginning = 'method' in message && message.method === 'initialize';
@@ -181,7 +181,7 @@ async function serve(peer: Peer, exchange: ReadExchange): Promise<void> {
   const { request, response, body, signal } = exchange;
   const attempt = attemptOf(peer.calls, body);
   const isModern = request.headers['mcp-protocol-version'] === modern;
-  // A connection ends after its last answer, too: then nothing was missed.
+  // A connection also ends after its last answer: then nothing was missed.
   const gone = (): void =>
     response.writableFinished ? attempt?.delivered() : attempt?.disconnected(isModern);
   signal.addEventListener('abort', gone, { once: true });
@@ -192,7 +192,7 @@ async function serve(peer: Peer, exchange: ReadExchange): Promise<void> {
       body === null ? {} : { parsedBody: body },
     );
     await send(answer, response);
-    // That the reader is gone may be seen here before `signal` tells of it.
+    // A disconnect may be visible here before `signal` aborts.
     gone();
   } catch (error) {
     gone();
@@ -206,7 +206,7 @@ async function serve(peer: Peer, exchange: ReadExchange): Promise<void> {
   }
 }
 
-/** A call that may be made again; a cancellation of one is heard here, for nothing else lasts. */
+/** A call that may be repeated; its cancellation is received here, because nothing else lasts. */
 function attemptOf(calls: OpenCalls, body: JsonObject | null): CallAttempt | null {
   const params = body?.['params'];
   if (typeof params !== 'object' || params === null) return null;
@@ -223,7 +223,7 @@ function attemptOf(calls: OpenCalls, body: JsonObject | null): CallAttempt | nul
 function requestOf({ request, body }: ReadExchange, signal: AbortSignal): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
-    // The token ends at the door.
+    // The token ends at the transport.
     if (value === undefined || name === 'authorization') continue;
     headers.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
@@ -235,7 +235,7 @@ function requestOf({ request, body }: ReadExchange, signal: AbortSignal): Reques
   });
 }
 
-/** A reader that is gone stops the sending, not the call: it may be made again. */
+/** A disconnect stops the sending, not the call: it may be repeated. */
 async function send(answer: Response, response: ServerResponse): Promise<void> {
   response.statusCode = answer.status;
   for (const [name, value] of answer.headers) response.setHeader(name, value);

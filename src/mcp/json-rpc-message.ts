@@ -1,4 +1,4 @@
-/** A message of JSON-RPC in bytes that a stranger sent, and the answer to bytes that are none. */
+/** A JSON-RPC message in untrusted bytes, and the answer to invalid bytes. */
 import { parseJSONRPCMessage } from '@modelcontextprotocol/server';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isTrlError } from '../errors.ts';
@@ -18,12 +18,12 @@ export const jsonRpcError = (id: unknown, code: number, message: string) => ({
 });
 
 export type JsonRpcParseResult =
-  /** `value`: the message as it came. */
+  /** `value`: the message as received. */
   | { readonly message: JSONRPCMessage; readonly value: JsonObject }
-  /** `ids`: of the requests that get this for an answer. */
+  /** `ids`: of the requests that get this answer. */
   | { readonly ids: readonly unknown[]; readonly code: number; readonly why: string };
 
-/** What the bytes hold; `null`: nothing. */
+/** The content of the bytes; `null`: nothing. */
 export function parseJsonRpcMessage(bytes: Uint8Array): JsonRpcParseResult | null {
   const first = bytes.find((byte) => !blank.has(byte));
   if (first === undefined) return null;
@@ -39,7 +39,7 @@ export function parseJsonRpcMessage(bytes: Uint8Array): JsonRpcParseResult | nul
   try {
     return { message: parseJSONRPCMessage(value), value };
   } catch {
-    // What came as an answer gets none.
+    // A response gets no answer.
     const isAnswer = !('method' in value) && ('result' in value || 'error' in value);
     const why = 'it is no message of JSON-RPC 2.0';
     return { ids: isAnswer ? [] : [idOf(value)], code: invalidRequest, why };
@@ -49,7 +49,7 @@ export function parseJsonRpcMessage(bytes: Uint8Array): JsonRpcParseResult | nul
 const batchStart = Buffer.from('{"batch":');
 const batchEnd = Buffer.from('}');
 
-/** Revisions of today have no batches: each request of one is told so. */
+/** Current revisions have no batches: each request of a batch is refused. */
 function batchIn(batch: unknown): JsonRpcParseResult {
   const all: readonly unknown[] = Array.isArray(batch) ? batch : [];
   const ids = all.map(idOf).filter((id) => id !== null);

@@ -1,6 +1,6 @@
 /**
  * One MCP server over one client, for both eras of the protocol: with a hand-shake (2025) and
- * without (2026-07-28). It is made for a connection on stdio, and for each request of HTTP.
+ * without (2026-07-28). One is created for a connection on stdio, and for each request of HTTP.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -33,47 +33,49 @@ import { isInToolSet } from './tool-sets.ts';
 import type { ToolSet } from './tool-sets.ts';
 
 export interface McpServerOptions {
-  /** Calls as the one who is served. */
+  /** Calls as the caller that is served. */
   readonly client: Client;
   /**
-   * The project's directory, absolute; asked by each call.
+   * The project's directory, absolute; requested by each call.
    *
-   * @throws TrlError `INVALID_PARAMS` where there is none
+   * @throws TrlError `INVALID_PARAMS` if there is none
    */
   readonly root: () => Promise<string>;
   readonly sessions: Conversation;
   /** Default `all`. */
   readonly tools?: ToolSet;
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
-  /** Whether the caller may decide about what it asked itself. */
+  /** Whether the caller may decide its own requests. */
   readonly mayDecide: boolean;
-  /** Seals what passes through the client between a question and its answer. */
+  /** Seals what passes through the client between a form and its answer. */
   readonly codec: RequestStateCodec<ApprovalRequestState>;
-  /** What names the call for good, where something does: see {@link CallKeyResolver}. */
+  /** Finds a permanent key of the call, if there is one: see {@link CallKeyResolver}. */
   readonly keyOf: CallKeyResolver;
-  /** Told of what was listed; with it the server says that it tells of changes. */
+  /** Notified of each list; with it the server announces changes. */
   readonly onListed?: (tools: readonly Tool[]) => void;
-  /** What else ends a call besides its connection; `null`: nothing does. */
+  /** A signal that ends a call besides its connection; `null`: there is none. */
   readonly signalOf?: (id: string | number, digest: string) => AbortSignal | null;
 }
 
-/** A key for a call: equal calls of equal keys run once. `null`: nothing stable names it. */
+/**
+ * A key for a call: identical calls with identical keys run once. `null`: there is no stable key.
+ */
 export type CallKeyResolver = (call: {
   readonly id: string | number;
   /** SHA-256 of the tool's name and arguments. */
   readonly digest: string;
-  /** What the client named it, by `_meta["trl/call-key"]`; at most 256 characters. */
+  /** The client's name for it, by `_meta["trl/call-key"]`; at most 256 characters. */
   readonly given: string | null;
-  /** In which it runs. */
+  /** The session that it runs in. */
   readonly sessions: Conversation;
 }) => Promise<string | null>;
 
 const callKeyMeta = 'trl/call-key';
 const callKeyMax = 256;
-/** How long a decision that a person says they made is waited for, in `ms`. */
+/** How long to wait for a decision that a person confirms to have made, in `ms`. */
 const doneMs = 1_000;
-/** Those of every runtime that run something. */
+/** The built-in tools that run something. */
 const namedTools: ReadonlySet<string> = new Set([
   'terminal',
   'terminal_exec',
@@ -106,7 +108,7 @@ export function createMcpServer(options: McpServerOptions): Server {
   });
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: args = {} } = params;
-    // Without a hand-shake each request says what its client can do.
+    // Without a hand-shake each request declares the client's capabilities.
     const { envelope } = ctx.mcpReq;
     const said: unknown = envelope && Reflect.get(envelope, CLIENT_CAPABILITIES_META_KEY);
     const capabilities = said ?? server.getClientCapabilities();
@@ -128,7 +130,7 @@ interface Call {
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly ctx: ServerContext;
-  /** Whether the client shows questions to its person. */
+  /** Whether the client shows forms to its person. */
   readonly asks: boolean;
 }
 
@@ -145,14 +147,14 @@ async function answer(
   }
   try {
     const before = ctx.mcpReq.requestState<ApprovalRequestState>();
-    // State of another call says nothing of this one.
+    // State of another call is ignored.
     const asked = before?.call === digest ? before : undefined;
     const none = { decision: 'later' } as const;
     const said = asked === undefined ? none : readFormAnswer(ctx.mcpReq.inputResponses);
     if (asked !== undefined) await follow(client, asked, said);
     const result = await called(options, call, { digest, asked, isDone: said.decision === 'done' });
     const { approval } = result;
-    // A form that was closed is not shown again at once: the answer says what waits.
+    // A closed form is not shown again at once: the answer reports what is pending.
     const asks = approval !== undefined && call.asks && approval.approval_id !== asked?.approval_id;
     if (!asks) return toCallToolResult(result);
     const decides = options.mayDecide && (await acceptsUnprovenAnswers(client));
@@ -168,13 +170,13 @@ async function answer(
 interface Round {
   readonly digest: string;
   readonly asked: ApprovalRequestState | undefined;
-  /** Whether a person says that they have decided elsewhere. */
+  /** Whether a person confirms that they have decided elsewhere. */
   readonly isDone: boolean;
 }
 
 /**
- * Calls the tool in the session that the conversation had last. Where that one turns out to have
- * ended nothing was begun, and the call is made once more, in its successor and by a key of that.
+ * Calls the tool in the conversation's last session. If that session has ended, nothing was
+ * started, and the call is repeated once in its replacement and with its key.
  */
 async function called(options: McpServerOptions, call: Call, round: Round): Promise<ToolResult> {
   const { sessions } = options;
@@ -188,7 +190,10 @@ async function called(options: McpServerOptions, call: Call, round: Round): Prom
   return isGone ? attempt(sessions) : result;
 }
 
-/** What a person said of a question: it is decided, or, where it cannot be here, withdrawn. */
+/**
+ * A person's answer to an approval request: it is decided, or withdrawn if it cannot be decided
+ * here.
+ */
 async function follow(
   client: Client,
   asked: ApprovalRequestState,
@@ -213,7 +218,7 @@ async function contextOf(
   const given: unknown = meta?.[callKeyMeta];
   const key = given === undefined ? null : checkedKey(given);
   const named = { id, digest: of.digest, given: key, sessions };
-  // A retry follows what its first round was parked as; what only reads may be done twice.
+  // A retry follows the execution that its first round queued; reads may be repeated.
   const isNamed = isRegistered(name) || (of.asked === undefined && namedTools.has(name));
   const callKey = isNamed ? await keyOf(named) : null;
   const trace: unknown = meta?.[TRACEPARENT_META_KEY];
@@ -233,7 +238,7 @@ async function contextOf(
 
 const isRegistered = (name: string): boolean => !builtinTools.some((tool) => tool.name === name);
 
-/** A key that is passed over would be one that its client relies on. */
+/** An ignored key would be one that its client relies on. */
 function checkedKey(given: unknown): string {
   const isKey = typeof given === 'string' && given !== '' && given.length <= callKeyMax;
   if (isKey && given.isWellFormed()) return given;
@@ -241,13 +246,13 @@ function checkedKey(given: unknown): string {
   throw new TrlError('INVALID_PARAMS', `Cannot call a tool: "${callKeyMeta}" must be ${wanted}`);
 }
 
-/** Tells a client that asked for it; one that is gone is told nothing. */
+/** Reports progress to a client that requested it; one that has disconnected gets nothing. */
 function progressOf({ mcpReq }: ServerContext): ToolContext['progress'] {
   const token = mcpReq._meta?.progressToken;
   if (token === undefined) return () => {};
   let last = -1;
   return (count, message) => {
-    // An attempt that is made again counts from the start; the client sees it grow.
+    // A repeated attempt counts from the start; the client sees it grow.
     last = Math.max(count, last + 1);
     const params = { progressToken: token, progress: last, message };
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
@@ -272,7 +277,7 @@ function callText(call: object): string {
   try {
     return canonicalJson(call);
   } catch {
-    // Half of a character: the tool refuses it, and says so.
+    // Half of a character: the tool refuses it, with the reason.
     return JSON.stringify(call);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Lines of JSON-RPC on standard input and output: one message a line. What is no message is
- * answered as JSON-RPC says, so that nobody waits for an answer that never comes.
+ * Lines of JSON-RPC on standard input and output: one message per line. An invalid line is answered
+ * as JSON-RPC requires, so that no client waits for an answer that never comes.
  */
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
@@ -8,13 +8,13 @@ import { limits } from '../limits.ts';
 import { LineReader } from '../protocol/lines.ts';
 import { parseJsonRpcMessage, jsonRpcError } from './json-rpc-message.ts';
 
-/** Answers that the other side does not take, in bytes: with more of them it is given up. */
+/** Unread answers, in bytes: with more of them the client is given up. */
 const unreadBytesMax = 32 * 1024 * 1024;
-/** How long the last answers may take to leave, in `ms`. */
+/** How long sending the last answers may take, in `ms`. */
 const flushMs = 1_000;
 /**
- * How long answers are waited for when nothing more is asked, in `ms`: clients that end a server
- * give it two seconds.
+ * How long to wait for answers after the last request, in `ms`: clients that end a server give it
+ * two seconds.
  */
 const lastAnswersMs = 1_500;
 
@@ -25,11 +25,11 @@ export class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #lines = new LineReader(limits.frameBytes.max);
-  /** Told once, after the last message was read. */
+  /** Called once, after the last message was read. */
   readonly #over: () => void;
   /** Requests that have no answer yet. */
   readonly #asked = new Set<unknown>();
-  /** Set when nothing more is asked. */
+  /** Set when there are no more requests. */
   #lastAnswers: NodeJS.Timeout | null = null;
   #isClosed = false;
 
@@ -47,7 +47,7 @@ export class StdioTransport implements Transport {
     return Promise.resolve();
   }
 
-  /** Never waits for the reader; one that takes nothing is given up. */
+  /** Never waits for the reader; one that reads nothing is given up. */
   send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#write(message);
@@ -66,7 +66,7 @@ export class StdioTransport implements Transport {
     return Promise.resolve();
   }
 
-  /** Lets the last answers leave, as long as somebody takes them. */
+  /** Sends the last answers, while the client reads them. */
   async flush(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const late = setTimeout(resolve, flushMs);
@@ -80,7 +80,7 @@ export class StdioTransport implements Transport {
     void this.close();
   };
 
-  /** What was asked before is answered, as far as that does not take long. */
+  /** Answers earlier requests, within a time limit. */
   readonly #inputEnded = (): void => {
     if (this.#isClosed || this.#lastAnswers !== null) return;
     this.#take(this.#lines.takeRest());

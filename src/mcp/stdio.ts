@@ -1,6 +1,6 @@
 /**
  * MCP on standard input and output, for the program that started this one. It ends with the input
- * or with that program, and takes with it what the conversation left.
+ * or with that program, and removes what the conversation left.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -24,41 +24,43 @@ export interface McpStdioOptions {
   /** Connected to the runtime; the caller closes it. */
   readonly client: Client;
   /**
-   * The project's directory, absolute and real; or what finds it at the first call, by the
-   * directories that the client's program has open (`roots/list`), and throws a TrlError.
+   * The project's directory, absolute and real; or a function that finds it at the first call from
+   * the directories that the client's program has open (`roots/list`), and throws a TrlError.
    */
   readonly root: string | ((open: () => Promise<readonly string[]>) => Promise<string>);
   /** Default `all`. */
   readonly tools?: ToolSet;
-  /** What its commands must pass besides the runtime's policy; default: as its tools say. */
+  /**
+   * A profile that its commands must pass besides the runtime's policy; default: that of each tool.
+   */
   readonly policy?: PolicyProfile;
-  /** Programs whose caches of the host's user its commands see; default: none. */
+  /** Programs whose caches of the host's user its commands can read; default: none. */
   readonly shareCache?: readonly CacheTool[];
   readonly version: string;
-  /** Ends it. */
+  /** Ends the server. */
   readonly signal: AbortSignal;
 }
 
-/** How often it is looked whether the parent is there, in `ms`. */
+/** How often to check that the parent exists, in `ms`. */
 const parentPollMs = 500;
-/** How long the sessions of the conversation may take to end, in `ms`. */
+/** How long ending the sessions of the conversation may take, in `ms`. */
 const endMs = 5_000;
 const stateSeconds = 900;
-/** How long a client may take to say what it has open, in `ms`. */
+/** How long a client may take to list its open directories, in `ms`. */
 const rootsMs = 10_000;
 
 /**
- * Serves until the input ends, the parent is gone, or `signal` aborts. An orderly end destroys the
- * sessions that the conversation made, but for those in which changes wait for a person; after a
- * crash the next server of the same parent finds the default one again, and a call that is made
- * again attaches to what runs.
+ * Serves until the input ends, the parent has ended, or `signal` aborts. A regular end destroys the
+ * sessions that the conversation created, except those with pending changes; after a crash the next
+ * server of the same parent finds the default one again, and a repeated call attaches to the
+ * running one.
  */
 export async function serveMcpOnStdio(options: McpStdioOptions): Promise<void> {
   const { client, tools = 'all', shareCache, version, signal } = options;
   const parent = process.ppid;
   // A program that works in several projects starts a server in each.
   const place = typeof options.root === 'string' ? options.root : randomBytes(16).toString('hex');
-  // Sessions that see something else are others.
+  // Sessions with another view are different ones.
   const sees = [place, ...(shareCache ?? [])].join(' ');
   const name = `mcp ${parentName(parent)} ${sha256(sees).slice(0, 12)}`;
   let current: Server | null = null;
@@ -87,8 +89,8 @@ export async function serveMcpOnStdio(options: McpStdioOptions): Promise<void> {
       keyOf: async ({ id, digest, given: named, sessions: own }) => {
         if (named !== null) given.check(named, digest);
         const scope = named === null ? `${typeof id} ${id}` : `given ${named}`;
-        // The id of the session parts the calls of this conversation from those of another. Where
-        // there can be none, the call says why.
+        // The session's id distinguishes the calls of this conversation from those of another.
+        // If no session can be created, the call reports why.
         const session = await own.session().catch(() => '');
         return sha256(`${name}\n${session}\n${scope}\n${digest}`);
       },
@@ -123,7 +125,7 @@ export async function serveMcpOnStdio(options: McpStdioOptions): Promise<void> {
 const stricter = (asked: PolicyProfile = 'trusted', usual: PolicyProfile): PolicyProfile =>
   policyProfiles.indexOf(asked) > policyProfiles.indexOf(usual) ? asked : usual;
 
-/** Found once; where there is none, looked for again by the next call. */
+/** Found once; if there is none, the next call tries again. */
 function rootOf(
   given: McpStdioOptions['root'],
   open: () => Promise<readonly string[]>,
@@ -132,14 +134,14 @@ function rootOf(
   return async () => (found ??= typeof given === 'string' ? given : await given(open));
 }
 
-/** Directories that the client's program has open; none where it does not tell. */
+/** Directories that the client's program has open; none if it does not report them. */
 async function openIn(server: Server | null): Promise<string[]> {
   if (server?.getClientCapabilities()?.roots === undefined) return [];
   const { roots } = await server.listRoots(undefined, { timeout: rootsMs });
   return roots.flatMap(({ uri }) => (uri.startsWith('file://') ? [fileURLToPath(uri)] : []));
 }
 
-/** A conversation that remembers what it made. */
+/** A conversation that remembers the sessions it created. */
 function keeping(inner: Conversation): {
   readonly sessions: Conversation;
   made(): readonly Promise<SessionId>[];
@@ -169,7 +171,7 @@ function keeping(inner: Conversation): {
   };
 }
 
-/** One in which changes wait for a person is left to them; what runs in it ends. */
+/** A session with pending changes is left to the person; its commands end. */
 async function endAll(client: Client, made: readonly Promise<SessionId>[]): Promise<void> {
   const ends = made.map(async (session) => {
     const id = await session;
@@ -184,7 +186,7 @@ async function waits(client: Client, id: SessionId): Promise<boolean> {
     const { totals } = await client.call('workspace.status', { session_id: id });
     return totals.staged + totals.held + totals.conflicts > 0;
   } catch {
-    // It has no workspace, or is gone.
+    // It has no workspace, or has ended.
     return false;
   }
 }
@@ -196,14 +198,17 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** The parent and when it started, so that another one of the same number is not taken for it. */
+/**
+ * The parent and its start time, so that a later process with the same number is not mistaken for
+ * it.
+ */
 function parentName(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return `${pid}.${fields[19] ?? '0'}`;
   } catch {
-    // Without /proc the number alone has to do.
+    // Without /proc the number must suffice.
     return String(pid);
   }
 }

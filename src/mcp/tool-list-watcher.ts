@@ -1,9 +1,9 @@
-/** Tells a client that the tools it listed are others now. */
+/** Notifies a client that the list of tools has changed. */
 import type { Client } from '../client/index.ts';
 import { listTools } from '../tools/index.ts';
 import type { Tool } from '../tools/index.ts';
 
-/** How often it is looked whether tools were registered or taken back, in `ms`. */
+/** How often to check whether tools were registered or removed, in `ms`. */
 const pollMs = 3_000;
 
 export class ToolListWatcher implements Disposable {
@@ -13,7 +13,7 @@ export class ToolListWatcher implements Disposable {
   /** What the client knows; empty: nothing that could have changed. */
   #listed = '';
 
-  /** `tell` is called once for each list that is no longer true. */
+  /** `tell` is called once for each outdated list. */
   constructor(client: Client, tell: () => Promise<void>) {
     this.#client = client;
     this.#tell = tell;

@@ -1,15 +1,18 @@
 /**
  * Output bytes as chunks for a text protocol. A chunk is `data` where its bytes are whole UTF-8
- * characters, `b64` otherwise. A character that the end of a chunk cuts is held back and joined
- * with the bytes that follow it in the journal, so that text stays text. Chunks come out in
- * journal order and without holes: whoever received one resumes at its `seq` plus its bytes.
+ * characters, `b64` otherwise. A character that the end of a chunk cuts is buffered and joined with
+ * the bytes that follow it in the journal, so that text stays text. Chunks come out in journal
+ * order and without holes: a client that received one resumes at its `seq` plus its bytes.
  */
 import { isUtf8 } from 'node:buffer';
-import type { StreamChunk } from './types.ts';
 
-type StreamName = StreamChunk['stream'];
+type StreamName = 'stdout' | 'stderr';
+type Chunk = { readonly seq: number; readonly stream: StreamName } & (
+  | { readonly data: string }
+  | { readonly b64: string }
+);
 
-/** How a caller wants bytes: `b64` is cheaper than text on both sides. */
+/** The encoding of bytes: `b64` is cheaper than text on both sides. */
 export type ChunkEncoding = 'text' | 'b64';
 
 /** Bytes in one chunk, so that one event line stays far below a megabyte. */
@@ -30,7 +33,7 @@ export class ChunkWriter {
   }
 
   /** Chunks for `bytes` of `stream`, the first of which has journal offset `seq`. */
-  *push(stream: StreamName, seq: number, bytes: Uint8Array): Generator<StreamChunk> {
+  *push(stream: StreamName, seq: number, bytes: Uint8Array): Generator<Chunk> {
     for (let at = 0; at < bytes.length; at += chunkBytesMax) {
       const part = bytes.subarray(at, at + chunkBytesMax);
       if (this.#form === 'b64') yield inBase64(stream, seq + at, part);
@@ -38,14 +41,14 @@ export class ChunkWriter {
     }
   }
 
-  /** What is held back. Call it before anything that is not more output of the same stream. */
-  *flush(): Generator<StreamChunk> {
+  /** The buffered bytes. Call it before anything that is not more output of the same stream. */
+  *flush(): Generator<Chunk> {
     const held = this.#held;
     this.#held = null;
     if (held !== null) yield inBase64(held.stream, held.seq, held.bytes);
   }
 
-  *#text(stream: StreamName, offset: number, part: Uint8Array): Generator<StreamChunk> {
+  *#text(stream: StreamName, offset: number, part: Uint8Array): Generator<Chunk> {
     let seq = offset;
     let bytes = part;
     const held = this.#held;
@@ -71,11 +74,11 @@ export class ChunkWriter {
   }
 }
 
-function inBase64(stream: StreamName, seq: number, bytes: Uint8Array): StreamChunk {
+function inBase64(stream: StreamName, seq: number, bytes: Uint8Array): Chunk {
   return { seq, stream, b64: asBuffer(bytes).toString('base64') };
 }
 
-function inText(stream: StreamName, seq: number, bytes: Uint8Array): StreamChunk {
+function inText(stream: StreamName, seq: number, bytes: Uint8Array): Chunk {
   return { seq, stream, data: asBuffer(bytes).toString('utf8') };
 }
 
@@ -83,7 +86,7 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Bytes (0–3) of a character at the end of `bytes` whose last bytes are yet to come. */
+/** Number (0–3) of bytes at the end of `bytes` of a character that is not complete yet. */
 function cutAtEnd(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -93,7 +96,7 @@ function cutAtEnd(bytes: Uint8Array): number {
   return 0;
 }
 
-/** Bytes (0–3) at the start of `bytes` that continue a character which was sent as `b64`. */
+/** Number (0–3) of bytes at the start of `bytes` of a character that was begun as `b64`. */
 function cutAtStart(bytes: Uint8Array): number {
   let count = 0;
   while (count < 3 && count < bytes.length && ((bytes[count] ?? 0) & 0xc0) === 0x80) count += 1;

@@ -1,7 +1,7 @@
 /**
- * Reads one JSON object from bytes that a stranger sent. `JSON.parse` alone accepts what no
- * client means: a key given twice, `__proto__`, replaced bytes for bad UTF-8. A scan before it
- * refuses those, and bounds depth and keys, in one pass without recursion.
+ * Reads one JSON object from untrusted bytes. `JSON.parse` alone accepts what no client intends: a
+ * duplicate key, `__proto__`, replaced bytes for bad UTF-8. A scan before it refuses those, and
+ * limits depth and keys, in one pass without recursion.
  */
 import { isUtf8 } from 'node:buffer';
 import { TrlError } from '../errors.ts';
@@ -63,9 +63,9 @@ function parse(text: string): unknown {
 }
 
 /**
- * Refuses what `JSON.parse` would let through or choke on. Text that is not JSON may pass: it
- * fails in the parse. Keys are told from values by place (the first string after `{` or `,` in
- * an object), which is exact for text that is JSON.
+ * Refuses what `JSON.parse` would accept or fail on. Text that is not JSON may pass: the parse
+ * refuses it. A key is the first string after `{` or `,` in an object, which is exact for text that
+ * is JSON.
  */
 function scan(text: string): void {
   const seen: (Set<string> | null)[] = [];

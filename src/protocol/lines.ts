@@ -1,7 +1,7 @@
 /**
- * Cuts a byte stream into lines. A line over the bound is reported once, at the byte that
- * crosses it, and dropped up to its end without being held, so memory stays bounded however much
- * is sent and the stream is usable afterwards.
+ * Splits a byte stream into lines. A line over the limit is reported once, at the byte that crosses
+ * it, and dropped up to its end without being buffered: memory is bounded, and the stream is usable
+ * afterwards.
  */
 const newline = 0x0a;
 const empty = new Uint8Array(0);

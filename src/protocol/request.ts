@@ -1,13 +1,13 @@
 /**
- * The envelope of a request: `{"id":"1","method":"system.ping","params":{}}`. `id` is a string
- * (a number is taken as its digits), `params` may be missing or `null`.
+ * The envelope of a request: `{"id":"1","method":"system.ping","params":{}}`. `id` is a string (a
+ * number is read as its digits), `params` may be missing or `null`.
  */
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { isJsonObject, describeJsonType, parseJsonObject } from './json.ts';
 import type { JsonObject } from './json.ts';
 
-/** The id of an answer to something that has no readable id. */
+/** The id of an answer to a request without a readable id. */
 export const unknownRequestId = 'unknown';
 
 const idLengthMax = 256;
@@ -21,7 +21,7 @@ export type RequestEnvelope =
     }
   | { readonly kind: 'refused'; readonly id: string; readonly error: TrlError };
 
-/** Reads one request. Never throws: what cannot be read is a refusal with the id to answer. */
+/** Reads one request. Never throws: an invalid one is a refusal with the id to answer. */
 export function readRequest(bytes: Uint8Array): RequestEnvelope {
   try {
     return open(parseJsonObject(bytes));

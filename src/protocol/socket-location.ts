@@ -4,8 +4,8 @@ import path from 'node:path';
 export interface SocketLocation {
   readonly path: string;
   /**
-   * `private`: the directory is the runtime's own choice and must be nobody else's. `any`: the
-   * user named the path, and the socket's own mode (0600) protects it.
+   * `private`: the runtime chose the directory, which must belong to no other user. `any`: the user
+   * named the path, and the socket's own mode (0600) protects it.
    */
   readonly directory: 'private' | 'any';
 }
@@ -26,20 +26,20 @@ export function locateSocket({ flag, env, uid }: Surroundings): SocketLocation {
   return { path: path.join(directory, 'trl.sock'), directory: 'private' };
 }
 
-/** What `lstat` says of a file, as far as it is looked at here. */
+/** The part of an `lstat` result that is checked. */
 interface Looked {
   readonly uid: number;
   readonly mode: number;
   isSymbolicLink(): boolean;
 }
 
-/** Where clients of the first protocol look, in a directory that all users write. */
+/** Where clients of the first protocol connect, in a directory that all users can write. */
 export const legacySocketPath = '/tmp/trl.sock';
 
 /**
- * Why a socket cannot be trusted, one clause; `null`: it can. In a directory that everybody may
- * write, such as `/tmp`, another user may have put it, or a link in its place, there first and
- * answer as the runtime. Elsewhere the directory is the user's own choice.
+ * Why a socket cannot be trusted, one clause; `null`: it can. In a directory that all users can
+ * write, such as `/tmp`, another user may have put it, or a link, there first and answer as the
+ * runtime. Any other directory is the user's own choice.
  */
 export function socketProblem(
   directory: Pick<Looked, 'mode'>,

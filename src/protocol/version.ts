@@ -4,7 +4,7 @@ import { embeddedText } from '../embedded.ts';
 
 let known: string | null = null;
 
-/** `0.1.0`; `unknown` where the package cannot tell. Read once: that of the running program. */
+/** `0.1.0`; `unknown` if the package has none. Read once: the version of the running program. */
 export function version(): string {
   return (known ??= readVersion());
 }
@@ -18,6 +18,6 @@ function readVersion(): string {
 
 const readPackage = (): string => readFileSync(new URL(packagePlace(), import.meta.url), 'utf8');
 
-/** `dist/daemon.js` and `src/protocol/version.ts` lie at different depths. */
+/** `dist/daemon.js` and `src/protocol/version.ts` are at different depths. */
 const packagePlace = (): string =>
   import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json';

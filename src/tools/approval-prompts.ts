@@ -1,13 +1,13 @@
-/** Questions to people that a call runs into. */
+/** Approval requests that a call runs into. */
 import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { unicodeEscape, replaceHiddenCharacters } from '../hidden-characters.ts';
-import { bindingText, inputHeading, approvalTextKind } from '../protocol/approval.ts';
-import type { ApprovalDecideParams, ApprovalView } from '../protocol/approval.ts';
+import { approvalTextKind, bindingText, inputHeading } from '../client/approval-text.ts';
+import type { ApprovalDecideParams, ApprovalView } from '../api/approval.ts';
 
 const digestShown = 16;
 
-/** The question that `error` stands for; `null`: it is another failure. */
+/** The approval request that `error` reports; `null`: it is another failure. */
 export async function findPendingApproval(
   client: Client,
   error: unknown,
@@ -18,10 +18,10 @@ export async function findPendingApproval(
 }
 
 /**
- * What a person answered through the program that they use. Which program that is, nothing proves:
- * it is taken where nobody is enrolled and policy takes the uid for one.
+ * Submits what a person decided in their own program. Nothing authenticates that program, so the
+ * decision is accepted only if nobody is enrolled and policy accepts the uid as proof of a person.
  *
- * @throws TrlError `AUTH_FAILED` where a passphrase is enrolled, or policy wants one.
+ * @throws TrlError `AUTH_FAILED` if a passphrase is enrolled, or policy requires one.
  */
 export async function submitApprovalDecision(
   client: Client,
@@ -32,13 +32,13 @@ export async function submitApprovalDecision(
   await client.decide({ approval_id, ...answer, digest: digest.slice(0, digestShown) });
 }
 
-/** Whether an answer without a passphrase is taken. */
+/** Whether a decision without a passphrase is accepted. */
 export async function acceptsUnprovenAnswers(client: Client): Promise<boolean> {
   const { enrolled, same_uid_allowed: allowed } = await client.approvalStatus();
   return !enrolled && allowed;
 }
 
-/** What a model tells its person, and does next. */
+/** What a model reports to its user, and does next. */
 export function waitingForApprovalText(approval: ApprovalView): string {
   const { approval_id: id, asked, verdict } = approval;
   const why = verdict.rules
@@ -56,13 +56,13 @@ export function waitingForApprovalText(approval: ApprovalView): string {
   ].join('\n');
 }
 
-/** How far a yes binds what it runs. */
+/** What an approval binds of what the command runs. */
 export function bindingLines(asked: ApprovalView['asked']): string[] {
   const text = bindingText(asked);
   return text === null ? [] : [escapeForeignInline(text)];
 }
 
-/** What the command gets on standard input, where it gets something. */
+/** The command's standard input, if it has any. */
 export function approvalInputLines(asked: ApprovalView['asked']): string[] {
   const heading = inputHeading(asked);
   if (heading === null) return [];
@@ -72,8 +72,8 @@ export function approvalInputLines(asked: ApprovalView['asked']): string[] {
 }
 
 /**
- * Text of others, set apart from what this program says: what could hide or move text is shown by
- * its number, and no line of it begins where one of ours does.
+ * Untrusted text, separated from this program's own: characters that could hide or move text are
+ * shown by their number, and no line of it begins like one of ours.
  */
 export const escapeForeignText = (text: string): string =>
   text
@@ -84,7 +84,7 @@ export const escapeForeignText = (text: string): string =>
     )
     .join('\n');
 
-/** As {@link escapeForeignText}, within a line of ours: its line ends are shown, too. */
+/** As {@link escapeForeignText}, within one of our lines: its line ends are shown, too. */
 export const escapeForeignInline = (text: string): string =>
   replaceHiddenCharacters(text, unicodeEscape);
 

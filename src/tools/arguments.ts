@@ -7,10 +7,10 @@ import { nearestWord } from '../nearest-word.ts';
 
 const shownMax = 64;
 const handleMax = 256;
-/** Values that may hold a secret are named by kind, never quoted. */
+/** Values that may contain a secret are described by their type, never quoted. */
 const neverQuoted: ReadonlySet<string> = new Set(['command', 'script', 'data', 'text']);
 
-/** An id of a form that none has is one that nothing has: the runtime's answer says so. */
+/** A malformed id is passed on: the runtime answers that it does not exist. */
 function handle(what: string, about: string) {
   const wanted = `${what}, text of 1 to ${handleMax} characters`;
   return z
@@ -42,7 +42,7 @@ export const argumentSchemas = {
     ),
   ),
   envKeys: field.environmentNamesParam,
-  /** Text that may hold anything. */
+  /** Any text. */
   text: textUpTo,
   /** A name, a path, a line: text without NUL. */
   words: (bytesMax: number) =>
@@ -54,7 +54,7 @@ export const argumentSchemas = {
 } as const;
 
 /**
- * `given` as `schema` has it; `null` stands for an argument that is not given.
+ * `given` as `schema` describes it; `null` is the same as an absent argument.
  *
  * @throws TrlError `INVALID_PARAMS`
  */

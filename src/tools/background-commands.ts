@@ -1,4 +1,4 @@
-/** Commands in the background that ended: the next answer of their conversation says so. */
+/** Background commands that ended: the next answer of their conversation reports them. */
 import * as z from 'zod/mini';
 import type { Client, ExecId } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
@@ -20,7 +20,7 @@ export const endedCommandsField = z
 
 type Ended = z.infer<typeof endedCommandsField>[number];
 
-/** Has the end of a command announced, the newest of many. */
+/** Remembers a command whose end is to be reported; of many, the newest. */
 export function trackBackgroundCommand(
   { background }: Conversation,
   id: ExecId,
@@ -33,7 +33,7 @@ export function trackBackgroundCommand(
   if (background.size > watchedMax && oldest !== undefined) background.delete(oldest);
 }
 
-/** The result, with what ended meanwhile and was not yet said. */
+/** The result, with the ends of commands that were not yet reported. */
 export async function withEndedCommands(
   result: ToolResult,
   context: ToolContext,
@@ -45,7 +45,7 @@ export async function withEndedCommands(
     [...background].map(async ([id, command]) => endOf(client, id, command)),
   );
   const ended = rows.filter((row) => row !== null).filter(({ id }) => background.delete(id));
-  // An answer that is about it says so itself.
+  // An answer about the command reports its end itself.
   const said = result.data['exit_code'] === undefined ? null : result.data['exec_id'];
   const news = ended.flatMap(({ id, row }) => (row === null || said === id ? [] : [row]));
   if (news.length === 0) return result;
@@ -57,7 +57,7 @@ export async function withEndedCommands(
   return { ...result, data: { ...result.data, ended: news }, text };
 }
 
-/** `null`: it runs; without a row nobody knows it any more. */
+/** `null`: it runs; without a row the runtime no longer knows it. */
 async function endOf(
   client: Client,
   id: ExecId,

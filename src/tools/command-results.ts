@@ -1,8 +1,8 @@
-/** What tools answer of commands, as data and as text. */
+/** What tools answer about commands, as data and as text. */
 import * as z from 'zod/mini';
 import type { SessionId } from '../client/index.ts';
-import type { ApprovalView } from '../protocol/approval.ts';
-import type { Receipt } from '../protocol/types.ts';
+import type { ApprovalView } from '../api/approval.ts';
+import type { Receipt } from '../api/receipt.ts';
 import { waitingForApprovalText } from './approval-prompts.ts';
 import { redactionsField, redactionFields } from './redactions.ts';
 import { terminalBounds, type StartedCommand } from './run-command.ts';
@@ -11,7 +11,7 @@ import type { ToolResult } from './tool.ts';
 const text = (about: string) => z.string().check(z.describe(about));
 const count = z.int();
 
-/** Fields of what a command answers. Without `status: "exited"` only some are there. */
+/** Fields of an answer about a command. Without `status: "exited"` only some are present. */
 export const commandResultFields = {
   status: z
     .enum(['exited', 'running', 'waiting'])
@@ -38,13 +38,13 @@ export const commandResultFields = {
   redactions: redactionsField,
 } as const;
 
-/** The answer to a command that ended, at its time-out too. */
+/** The answer to a command that ended, also by a time-out. */
 export function endedCommandResult(
   receipt: Receipt,
   more: {
     readonly timeoutSeconds: number;
     readonly notes: readonly string[];
-    /** Where it ran, of one that leaves its session where it is. */
+    /** Where it ran, if it does not change its session's directory. */
     readonly cwd?: string | null;
   },
 ): ToolResult {
@@ -116,7 +116,7 @@ function readOn({ exec_id: id, stdout_omitted_bytes: out, stderr_omitted_bytes: 
   );
 }
 
-/** What there is to say of a change that did not go the usual way. */
+/** The note about a change that was not applied as usual. */
 export function receiptNotes(receipt: Receipt): string[] {
   const held = receipt.changes
     .filter(({ state }) => state !== 'applied')

@@ -7,25 +7,25 @@ import type { Conversation } from './tool.ts';
 
 export interface ConversationOptions {
   readonly client: Client;
-  /** Where its sessions start, absolute; a function is asked when one is made. */
+  /** Where its sessions start, absolute; a function is called when a session is created. */
   readonly root: string | (() => Promise<string>);
-  /** What the default session is called; an equal name means the same session. */
+  /** Name of the default session; an equal name means the same session. */
   readonly name: string;
   /** What the commands of its sessions must pass besides the runtime's policy; default `auto`. */
   readonly policy?: PolicyProfile;
-  /** Programs whose caches of the host's user its sessions see; default: none. */
+  /** Programs whose caches of the host's user its sessions can read; default: none. */
   readonly shareCache?: readonly CacheTool[];
-  /** Default `/bin/bash`, or what the runtime has in its place. */
+  /** Default `/bin/bash`, or the runtime's replacement. */
   readonly shell?: string;
-  /** Whether its sessions end with the client; default: they are kept. */
+  /** Whether its sessions end with the client; default: they remain. */
   readonly endsWithClient?: boolean;
-  /** Whether its calls reach its own sessions alone; default: all that the client may use. */
+  /** Whether calls may use only its own sessions; default: all that the client may use. */
   readonly isAlone?: boolean;
 }
 
 /**
- * Sessions are made at their first use, so that a client which only lists tools makes none. One
- * that ended meanwhile is replaced.
+ * Creates sessions at their first use, so that a client that only lists tools creates none. A
+ * session that has ended is replaced.
  */
 export function createConversation(options: ConversationOptions): Conversation {
   const { client, root, name, policy = 'auto', shell = '/bin/bash', shareCache } = options;
@@ -49,7 +49,7 @@ export function createConversation(options: ConversationOptions): Conversation {
   const online = new NamedSession(client, net, () => create(net, 'on'));
   const mayUse = async (id: SessionId): Promise<boolean> => {
     if (known.has(id)) return true;
-    // An earlier server of the conversation may have made it.
+    // An earlier server of the conversation may have created it.
     for (const one of await client.sessions()) {
       if ([name, net, more].includes(one.name ?? '')) known.add(one.session_id);
     }
@@ -70,7 +70,7 @@ export function createConversation(options: ConversationOptions): Conversation {
 const placeOf = async (root: ConversationOptions['root']): Promise<string> =>
   typeof root === 'string' ? root : root();
 
-/** Found by its name, or made. */
+/** Found by its name, or created. */
 class NamedSession {
   readonly #client: Client;
   readonly #name: string;
@@ -88,7 +88,7 @@ class NamedSession {
     if (before !== null) {
       const id = await before.catch(() => null);
       if (id !== null && (await this.#isThere(id))) return id;
-      // Of several calls that find it gone, one makes another.
+      // Of several calls that find it gone, one creates a replacement.
       if (this.#known !== before && this.#known !== null) return this.#known;
     }
     this.#known = this.#find();

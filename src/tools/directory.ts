@@ -1,6 +1,6 @@
 /**
- * The directory that a call names, within the project. What only the file system knows (links) is
- * the runtime's to refuse: `cwd_within` has it resolve what this answers by real path.
+ * The directory that a call names, within the project. Only the file system knows links, so the
+ * runtime checks them: `cwd_within` makes it resolve this answer by real path.
  */
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
@@ -12,15 +12,15 @@ const bytesMax = 4_096;
 /**
  * An absolute path at or below `root` (absolute, normal).
  *
- * @throws TrlError `WORKSPACE_ESCAPE` for what leaves it, or reads as if it did; `INVALID_PARAMS`
- *   for what is no path.
+ * @throws TrlError `WORKSPACE_ESCAPE` for a path that leaves it, or reads as if it did;
+ *   `INVALID_PARAMS` for an invalid path.
  */
 export function resolveToolDirectory(root: string, given: string): string {
   if (given === '' || given.includes('\0') || !given.isWellFormed()) {
     const why = given === '' ? 'it is empty' : 'it has characters that no path has';
     throw new TrlError('INVALID_PARAMS', `Cannot work in ${show(given)}: ${why}`);
   }
-  // The home directory to a shell; a name like any other to the system.
+  // The home directory to a shell; an ordinary name to the system.
   if (given.startsWith('~')) throw escape(root, given, 'a "~" is not expanded');
   const found = path.resolve(root, given);
   if (!isBelow(found, root)) throw escape(root, given, `it leaves the project "${root}"`);
@@ -36,8 +36,8 @@ export function resolveToolDirectory(root: string, given: string): string {
 }
 
 /**
- * As what else a name may be read: by people, who do not see invisible characters and take a full
- * width dot for a dot, and by programs that decode or normalize. The path itself stays as it is.
+ * Other readings of a name: by people, who do not see invisible characters and take a full width
+ * dot for a dot, and by programs that decode or normalize. The path itself is unchanged.
  */
 function* readings(given: string): Generator<string> {
   const visible = given.replaceAll(/[\p{Cc}\p{Cf}\p{Variation_Selector}]/gu, '');
@@ -53,7 +53,7 @@ function* readings(given: string): Generator<string> {
   yield decoded(decoded(slashed));
 }
 
-/** Percent signs decoded, one that stands for nothing kept. */
+/** Percent signs decoded; an invalid escape remains. */
 function decoded(text: string): string {
   return text
     .replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
@@ -68,7 +68,7 @@ function escape(root: string, given: string, why: string): TrlError {
   return new TrlError('WORKSPACE_ESCAPE', `Cannot work in ${show(given)}: ${why}; ${help}`);
 }
 
-/** Every character that could hide is shown by its number. */
+/** Shows every character that could hide by its number. */
 function show(text: string): string {
   const cut = text.length <= shownMax ? text : `${text.slice(0, shownMax)}…`;
   return JSON.stringify(cut).replaceAll(

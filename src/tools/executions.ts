@@ -1,9 +1,10 @@
-/** What becomes of commands that run: read, feed, end and list them. */
+/** Running commands: read, feed, end and list them. */
 import * as z from 'zod/mini';
 import { fromBase64, encodeUtf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { ExecReadAnswer, ExecView, StreamChunk } from '../protocol/types.ts';
+import type { ExecReadAnswer } from '../api/exec.ts';
+import type { ExecView, StreamChunk } from '../api/receipt.ts';
 import { argumentSchemas, parseToolArguments } from './arguments.ts';
 import { findNamedExec, findNamedSession } from './handles.ts';
 import { redactionsField } from './redactions.ts';
@@ -91,14 +92,14 @@ export const terminalOutputTool: Tool = defineTool(
   parseToolArguments,
 );
 
-/** Says that the call goes on, to a client that gives up on what is silent. */
+/** Reports progress, for a client that abandons silent calls. */
 function progressing({ progress }: ToolContext): Disposable {
   let count = 0;
   const timer = setInterval(() => progress((count += 1), 'waiting'), beatMs);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Bytes of both streams, joined before they are decoded: a character may be cut between two. */
+/** Bytes of both streams, joined before decoding: two chunks may share a character. */
 function textOf(chunks: readonly StreamChunk[]): string {
   // A byte order mark is output like any other.
   const decoder = () => new TextDecoder('utf-8', { ignoreBOM: true });

@@ -1,12 +1,12 @@
 /**
- * A file tool as a command: a program of ours that runs in the session's sandbox, so that policy,
- * projection, redaction, record and undo are those of any command.
+ * A file tool as a command: our own program runs in the session's sandbox, so that policy,
+ * projection, redaction, record and undo apply as to any command.
  */
 import { fromBase64, encodeUtf8 } from '../client/bytes.ts';
 import type { SessionId } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
-import type { ApprovalView } from '../protocol/approval.ts';
-import type { Receipt } from '../protocol/types.ts';
+import type { ApprovalView } from '../api/approval.ts';
+import type { Receipt } from '../api/receipt.ts';
 import { quoteSingle, quoteArgv } from '../quote.ts';
 import { receiptNotes } from './command-results.ts';
 import { resolveCallSession } from './handles.ts';
@@ -21,7 +21,7 @@ const outputBytes = 8 * fileAnswerBytesMax;
 const filesMax = 1_024;
 
 export interface FileProgram {
-  /** As the tool is called. */
+  /** Name of the tool. */
   readonly verb: 'read' | 'write' | 'edit' | 'list' | 'search';
   readonly text: string;
   readonly path: string;
@@ -32,15 +32,15 @@ export interface FileProgram {
 }
 
 export interface FileAnswer {
-  /** Where the file really is, absolute. */
+  /** Real path of the file, absolute. */
   readonly path: string;
-  /** As the program says. */
+  /** As the program answers. */
   readonly numbers: readonly string[];
   readonly body: string;
   readonly isUtf8: boolean;
-  /** What a person may let the answer show, by its `digest`. */
+  /** What a person may allow the answer to show, by its `digest`. */
   readonly hidden: readonly string[];
-  /** What became of the change, and what else there is to say. */
+  /** What happened to the change, and other notes. */
   readonly notes: readonly string[];
   /** Fields that every answer has. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -49,10 +49,10 @@ export interface FileAnswer {
 }
 
 /**
- * Runs it; a question where a person must decide.
+ * Runs it; answers an approval request if a person must decide.
  *
- * @throws TrlError `WORKSPACE_ESCAPE` for a path that leaves the project, `INVALID_PARAMS` with
- *   why it was not done, `COMMAND_TIMEOUT`, `COMMAND_FAILED`, and what the runtime refuses
+ * @throws TrlError `WORKSPACE_ESCAPE` for a path that leaves the project, `INVALID_PARAMS` with the
+ *   reason of a failure, `COMMAND_TIMEOUT`, `COMMAND_FAILED`, and refusals of the runtime
  */
 export async function runFileProgram(
   context: ToolContext,
@@ -63,7 +63,7 @@ export async function runFileProgram(
   const root = await rootOf(context, session, sessionId);
   const { verb, path, words = [], stdin, reveal } = program;
   const argv = quoteArgv([verb, root, path, ...words.map(String)]);
-  // The first line is for whoever reads records and questions.
+  // The first line is for readers of records and approval requests.
   const title = `# ${verb} ${JSON.stringify(path)}`;
   const command = `${title}\n/usr/bin/perl -e ${quoteSingle(program.text)} -- ${argv}`;
   const params = {

@@ -1,10 +1,10 @@
 /**
- * The programs of the file tools: perl-base, which every sandbox has since it is entered with it.
- * They run inside the sandbox as any command does, so what they look at is a help for the caller
- * and never a wall. Each answers `ok NUMBERS` and a body, or `no` and why in one sentence.
+ * The programs of the file tools, in perl-base, which every sandbox has because it is entered with
+ * it. They run inside the sandbox as any command does: their checks help the caller and protect
+ * nothing. Each answers `ok NUMBERS` and a body, or `no` and the reason in one sentence.
  */
 
-/** `place PATH`: where it really is; a path that is not in the project ends the program. */
+/** `place PATH`: its real path; a path outside the project ends the program. */
 const common = String.raw`
 use strict; use Fcntl qw(:mode :DEFAULT); use Cwd (); use Time::HiRes ();
 binmode STDIN; binmode STDOUT;
@@ -94,7 +94,9 @@ my $open = $last ne "\n" && $from + $shown > $total ? 1 : 0;
 done(join(" ", $from, $shown, $total, $now, $cut, $crlf, $open), $real, $out);
 `}`;
 
-/** STDIN: the text. Numbers: whether it is new, was equal, had CRLF; `state` before and after. */
+/**
+ * STDIN: the text. Numbers: whether it is new, was identical, had CRLF; `state` before and after.
+ */
 export const writeProgram = `${common}${String.raw`
 my $real = place(); my $text = whole(*STDIN, 1 << 30); my $there = lstat($real);
 my ($before, $was, $old) = ("0 0", "", "");
@@ -111,7 +113,7 @@ my $crlf = defined $was && $was =~ /\r\n/ && $text =~ /\n/ && $text !~ /\r\n/ ? 
 done(join(" ", $there ? 0 : 1, $same, $crlf, $before, state($real)), $real);
 `}`;
 
-/** ARGV: bytes of the old text, whether all. STDIN: old and new. Numbers: places, CRLF, states. */
+/** ARGV: bytes of the old text, whether all. STDIN: old and new. Numbers: matches, CRLF, states. */
 export const editProgram = `${common}${String.raw`
 my ($bytes, $every) = @rest; my $real = place(); my $given = whole(*STDIN, 1 << 30);
 my ($old, $new) = (substr($given, 0, $bytes), substr($given, $bytes));
@@ -151,8 +153,8 @@ done(join(" ", scalar @found, $crlf, $before, state($real), @at), $real);
 `}`;
 
 /**
- * `walk DIR DEPTH VISIT`: each entry in the order of the names, never through a link; what tools
- * make is named and not entered. `like GLOB`: a pattern of it.
+ * `walk DIR DEPTH VISIT`: each entry in the order of the names, never through a link; directories
+ * that tools create are named and not entered. `like GLOB`: a pattern of it.
  */
 const walking = String.raw`
 my $seen = 0;
@@ -205,9 +207,9 @@ done("$count $more", $real, $out);
 `}`;
 
 /**
- * ARGV: pattern, pattern of names, ignore case, lines around, matches, bytes. ripgrep searches
- * where it is there and takes the pattern; else perl, in what git does not ignore. Numbers:
- * matches, whether there are more.
+ * ARGV: pattern, pattern of names, ignore case, lines around, matches, bytes. ripgrep searches if
+ * it is installed and accepts the pattern; otherwise perl, in files that git does not ignore.
+ * Numbers: matches, whether there are more.
  */
 export const searchProgram = `${common}${walking}${String.raw`
 my ($pattern, $glob, $fold, $around, $max, $bytes) = @rest; my $real = place();

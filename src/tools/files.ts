@@ -1,9 +1,9 @@
-/** `read`, `write`, `edit`, `list`, `search`: files of the project, as a command has them. */
+/** `read`, `write`, `edit`, `list`, `search`: files of the project, as commands see them. */
 import * as z from 'zod/mini';
 import { encodeUtf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { ApprovalView } from '../protocol/approval.ts';
+import type { ApprovalView } from '../api/approval.ts';
 import { tagPattern } from '../redacted.ts';
 import { waitingForApprovalResult } from './command-results.ts';
 import { argumentSchemas, parseToolArguments } from './arguments.ts';
@@ -75,7 +75,7 @@ export const readFileTool: Tool = defineTool(
         return runFileProgram(context, shows, more.session_id);
       };
       let answer = await run(null);
-      // Asked is about what is in this answer: what the file has later stays hidden.
+      // The approval is about this answer: what the file has later stays hidden.
       const hidden = more.show_hidden === true && !isQuestion(answer) ? answer.hidden : [];
       if (hidden.length > 0) answer = await run(hidden);
       return isQuestion(answer)
@@ -194,7 +194,7 @@ export const editFileTool: Tool = defineTool(
   parseToolArguments,
 );
 
-/** What a tag hides is another text, which the agent cannot give. */
+/** A tag hides text that the agent cannot give. */
 function explained(error: unknown, old: string): unknown {
   const isMissing = error instanceof TrlError && error.message.includes('the old text is not in');
   if (!isMissing || old.match(tagPattern) === null) return error;
@@ -202,7 +202,9 @@ function explained(error: unknown, old: string): unknown {
   return new TrlError(error.code, why, { data: error.data ?? {} });
 }
 
-/** Whether somebody else wrote it since the conversation saw it. `states`: before, after. */
+/**
+ * Whether the file was changed externally since the conversation saw it. `states`: before, after.
+ */
 function staleness({ seen }: FileAnswer, states: readonly string[]): string[] {
   const known = seen.before;
   seen.set(states.slice(2, 4).join(' '));
@@ -212,7 +214,7 @@ function staleness({ seen }: FileAnswer, states: readonly string[]): string[] {
 
 /**
  * Size, and time of change in seconds. A time that went through Node is a double of seconds, up to
- * 240 ns away from the one that was set.
+ * 240 ns away from the original.
  */
 function isSameState(one: string, other: string): boolean {
   const [size, time] = one.split(' ').map(Number);
@@ -220,12 +222,12 @@ function isSameState(one: string, other: string): boolean {
   return size === otherSize && Math.abs((time ?? 0) - (otherTime ?? 0)) < 2e-6;
 }
 
-/** What a tag stands for would be lost: the file would have the tag. */
+/** The value that a tag hides would be lost: the file would contain the tag. */
 function refuseTags(tool: string, name: string, text: string): void {
   const [tag] = text.match(tagPattern) ?? [];
   if (tag === undefined) return;
-  const why = `"${name}" has ${tag}, which stands for a hidden value, and the file would have it`;
-  throw unfit(tool, `${why} in the place of the value; edit only what is beside it`);
+  const why = `"${name}" has ${tag}, which represents a hidden value; the file would contain it`;
+  throw unfit(tool, `${why} instead of the value; edit only the text around it`);
 }
 
 const unfit = (tool: string, why: string): TrlError =>

@@ -1,10 +1,10 @@
-/** Handles as agents give them back: text that may be anything. */
+/** Handles as agents send them: any text. */
 import type { ExecId, SessionId } from '../client/index.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
- * The session that a call means: one it names, another one for `new`, else the conversation's.
+ * The session of a call: the one it names, a new one for `new`, else the conversation's.
  *
  * @throws TrlError `SESSION_NOT_FOUND`
  */
@@ -17,7 +17,7 @@ export async function resolveCallSession(
   return findNamedSession(context, given);
 }
 
-/** @throws TrlError `SESSION_NOT_FOUND` for text that no session of the conversation is called */
+/** @throws TrlError `SESSION_NOT_FOUND` for text that is no session of the conversation */
 export async function findNamedSession(
   { sessions }: ToolContext,
   text: string,
@@ -27,7 +27,7 @@ export async function findNamedSession(
   throw new TrlError('SESSION_NOT_FOUND', message);
 }
 
-/** @throws TrlError `EXEC_NOT_FOUND` for text that no execution of the conversation is called */
+/** @throws TrlError `EXEC_NOT_FOUND` for text that is no execution of the conversation */
 export async function findNamedExec(
   { client, sessions }: ToolContext,
   text: string,
@@ -41,7 +41,7 @@ export async function findNamedExec(
   throw new TrlError('EXEC_NOT_FOUND', message);
 }
 
-/** The same of one that may be known by its changes alone: any of the project. */
+/** The same for an execution of which only changes may be recorded: any of the project. */
 export async function findRecordedExec(context: ToolContext, text: string): Promise<ExecId> {
   const { client, sessions, workspace } = context;
   try {

@@ -37,7 +37,7 @@ export {
 } from './approval-prompts.ts';
 export type { Conversation, Tool, ToolContext, ToolPolicy, ToolResult } from './tool.ts';
 
-/** Those that every runtime has, in the order in which they are listed. */
+/** The built-in tools, in the order of a list. */
 export const builtinTools: readonly Tool[] = [
   terminalTool,
   terminalExecTool,
@@ -57,7 +57,7 @@ export const builtinTools: readonly Tool[] = [
   publishCheckTool,
 ];
 
-/** These, and those that were registered with the runtime, by name. */
+/** The built-in tools, and those that are registered with the runtime, by name. */
 export async function listTools(client: Client): Promise<readonly Tool[]> {
   const registered = await listRegisteredTools(client);
   const own = new Set(builtinTools.map(({ name }) => name));
@@ -66,8 +66,8 @@ export async function listTools(client: Client): Promise<readonly Tool[]> {
 }
 
 /**
- * Calls a tool. What fails is a result with `error`, so that a model reads why; a command's
- * non-zero exit and its time-out are no failures.
+ * Calls a tool. A failure is a result with `error`, so that a model reads the reason; a command's
+ * non-zero exit and its time-out are not failures.
  *
  * @throws the signal's reason when the call was cancelled
  */
@@ -97,7 +97,10 @@ async function toolNamed(client: Client, name: string): Promise<Tool> {
   throw new TrlError('INVALID_PARAMS', `Cannot call a tool: there is none called ${shown}${hint}`);
 }
 
-/** Why it was not done, in the words of the runtime; of what is not ours only the kind is told. */
+/**
+ * The reason of a failure, in the words of the runtime; for other errors only their kind is
+ * reported.
+ */
 export function toFailedResult(error: unknown): ToolResult {
   const code = isTrlError(error) ? error.code : 'INTERNAL_ERROR';
   const message = isTrlError(error) ? error.message : 'The tool failed';
@@ -108,7 +111,7 @@ export function toFailedResult(error: unknown): ToolResult {
   return { data: { ...handles, error: failure }, text, error: failure };
 }
 
-/** What to do in its place, as the verdict says. */
+/** The alternative that the verdict offers. */
 function insteadIn(data: TrlError['data']): string[] {
   const verdict: unknown = data?.['verdict'];
   if (typeof verdict !== 'object' || verdict === null) return [];

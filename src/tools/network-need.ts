@@ -1,16 +1,16 @@
 /**
- * Whether a command needs the network, as far as its text shows: a look for the sake of a question
- * in time, and no judgement. What it misses runs without network, as everything does; what it sees
- * in vain costs a question.
+ * Whether the text of a command shows that it needs the network, so that a person is asked in time.
+ * It makes no decision: a command that it misses runs without network, and a false match costs one
+ * approval request.
  */
 
-/** In front of a program, and what they take. */
+/** Words before a program, and their arguments. */
 const wrappers =
   /^(?:sudo|env|exec|command|nice|nohup|time|timeout|if|then|else|do|while|!|\d+[smh]?)$/;
 const assignment = /^[A-Za-z_]\w*=/;
 const remote = /^(?:https?|ssh|git|ftp):\/\/|^[\w.-]+@[\w.-]+:/;
 const loopback = /^\w+:\/\/(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0)/;
-/** As it stands where text was quoted. */
+/** As it appears in quoted text. */
 const quoted = 'QUOTED';
 
 const isFar = (word: string): boolean => remote.test(word) && !loopback.test(word);
@@ -54,7 +54,7 @@ const programs: ReadonlyMap<string, (args: readonly string[]) => boolean> = new 
   ['composer', oneOf('install update require')],
 ]);
 
-/** The program and its first word, where it needs the network; `null`: none is seen to. */
+/** The program and its first word, if it needs the network; `null`: none is recognised. */
 export function detectNetworkNeed(text: string): string | null {
   for (const words of commandsIn(text)) {
     const at = words.findIndex((word) => !wrappers.test(word) && !assignment.test(word));
@@ -79,10 +79,10 @@ function withoutFlags(args: readonly string[]): readonly string[] {
 
 const far = /(['"])((?:https?|ssh|git|ftp):\/\/[^\s'"]*)\1/g;
 
-/** Characters that are looked at: a longer text is a script, and runs as everything does. */
+/** Characters that are examined: a longer text is a script, and runs without network. */
 const textMax = 8_192;
 
-/** Words between what parts commands. Quoted text is one word, an address in it stays. */
+/** Words between separators of commands. Quoted text is one word, including addresses in it. */
 function* commandsIn(text: string): Generator<readonly string[]> {
   if (text.length > textMax) return;
   const plain = text
@@ -103,5 +103,5 @@ function* commandsIn(text: string): Generator<readonly string[]> {
 const leaving =
   /(?:^|[;&|\n])\s*(?:export|source|\.|set|unset|alias|unalias|umask|declare|readonly)\s/;
 
-/** Whether a command means to leave variables or functions for the next one in its session. */
+/** Whether a command sets variables or functions for the next one in its session. */
 export const isStateChanging = (text: string): boolean => leaving.test(text);

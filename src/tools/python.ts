@@ -44,7 +44,7 @@ export const pythonRpcTool: Tool = defineTool(
         language: 'python',
         ...(args.env_keys === undefined ? {} : { env_keys: args.env_keys }),
       } as const;
-      // Its own calls take turns in the session, so the script itself takes none.
+      // Its own calls take the session lock, so the script itself does not.
       const command = { sessionId, params, mode: 'detached', policy: 'guarded' } as const;
       return runTerminalCommand(context, command, args.timeout);
     },
@@ -52,7 +52,7 @@ export const pythonRpcTool: Tool = defineTool(
   parseToolArguments,
 );
 
-/** A runtime that ignores the language would take the script for shell text. */
+/** A runtime that ignores the language would run the script as shell text. */
 async function checkFeature({ client }: ToolContext): Promise<void> {
   const { features, version } = await client.call('system.hello', {});
   if (features.includes(feature)) return;

@@ -1,4 +1,4 @@
-/** What an answer of a tool does not show: how many places, by which tags, and what follows. */
+/** What an answer of a tool hides: the number of places, the tags, and the advice. */
 import * as z from 'zod/mini';
 import { tagPattern, type RedactionSummary } from '../redacted.ts';
 import type { ToolResult } from './tool.ts';
@@ -7,9 +7,9 @@ const tagsShown = 20;
 
 export const redactionsField = z
   .object({
-    /** Of a command: in all of its output. */
+    /** For a command: in all of its output. */
     count: z.int(),
-    /** What stands in their place, at most {@link tagsShown}. */
+    /** The tags in their place, at most {@link tagsShown}. */
     tags: z.array(z.string()),
     note: z.string(),
   })
@@ -17,7 +17,7 @@ export const redactionsField = z
 
 type Redactions = z.infer<typeof redactionsField>;
 
-/** Of a command that ended, as its receipt counts them; nothing where nothing was hidden. */
+/** For a command that ended, the counts of its receipt; nothing if nothing was hidden. */
 export function redactionFields(summary: RedactionSummary | null): {
   readonly redactions?: Redactions;
 } {
@@ -26,7 +26,7 @@ export function redactionFields(summary: RedactionSummary | null): {
   return { redactions: counted(summary.count, tags, summary.omitted) };
 }
 
-/** The result with its altered places named, in its data and in its text. */
+/** The result with its redactions reported, in its data and in its text. */
 export function withRedactions(result: ToolResult): ToolResult {
   const given = redactionsField.safeParse(result.data['redactions']);
   const tags = result.text.match(tagPattern) ?? [];
@@ -43,9 +43,9 @@ function counted(count: number, all: readonly string[], omitted: number): Redact
   const places = count === 1 ? '1 place is' : `${count} places are`;
   const names = more === 0 ? tags.join(', ') : `${tags.join(', ')} and ${more} more`;
   const note =
-    `${places} hidden, and in their place ${tags.length === 1 ? 'stands' : 'stand'} ${names}. ` +
-    'Do not write this text back to a file, but for whole lines of the same one: elsewhere the ' +
-    'tag would be in place of the value. ' +
+    `${places} hidden and replaced by ${names}. ` +
+    'Do not write this text back to a file, except whole lines of the same one: elsewhere the ' +
+    'tag would replace the value. ' +
     'Edit only other lines, or with a command that never prints the value.';
   return { count, tags, note };
 }

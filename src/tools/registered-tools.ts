@@ -2,24 +2,24 @@
 import { randomKey } from '../client/bytes.ts';
 import { isTrlError } from '../errors.ts';
 import type { Client } from '../client/index.ts';
-import type { ToolCallAnswer, ToolCallParams, ToolView } from '../protocol/tool.ts';
-import type { Receipt } from '../protocol/types.ts';
+import type { ToolCallAnswer, ToolCallParams, ToolView } from '../api/tool.ts';
+import type { Receipt } from '../api/receipt.ts';
 import { endedCommandResult, waitingForApprovalResult } from './command-results.ts';
 import { submitApprovalDecision, findPendingApproval } from './approval-prompts.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 
-/** A person is asked anew where something changed since the yes; not for ever. */
-const questionsMax = 4;
-/** How often it is looked whether a cancelled call has begun its command, and after how many ms. */
+/** How often a person is asked again because something changed since the approval. */
+const attemptsMax = 4;
+/** How often, and after how many ms, a cancelled call checks whether its command has started. */
 const [cancelTries, cancelPollMs] = [20, 100];
-/** From a person's yes to the end of the call. */
+/** From the approval to the end of the call. */
 const startMs = 10_000;
 
 export async function listRegisteredTools(client: Client): Promise<readonly Tool[]> {
   try {
     return (await client.call('tool.list', {})).tools.map(toolOfView);
   } catch (error) {
-    // A runtime of before has none, and does not know the method.
+    // An older runtime has none, and does not know the method.
     if (isTrlError(error, 'INVALID_PARAMS')) return [];
     throw error;
   }
@@ -73,9 +73,9 @@ async function callRegistered(
         await client.cancel({ exec_id: pending.exec_id }).catch(() => {});
         throw signal.reason;
       }
-      // Decided, and about to start: nobody is to be asked again.
-      if (pending.state !== 'pending' && asked < questionsMax) continue;
-      const answer = asked < questionsMax ? ((await context.ask?.(pending)) ?? 'later') : 'later';
+      // Approved, and about to start: do not ask again.
+      if (pending.state !== 'pending' && asked < attemptsMax) continue;
+      const answer = asked < attemptsMax ? ((await context.ask?.(pending)) ?? 'later') : 'later';
       if (answer === 'later') return waitingForApprovalResult(pending);
       await submitApprovalDecision(client, pending, { decision: answer });
     }
@@ -83,8 +83,8 @@ async function callRegistered(
 }
 
 /**
- * Calls a registered tool. When `signal` aborts, its command is ended, which may be starting still,
- * or the program that answers it is told.
+ * Calls a registered tool. When `signal` aborts, its command is ended, even if it is still
+ * starting; the program that answers the tool is notified.
  *
  * @throws the signal's reason; what `tool.call` throws
  */
@@ -107,7 +107,7 @@ export async function callRegisteredTool(
     const end = (): void => over.abort();
     void answer.then(end, end);
     for (let tries = 0; tries < cancelTries; tries += 1) {
-      // Once more after its end: a question that it ended with is withdrawn.
+      // Once more after its end: the approval request that it ended with is withdrawn.
       const isOver = over.signal.aborted;
       const stopped = await client.cancel({ exec_key: key }).catch(() => []);
       if (stopped.length > 0 || isOver) break;
@@ -131,7 +131,7 @@ function resultOf({ receipt, result }: ToolCallAnswer): ToolResult {
 const textOf = (result: unknown): string =>
   typeof result === 'string' ? result : JSON.stringify(result ?? null);
 
-/** At its time-out, what the command wrote until then is the data of the error. */
+/** At a time-out, the output until then is the data of the error. */
 function lateReceipt(error: unknown): Receipt | null {
   if (!isTrlError(error, 'COMMAND_TIMEOUT')) return null;
   const { data } = error;

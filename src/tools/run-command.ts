@@ -3,12 +3,13 @@ import { collectReceipt } from '../client/collect.ts';
 import type { Client, ExecEvent, ExecId, ExecStream, SessionId } from '../client/index.ts';
 import { sleep } from '../client/wait.ts';
 import { isTrlError, TrlError } from '../errors.ts';
-import type { ApprovalView } from '../protocol/approval.ts';
-import type { ExecParams, Receipt } from '../protocol/types.ts';
+import type { ApprovalView } from '../api/approval.ts';
+import type { ExecParams } from '../api/exec.ts';
+import type { Receipt } from '../api/receipt.ts';
 import { submitApprovalDecision, findPendingApproval } from './approval-prompts.ts';
 import type { ToolContext, ToolPolicy } from './tool.ts';
 
-/** Bounds of the terminal tools. */
+/** Limits of the terminal tools. */
 export const terminalBounds = {
   timeoutSecondsDefault: 30,
   timeoutSecondsMax: 120,
@@ -17,27 +18,27 @@ export const terminalBounds = {
   outputBytes: 8 * 1024,
 } as const;
 
-/** How long a call waits for another one of its session, in `ms`. */
+/** How long a call waits for another call of its session, in `ms`. */
 const turnMs = 30_000;
 const turnPollMs = 100;
 const decisionPollMs = 50;
-/** From a person's yes to the start: it is looked at once more, and waits for its turn. */
+/** From the approval to the start: the command is checked again, and waits for the session lock. */
 const startMs = 10_000;
-/** How often a command that runs is told of, and one that stays silent, in `ms`. */
-const tellMs = 200;
+/** How often progress of a running command is reported, also of a silent one, in `ms`. */
+const progressMs = 200;
 const beatMs = 2_000;
-/** A person is asked anew where something changed since the yes; not for ever. */
-const questionsMax = 4;
-/** Commands of a conversation that wait for a person, the newest. */
-const parkedMax = 256;
+/** How often a person is asked again because something changed since the approval. */
+const attemptsMax = 4;
+/** Commands of a conversation that wait for a person: at most this many, the newest. */
+const queuedMax = 256;
 
 export interface ToolRunRequest {
   readonly sessionId: SessionId;
   readonly params: Omit<ExecParams, 'session_id' | 'command'> & { readonly command: string };
-  /** Whether it makes its session busy and carries its state on. */
+  /** Whether it makes its session busy and persists its state. */
   readonly mode: 'foreground' | 'detached';
   readonly policy: ToolPolicy;
-  /** Bytes of each stream in the receipt; default: those of the terminal tools. */
+  /** Bytes of each stream in the receipt; default: the limit of the terminal tools. */
   readonly outputBytes?: number;
 }
 
@@ -46,8 +47,8 @@ export type ToolCommandOutcome =
   | { readonly kind: 'asks'; readonly approval: ApprovalView };
 
 /**
- * Runs it to its end. Its time-out is an answer, too. A command that waits for a person is
- * remembered: an equal one attaches to it, whatever that one changed meanwhile.
+ * Runs it to its end. A time-out is an answer, too. A command that waits for a person is
+ * remembered: an identical one attaches to it, even if it changed something meanwhile.
  *
  * @throws TrlError when it was refused or lost; the signal's reason when the call was cancelled,
  *   and then the command is ended.
@@ -76,7 +77,10 @@ export interface StartedCommand {
   readonly exit_code: number | null;
 }
 
-/** Starts it beside others, without waiting for its end; a question where a person must decide. */
+/**
+ * Starts it in parallel, without waiting for its end; answers an approval request if a person must
+ * decide.
+ */
 export async function startCommand(
   context: ToolContext,
   command: ToolRunRequest,
@@ -91,7 +95,7 @@ export async function startCommand(
       await withdrawIfOver(context, execId);
       return { exec_id: execId, exit_code: null };
     },
-    // It waited for a person, and may be over by now.
+    // It waited for a person, and may have ended by now.
     resume: async (execId) => {
       const { error, exit_code: code = null } = await client.exec(execId);
       if (error !== undefined) throw new TrlError(error.code, error.message);
@@ -103,7 +107,7 @@ export async function startCommand(
 const keyOf = (command: ToolRunRequest): string => JSON.stringify(command);
 const callName = (callKey: string): string => `call ${callKey}`;
 
-/** `begin` starts it; where it is parked, `resume` follows it once a person has decided. */
+/** `begin` starts it; if it is queued for approval, `resume` follows it after the decision. */
 async function withPerson<T>(
   context: ToolContext,
   key: string,
@@ -113,18 +117,18 @@ async function withPerson<T>(
   },
 ): Promise<T | ApprovalView> {
   const { client, sessions } = context;
-  const { queuedExecutions: parked } = sessions;
+  const { queuedExecutions: queued } = sessions;
   let execId = await knownIn(context, key);
   let waitMs = context.approvalWaitMs ?? 0;
   for (let asked = 0; ; asked += 1) {
     const pending = execId === null ? null : await askedStill(context, execId, waitMs);
     if (execId !== null && pending === null) {
-      // By its key this very call finds it once more; an equal one later is another.
-      if (context.callKey !== undefined) remember(parked, callName(context.callKey), execId);
+      // This call finds it again by its key; a later identical one is another call.
+      if (context.callKey !== undefined) remember(queued, callName(context.callKey), execId);
       try {
         return await how.resume(execId);
       } finally {
-        parked.delete(key);
+        queued.delete(key);
       }
     }
     const question = pending ?? (await beginOr(client, how.begin));
@@ -132,15 +136,15 @@ async function withPerson<T>(
     const { question: approval } = question;
     execId = approval.exec_id;
     await withdrawIfOver(context, execId);
-    remember(parked, key, execId);
-    const answer = asked < questionsMax ? ((await context.ask?.(approval)) ?? 'later') : 'later';
+    remember(queued, key, execId);
+    const answer = asked < attemptsMax ? ((await context.ask?.(approval)) ?? 'later') : 'later';
     if (answer === 'later') return approval;
     await submitApprovalDecision(client, approval, { decision: answer });
     waitMs = startMs;
   }
 }
 
-/** As {@link stillAsked}; a call that is cancelled meanwhile takes its command with it. */
+/** As {@link stillAsked}; a cancelled call also ends its command. */
 async function askedStill(context: ToolContext, execId: ExecId, waitMs: number) {
   try {
     return await stillAsked(context, execId, waitMs);
@@ -151,9 +155,10 @@ async function askedStill(context: ToolContext, execId: ExecId, waitMs: number) 
 }
 
 /**
- * A call that was cancelled while its command was begun leaves neither command nor question.
+ * A call that was cancelled while its command started leaves neither a command nor an approval
+ * request.
  *
- * @throws the signal's reason, where it was cancelled
+ * @throws the signal's reason, if it was cancelled
  */
 async function withdrawIfOver({ client, signal }: ToolContext, execId: ExecId): Promise<void> {
   if (!signal.aborted) return;
@@ -161,7 +166,9 @@ async function withdrawIfOver({ client, signal }: ToolContext, execId: ExecId): 
   throw signal.reason;
 }
 
-/** What was parked for an equal call; `null` where the runtime knows it no more. */
+/**
+ * The execution that was queued for an identical call; `null` if the runtime no longer knows it.
+ */
 async function knownIn(
   { client, sessions, resume, callKey }: ToolContext,
   key: string,
@@ -179,10 +186,10 @@ async function knownIn(
   }
 }
 
-function remember(parked: Map<string, ExecId>, key: string, execId: ExecId): void {
-  parked.set(key, execId);
-  const [oldest] = parked.keys();
-  if (parked.size > parkedMax && oldest !== undefined) parked.delete(oldest);
+function remember(queued: Map<string, ExecId>, key: string, execId: ExecId): void {
+  queued.set(key, execId);
+  const [oldest] = queued.keys();
+  if (queued.size > queuedMax && oldest !== undefined) queued.delete(oldest);
 }
 
 async function beginOr<T>(
@@ -199,8 +206,8 @@ async function beginOr<T>(
 }
 
 /**
- * The question that it waits for; `null`: it runs, or is over. One that nobody answered is waited
- * for `waitMs`, and one that was answered until what follows from it is there.
+ * The approval request that it waits for; `null`: it runs, or has ended. Waits for a decision for
+ * `waitMs`, and after a decision until its effect is visible.
  */
 async function stillAsked(
   { client, signal }: ToolContext,
@@ -208,12 +215,12 @@ async function stillAsked(
   waitMs: number,
 ): Promise<{ readonly question: ApprovalView } | null> {
   for (const begun = performance.now(); ;) {
-    // Reading its output with a wait would wait for output, too.
+    // Reading its output with a wait would also wait for output.
     const { state, approval_id: id } = await client.exec(execId);
     if (state !== 'waiting' || id === undefined) return null;
     const question = await client.approval(id);
-    const patience = question.state === 'pending' ? waitMs : Math.max(waitMs, startMs);
-    if (performance.now() - begun >= patience) return { question };
+    const limitMs = question.state === 'pending' ? waitMs : Math.max(waitMs, startMs);
+    if (performance.now() - begun >= limitMs) return { question };
     await sleep(decisionPollMs, signal);
   }
 }
@@ -261,12 +268,12 @@ async function gather(
   const name = params.command.trim().split('\n', 1)[0]?.slice(0, 60) ?? '';
   const begun = performance.now();
   let bytes = 0;
-  let [count, toldAt] = [0, begun - tellMs];
-  const tell = (): void => {
+  let [count, reportedAt] = [0, begun - progressMs];
+  const report = (): void => {
     const now = performance.now();
-    if (now - toldAt < tellMs) return;
-    toldAt = now;
-    // Silence is told as well, and a count that stays would say that nothing goes on.
+    if (now - reportedAt < progressMs) return;
+    reportedAt = now;
+    // Silence is reported as well, and the count must grow to show progress.
     count = Math.max(bytes, count + 1);
     const seconds = Math.round((now - begun) / 1_000);
     progress(count, `${name}: ${bytes} bytes of output, ${seconds} s`);
@@ -275,13 +282,13 @@ async function gather(
     for await (const event of stream) {
       if (event.type === 'output') {
         bytes += event.bytes.length;
-        tell();
+        report();
       }
       yield event;
     }
   };
-  tell();
-  const beat = setInterval(tell, beatMs);
+  report();
+  const beat = setInterval(report, beatMs);
   try {
     signal.throwIfAborted();
     return await collectReceipt(counted(), stream.exit, outputBytes);

@@ -1,4 +1,4 @@
-/** `secrets`: names, and never a value. */
+/** `secrets`: names, never a value. */
 import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
 import { argumentSchemas, parseToolArguments } from './arguments.ts';
@@ -81,10 +81,10 @@ const acts: Readonly<Record<Action, (args: Args, context: ToolContext) => Promis
   list: async (_, { client }) => {
     const { secrets: found, problems } = await client.call('secrets.list', {});
     const rows = found.map(({ name, source, origin }) => ({ name, source, origin }));
-    const told = problems.map(({ source, problem }) => `${source}: ${problem}`);
-    const lines = [...rows.map(({ name, source }) => `${name} (${source})`), ...told];
+    const failures = problems.map(({ source, problem }) => `${source}: ${problem}`);
+    const lines = [...rows.map(({ name, source }) => `${name} (${source})`), ...failures];
     const text = lines.length === 0 ? 'There are no secrets.' : lines.join('\n');
-    return { data: { action: 'list', secrets: rows, problems: told }, text };
+    return { data: { action: 'list', secrets: rows, problems: failures }, text };
   },
   check: async (args, { client }) => {
     const name = nameIn(args);

@@ -20,7 +20,9 @@ import type { Tool, ToolContext, ToolResult } from './tool.ts';
 
 const { timeoutSecondsDefault, timeoutSecondsMax } = terminalBounds;
 
-/** Longer than it may be is shortened, and said: prompts of other tools ask for more. */
+/**
+ * A time-out above the maximum is shortened, with a note: prompts of other tools use longer ones.
+ */
 export const timeoutArgument = z
   .number({ error: 'seconds, a number > 0' })
   .check(
@@ -32,7 +34,7 @@ export const timeoutArgument = z
     ),
   );
 
-/** The time-out that holds, and what to say of it. */
+/** The effective time-out, and the note about it. */
 function timeoutOf(asked: number | undefined): {
   readonly seconds: number;
   readonly ms: number;
@@ -124,7 +126,9 @@ export const terminalTool: Tool = defineTool(
   parseToolArguments,
 );
 
-/** Where the command went, the conversation's own session goes, too: the agent knows of one. */
+/**
+ * The conversation's own session follows the command's directory: the agent knows only one session.
+ */
 async function moveAlong(
   { client, sessions, workspace }: ToolContext,
   online: SessionId,
@@ -133,13 +137,14 @@ async function moveAlong(
   const { cwd } = await client.session(online).state();
   if (cwd === null || cwd === before || !`${cwd}/`.startsWith(`${workspace.root}/`)) return;
   const own = client.session(await sessions.cachedSession());
-  // One that is busy stays where it is.
+  // A busy session keeps its directory.
   await own.run(`cd -- ${quoteWord(cwd)}`, { policy: 'auto' }).catch(() => {});
 }
 
 /**
- * What in the text needs the network; `null`: nothing is seen to. In a session that the call names
- * nothing is changed, nor where it leaves variables: they would be in the other session.
+ * What in the text needs the network; `null`: nothing is recognised. A session that the call names
+ * is not changed, nor is a session where the command leaves variables: they would be in the other
+ * one.
  */
 function needIn(
   { policy = 'auto' }: ToolContext,
@@ -159,9 +164,9 @@ function noteOf(need: string | null, isOnline: boolean): readonly string[] {
 }
 
 /**
- * The session with network, in the directory where the conversation's own is.
+ * The session with network, in the directory of the conversation's own session.
  *
- * @throws TrlError `INVALID_PARAMS` where the call names a session: that has network, or not
+ * @throws TrlError `INVALID_PARAMS` if the call names a session: that one has network, or not
  */
 async function onlineIn(
   { client, sessions, workspace }: ToolContext,
@@ -173,7 +178,7 @@ async function onlineIn(
   }
   const sessionId = await sessions.networkSession();
   const own = await sessions.cachedSession();
-  // As if it ran there: what was exported and where it stands goes with it.
+  // As if it ran there: exported variables and the directory are copied.
   await client.call('session.update', { session_id: sessionId, state_of: own });
   if (args.cwd !== undefined) return { sessionId, cwd: args.cwd };
   const { root } = workspace;
@@ -213,7 +218,7 @@ export const terminalExecTool: Tool = defineTool(
     output: commandResultFields,
     annotations: runs,
     run: async (args, context) => {
-      // Refused before anything is made or looked up.
+      // Refused before anything is created or looked up.
       const { root } = context.workspace;
       const cwd = resolveToolDirectory(root, args.workingDirectory ?? '.');
       const sessionId = await context.sessions.session();
@@ -225,7 +230,7 @@ export const terminalExecTool: Tool = defineTool(
   parseToolArguments,
 );
 
-/** Runs it within the bounds of the terminal tools. */
+/** Runs it within the limits of the terminal tools. */
 export async function runTerminalCommand(
   context: ToolContext,
   command: Parameters<typeof runCommand>[1] & { readonly notes?: readonly string[] },

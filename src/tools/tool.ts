@@ -1,9 +1,9 @@
 /**
- * What an agent is offered: named functions over a client, with schemas of what they take and
- * answer. MCP, HTTP, the command line and scripts show the same ones.
+ * The tools of an agent: named functions over a client, with schemas of their arguments and
+ * answers. MCP, HTTP, the command line and scripts offer the same ones.
  */
 import * as z from 'zod/mini';
-import type { ApprovalView } from '../protocol/approval.ts';
+import type { ApprovalView } from '../api/approval.ts';
 import { endedCommandsField } from './background-commands.ts';
 import type { Client, ErrorCode, ExecId, SessionId } from '../client/index.ts';
 
@@ -11,16 +11,16 @@ export interface Tool {
   /** Lower-case words joined by `_`; unique. */
   readonly name: string;
   readonly title: string;
-  /** For the model: what it does, its bounds, and what to call next. */
+  /** For the model: what it does, its limits, and what to call next. */
   readonly description: string;
   readonly input: ToolSchema;
   readonly output: ToolSchema;
   readonly annotations: ToolAnnotations;
   /**
-   * Checks `given` and does it.
+   * Checks `given` and runs the tool.
    *
-   * @throws TrlError `INVALID_PARAMS` for arguments that do not fit, and whatever the runtime
-   *   answers; `callTool` turns both into a result.
+   * @throws TrlError `INVALID_PARAMS` for invalid arguments, and errors of the runtime; `callTool`
+   *   turns both into a result.
    */
   call(given: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolResult>;
 }
@@ -28,7 +28,7 @@ export interface Tool {
 /** JSON Schema 2020-12 of an object. */
 export type ToolSchema = Readonly<Record<string, unknown>>;
 
-/** Hints of MCP: what a client may tell a person; nothing relies on them. */
+/** Hints of MCP that a client may show to a person; nothing relies on them. */
 export interface ToolAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -36,7 +36,7 @@ export interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
-/** Of a tool that only looks. */
+/** Of a tool that only reads. */
 export const readOnlyAnnotations = {
   readOnlyHint: true,
   destructiveHint: false,
@@ -46,75 +46,76 @@ export const readOnlyAnnotations = {
 
 /**
  * A profile that commands of tools must pass besides the policies of the runtime and the session.
- * `auto`: asked is what reaches beyond the sandbox. `guarded`: all but a short list.
+ * `auto`: approval is needed for what goes beyond the sandbox. `guarded`: for all but a short list.
  */
 export type ToolPolicy = 'auto' | 'guarded';
 
-/** What a tool is called with besides its arguments. */
+/** The context of a call, besides its arguments. */
 export interface ToolContext {
-  /** Calls as the one who asked: what they may not do, no tool does for them. */
+  /** Calls as the requester: a tool may do nothing that the requester may not. */
   readonly client: Client;
   /** Ends the call, and the command that it waits for. */
   readonly signal: AbortSignal;
   /**
-   * Told while a command runs. `count` grows with each call of it: bytes of output so far, and one
-   * more for each two seconds of silence. Must not throw.
+   * Called while a command runs. `count` grows with each call: bytes of output so far, and one more
+   * for each two seconds of silence. Must not throw.
    */
   readonly progress: (count: number, message: string) => void;
-  /** `root`: the project's directory, absolute; where commands start, and what they stay in. */
+  /** `root`: the project's directory, absolute; commands start there and stay inside. */
   readonly workspace: { readonly root: string };
   /** The session of calls that name none. */
   readonly sessions: Conversation;
   /** For the general tools, default `auto`; for the strict ones it is always `guarded`. */
   readonly policy?: ToolPolicy;
   /**
-   * Names this call for good: made again with the same key in the same session, it attaches to
-   * the first execution and nothing runs twice. Default: every call is another one.
+   * A permanent key of this call: repeated with the same key in the same session, it attaches to
+   * the first execution and nothing runs twice. Default: every call is a new one.
    */
   readonly callKey?: string;
-  /** The execution that an earlier round of this very call was parked as: it is followed. */
+  /** The execution that an earlier round of this call was queued as: it is followed. */
   readonly resume?: ExecId;
   /** W3C Trace Context (`00-…`) of the call; commands get it as `TRACEPARENT`. */
   readonly traceparent?: string;
-  /** How long to wait for a person when one must decide, in `ms`; default 0: not at all. */
+  /** How long to wait for a person's decision, in `ms`; default 0: not at all. */
   readonly approvalWaitMs?: number;
   /**
-   * Whether somebody may answer a question: by a form, or by `trl approvals` and the console of a
-   * runtime that others reach. Then what is seen to need the network is asked about beforehand.
+   * Whether a person may answer an approval request: by a form, or by `trl approvals` and the
+   * console of a shared runtime. Then approval for the network is requested beforehand if the text
+   * shows the need.
    */
   readonly isAnswered?: boolean;
-  /** Asks a person at once; without it, what must be asked is answered as `waiting`. */
+  /** Asks a person at once; without it, a command that needs approval is answered as `waiting`. */
   readonly ask?: (approval: ApprovalView) => Promise<'approve' | 'deny' | 'later'>;
 }
 
 /** The sessions of one conversation of an agent. */
 export interface Conversation {
-  /** The default session: found, or made at its first use; one that has ended is replaced. */
+  /** The default session: found, or created at its first use; one that has ended is replaced. */
   session(): Promise<SessionId>;
-  /** The same without a look whether it is still there, where one was known before. */
+  /** The same without a check that it still exists, if it was known before. */
   cachedSession(): Promise<SessionId>;
   /** Another session like it. */
   newSession(): Promise<SessionId>;
-  /** One of which each command has network, once a person has agreed; found or made. */
+  /** A session whose commands have network, each after approval; found or created. */
   networkSession(): Promise<SessionId>;
   /** Whether calls may name a session; default: any that the client may use. */
   readonly mayUse?: (session: SessionId) => Promise<boolean>;
-  /** Commands that wait for a person, by the calls that asked for them; the tools keep it. */
+  /** Commands that wait for a person, by the calls that started them; the tools maintain it. */
   readonly queuedExecutions: Map<string, ExecId>;
-  /** Files by session and path, as the conversation last saw them; default: it does not know. */
+  /** Files by session and path, as the conversation last saw them; default: unknown. */
   readonly files?: Map<string, string>;
-  /** Commands in the background, with what they are called; default: their ends are not said. */
+  /** Background commands with their names; default: their ends are not reported. */
   readonly background?: Map<ExecId, string>;
 }
 
 export interface ToolResult {
   /** A compact form for people and models. */
   readonly text: string;
-  /** As the tool's `output` says. Field names are the protocol's own. */
+  /** As the tool's `output` describes. Field names are those of the protocol. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Why the call was not done. A command's non-zero exit and its time-out are no failures. */
+  /** Why the call failed. A command's non-zero exit and its time-out are not failures. */
   readonly error?: ToolFailure;
-  /** A person must decide first. Calling again with equal arguments attaches to it. */
+  /** A person must decide first. A call with identical arguments attaches to it. */
   readonly approval?: ApprovalView;
 }
 
@@ -125,7 +126,7 @@ export interface ToolFailure {
   readonly retry: boolean;
 }
 
-/** Schemas of what tools answer say the same of failures. */
+/** Schemas of answers describe failures in the same way. */
 const failure = z.object({
   code: z.string().check(z.describe('a code of docs/errors.md')),
   message: z.string(),
@@ -143,13 +144,13 @@ interface ToolSpec<Input> {
   readonly run: (args: Input, context: ToolContext) => Promise<ToolResult>;
 }
 
-/** A tool of a schema and a function. `check` turns what was given into what it takes. */
+/** A tool from a schema and a function. `check` parses the arguments. */
 export function defineTool<Input>(
   spec: ToolSpec<Input>,
   check: (name: string, schema: z.ZodMiniType<Input>, given: unknown) => Input,
 ): Tool {
   const { name, title, description, annotations } = spec;
-  // An answer is one of both: what was asked for, or why not.
+  // An answer is either the result or the failure.
   const fields = Object.entries(spec.output).map(([key, one]) => [key, z.optional(one)] as const);
   const output = z.object({
     ...Object.fromEntries(fields),
@@ -169,6 +170,6 @@ export function defineTool<Input>(
 
 function jsonSchema(schema: z.ZodMiniType, io: 'input' | 'output'): ToolSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io });
-  // Answers may have more fields than are named.
+  // Answers may have more fields than the schema names.
   return io === 'output' ? { ...rest, additionalProperties: true } : rest;
 }

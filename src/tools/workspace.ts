@@ -1,9 +1,8 @@
-/** `workspace_diff` and `publish_check`: what was changed, and whether it may leave. */
+/** `workspace_diff` and `publish_check`: changes, and whether they may be published. */
 import * as z from 'zod/mini';
 import { toBase64, encodeUtf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
-import { publishKinds } from '../protocol/publish.ts';
-import type { PublishCheckParams, PublishVerdict } from '../protocol/publish.ts';
+import { publishKinds, type PublishCheckParams, type PublishVerdict } from '../api/publish.ts';
 import { argumentSchemas, parseToolArguments } from './arguments.ts';
 import { findRecordedExec, resolveCallSession } from './handles.ts';
 import { redactionsField } from './redactions.ts';
@@ -181,7 +180,7 @@ async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishC
   }
 }
 
-/** What is meant where only one kind takes what was given. */
+/** The kind that the given arguments imply, if only one kind takes them. */
 function kindOf({ exec_id, range, text }: CheckArgs): CheckArgs['kind'] & string {
   if (exec_id !== undefined) return 'exec';
   if (range !== undefined) return 'git';

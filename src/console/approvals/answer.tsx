@@ -1,11 +1,11 @@
 /**
- * The answer to a question. It names the digest that was shown, so it binds what was read; and it
- * counts only when {@link AnswerReadiness} says that this was in front of the person.
+ * The decision on an approval request. It names the digest that was shown, so it binds what the
+ * person read; it counts only when {@link AnswerReadiness} confirms that the request was visible.
  */
 import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import type { AnswerScope, ApprovalView } from '../../client/index.ts';
-import { scopeMeanings } from '../../protocol/approval.ts';
+import { scopeMeanings } from '../../client/approval-text.ts';
 import { useKeyBindings } from '../keys.ts';
 import { announce } from '../live/alert.ts';
 import { currentClient } from '../live/connection.ts';
@@ -22,7 +22,7 @@ interface AnswerProps {
 }
 
 const hints = {
-  nothing: 'The page has to be in front of you first.',
+  nothing: 'The page must be visible first.',
   'just-appeared': 'It has only just appeared: read it first.',
   'unseen-end': 'Scroll to the end of the command first.',
 } as const satisfies Record<UnreadyReason, string>;
@@ -87,7 +87,7 @@ export function ApprovalAnswerForm({ approval, item, readiness }: AnswerProps) {
       )}
       <label class="words">
         <span>
-          Words for the agent <KeyHint>w</KeyHint>
+          Message to the agent <KeyHint>w</KeyHint>
         </span>
         <textarea ref={words} rows={1} maxLength={4_000} placeholder="Optional" />
       </label>
@@ -97,7 +97,7 @@ export function ApprovalAnswerForm({ approval, item, readiness }: AnswerProps) {
   );
 }
 
-/** Whether an answer would count now, for how the buttons look. */
+/** Whether a decision would count now, for the look of the buttons. */
 function useReady(item: string, readiness: AnswerReadiness): boolean {
   const ready = useSignal(false);
   useEffect(() => {
@@ -114,7 +114,7 @@ interface Said {
   readonly words: string;
 }
 
-/** Sends the answer where it counts, and says why where it does not. */
+/** Sends the decision if it counts, and reports why if it does not. */
 function useDecision({ approval, item, readiness }: AnswerProps, said: () => Said) {
   const hint = useSignal<string | null>(null);
   const acting = useAction();
@@ -135,7 +135,7 @@ function useDecision({ approval, item, readiness }: AnswerProps, said: () => Sai
         ...(words === '' ? {} : { words }),
       });
       if (decided === undefined) throw new Error('The runtime is not reached: try again');
-      // The feed may have told more already.
+      // The feed may have reported a later state already.
       if (approvals.peek().get(decided.approval_id)?.state === 'pending') {
         applyFeedEvents([{ kind: 'approval', approval: decided }]);
       }

@@ -1,9 +1,8 @@
-/** Questions that wait for a person, oldest first, and the one that is read. */
+/** Pending approval requests, oldest first, and the open one. */
 import { useEffect } from 'preact/hooks';
 import type { ApprovalView } from '../../client/index.ts';
 import { useKeyBindings } from '../keys.ts';
-import { sessionLabel } from '../live/session-name.ts';
-import { approvals, heldChangesByView, pendingApprovals } from '../live/store.ts';
+import { sessionLabel, approvals, heldChangesByView, pendingApprovals } from '../live/store.ts';
 import { EmptyState } from '../components/detail-list.tsx';
 import { ApprovalStateBadge } from '../components/state-badge.tsx';
 import { VisibleText } from '../components/visible-text.tsx';
@@ -12,7 +11,7 @@ import { consoleHref, navigateTo } from '../router.ts';
 import { toCommandSummary } from '../text/visible.ts';
 import { PendingApprovalDetail } from './pending-approval.tsx';
 
-/** Answered ones that are listed. */
+/** Decided requests that are listed. */
 const answeredMax = 12;
 
 export function ApprovalsPage({ rest }: { readonly rest: string }) {
@@ -24,9 +23,8 @@ export function ApprovalsPage({ rest }: { readonly rest: string }) {
   const [first] = waiting;
   const read = approvals.value.get(rest);
   useEffect(() => {
-    // The address names what is read, so that a question which leaves the list puts no other one
-    // in its place: the next is the person's own step.
-    // Who has gone elsewhere meanwhile, before this is drawn anew, stays there.
+    // The address names the open request: one that leaves the list is not replaced by another,
+    // which the person opens themselves. A person who has left the view meanwhile stays there.
     const isHere = location.hash === consoleHref('approvals');
     if (rest === '' && isHere && first !== undefined) {
       location.replace(consoleHref('approvals', first.approval_id));
@@ -47,7 +45,7 @@ export function ApprovalsPage({ rest }: { readonly rest: string }) {
         </header>
         {waiting.length === 0 ? (
           <EmptyState title="Nothing waits for you">
-            A command that policy does not allow on its own is asked about here.
+            A command that needs approval appears here.
           </EmptyState>
         ) : (
           <ul class="rows asked" aria-label="Waiting">
@@ -60,7 +58,7 @@ export function ApprovalsPage({ rest }: { readonly rest: string }) {
         {answered.length > 0 && (
           <>
             <h2 class="list-title">Answered</h2>
-            <ul class="rows asked" aria-label="Answered">
+            <ul class="rows asked" aria-label="Decided">
               {answered.map((each) => (
                 <Row key={each.approval_id} approval={each} isRead={each.approval_id === rest} />
               ))}
@@ -70,7 +68,7 @@ export function ApprovalsPage({ rest }: { readonly rest: string }) {
       </div>
       <div class="read">
         {read === undefined ? (
-          rest !== '' && <EmptyState title="This question is not there any more" />
+          rest !== '' && <EmptyState title="This approval request no longer exists" />
         ) : (
           <PendingApprovalDetail key={`${read.approval_id} ${read.digest}`} approval={read} />
         )}

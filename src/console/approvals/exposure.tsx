@@ -1,6 +1,6 @@
-/** Everything besides the command that the answer binds. */
+/** Everything besides the command that the approval binds. */
 import type { ApprovalView } from '../../client/index.ts';
-import { bindingText } from '../../protocol/approval.ts';
+import { bindingText } from '../../client/approval-text.ts';
 import { DetailList } from '../components/detail-list.tsx';
 import type { DetailRow } from '../components/detail-list.tsx';
 import { VisibleText } from '../components/visible-text.tsx';
@@ -16,7 +16,7 @@ export function ApprovalExposure({ approval }: { readonly approval: ApprovalView
   const { asked } = approval;
   const { sandbox, files } = asked;
   const without =
-    sandbox.kind === 'none' ? 'none: it runs in the host' : 'none: a private /tmp only';
+    sandbox.kind === 'none' ? 'none: it runs on the host' : 'none: a private /tmp only';
   return (
     <>
       <DetailList
@@ -28,7 +28,7 @@ export function ApprovalExposure({ approval }: { readonly approval: ApprovalView
           },
           {
             name: 'Network',
-            value: asked.network === 'on' ? 'ON: it reaches the network' : 'off',
+            value: asked.network === 'on' ? 'ON: it can use the network' : 'off',
             isProminent: asked.network === 'on',
           },
           {
@@ -54,7 +54,7 @@ export function ApprovalExposure({ approval }: { readonly approval: ApprovalView
           asked.language === 'python'
             ? { name: 'Run by', value: 'python3 -I, not by a shell' }
             : { name: 'Shell', value: <VisibleText of={asked.shell.path} mono /> },
-          { name: 'Asked by', value: <VisibleText of={approval.requester} mono /> },
+          { name: 'Requested by', value: <VisibleText of={approval.requester} mono /> },
         ]}
       />
       <Contents approval={approval} />
@@ -113,7 +113,7 @@ function Contents({ approval }: { readonly approval: ApprovalView }) {
             </td>
             <td>{path === null ? 'not found' : <VisibleText of={path} mono />}</td>
             <td class={sha256 === null ? 'loud' : 'mono'}>
-              {sha256 ?? 'nobody can look into it beforehand'}
+              {sha256 ?? 'cannot be checked beforehand'}
             </td>
           </tr>
         ))}

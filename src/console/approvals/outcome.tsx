@@ -1,4 +1,4 @@
-/** What became of a question. */
+/** The outcome of an approval request. */
 import type { ApprovalView } from '../../client/index.ts';
 import { VisibleText } from '../components/visible-text.tsx';
 import { TimeAgo } from '../components/time.tsx';
@@ -10,8 +10,8 @@ const outcomes = {
   used: 'Approved, and started.',
   denied: 'Denied. It never ran.',
   expired: 'Nobody decided in time. It never ran.',
-  cancelled: 'Who asked took it back. It never ran.',
-  superseded: 'Something changed before it started, so it is asked anew.',
+  cancelled: 'The requester withdrew it. It never ran.',
+  superseded: 'Something changed before it started, so it needs approval again.',
 } as const satisfies Record<ApprovalView['state'], string>;
 
 export function ApprovalOutcome({ approval }: { readonly approval: ApprovalView }) {
@@ -21,13 +21,14 @@ export function ApprovalOutcome({ approval }: { readonly approval: ApprovalView 
     <div class={`outcome ${kind}`} role="status">
       <p>
         <strong>{outcomes[state]}</strong>
-        {approval.scope === 'project' && ' By its rule it runs without a question from now on.'}
-        {approval.scope === 'session' && ' Equal commands of the session run without a question.'}
+        {approval.scope === 'project' && ' By its rule it runs without approval from now on.'}
+        {approval.scope === 'session' &&
+          ' Identical commands in this session run without approval.'}
       </p>
       {by !== undefined && (
         <p class="quiet">
           by <VisibleText of={by} mono />
-          {approval.same_uid === true && ', proved by the uid only'}
+          {approval.same_uid === true && ', authenticated by the uid only'}
           {at !== undefined && (
             <>
               {', '}
@@ -43,7 +44,7 @@ export function ApprovalOutcome({ approval }: { readonly approval: ApprovalView 
       )}
       <p class="links">
         <a href={consoleHref('command', approval.exec_id)}>The command and its output</a>
-        {next !== undefined && <a href={consoleHref('approvals', next)}>The new question</a>}
+        {next !== undefined && <a href={consoleHref('approvals', next)}>The new request</a>}
       </p>
     </div>
   );

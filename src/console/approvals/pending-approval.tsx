@@ -1,9 +1,9 @@
-/** One question: the whole command, why it is asked, what it would reach, and the answer. */
+/** One approval request: the whole command, the reasons, its exposure, and the decision. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApprovalView } from '../../client/index.ts';
-import { inputHeading, approvalTextKind } from '../../protocol/approval.ts';
+import { approvalTextKind, inputHeading } from '../../client/approval-text.ts';
 import { quoteArgv } from '../../quote.ts';
-import { sessionLabel } from '../live/session-name.ts';
+import { sessionLabel } from '../live/store.ts';
 import { CommandText, VerdictReasons } from '../components/command-text.tsx';
 import { DetailSection } from '../components/detail-list.tsx';
 import { ApprovalStateBadge } from '../components/state-badge.tsx';
@@ -21,7 +21,7 @@ export function PendingApprovalDetail({ approval }: { readonly approval: Approva
   useEffect(() => watchReading(item, readiness.current, end.current), [item]);
   const { asked, verdict, changes } = approval;
   return (
-    <article class="question" aria-label="The question">
+    <article class="question" aria-label="The approval request">
       <header class="question-head">
         <ApprovalStateBadge of={approval.state} />
         <p>
@@ -63,7 +63,7 @@ export function PendingApprovalDetail({ approval }: { readonly approval: Approva
           </ul>
         </DetailSection>
       )}
-      <DetailSection title="Why it is asked">
+      <DetailSection title="Why approval is needed">
         <VerdictReasons verdict={verdict} command={asked.command} />
       </DetailSection>
       <DetailSection title="What it would see and touch">
@@ -78,7 +78,7 @@ export function PendingApprovalDetail({ approval }: { readonly approval: Approva
   );
 }
 
-/** What it gets on standard input belongs to what it does. */
+/** Standard input is part of what the command does. */
 function Input({ asked }: { readonly asked: ApprovalView['asked'] }) {
   const heading = inputHeading(asked);
   if (heading === null) return null;
@@ -90,7 +90,7 @@ function Input({ asked }: { readonly asked: ApprovalView['asked'] }) {
   );
 }
 
-/** What matters most of what it reaches, beside the command. */
+/** The most important parts of its exposure, next to the command. */
 function Gist({ asked }: { readonly asked: ApprovalView['asked'] }) {
   const { network, sandbox } = asked;
   const isLoose = sandbox.kind === 'none' || sandbox.level !== 'full';
@@ -107,7 +107,7 @@ function Gist({ asked }: { readonly asked: ApprovalView['asked'] }) {
   );
 }
 
-/** Tells `readiness` since when the item is painted, and whether its last line was seen. */
+/** Reports to `readiness` since when the item is painted, and whether its last line was visible. */
 function watchReading(
   item: string,
   readiness: AnswerReadiness,
@@ -147,7 +147,7 @@ function watchReading(
   };
 }
 
-/** The bar with the answers stays at the lower edge: what is behind it was not seen. */
+/** The bar with the buttons covers the lower edge: what is behind it was not visible. */
 function observeEnd(end: HTMLElement, seen: () => void): IntersectionObserver {
   const bar = document.querySelector('.answer');
   const covered = bar instanceof HTMLElement ? bar.offsetHeight : 0;

@@ -1,10 +1,10 @@
 /**
- * Whether an answer is one to what is on the screen. A key or a click counts only for an item that
- * was in front of the person, whole, for a while: not for one that took the place of another
- * under the finger, not for one whose end nobody scrolled to, not while the page was hidden.
+ * Whether a decision is about what is on the screen. A key or a click counts only for an item that
+ * was completely visible for a while: not for one that just replaced another, not for one whose end
+ * was not scrolled to, not while the page was hidden.
  */
 
-/** How long an item has to be in front of a person before an answer to it counts, in `ms`. */
+/** How long an item must be visible before a decision on it counts, in `ms`. */
 export const readingTimeMs = 600;
 
 export type UnreadyReason = 'nothing' | 'unseen-end' | 'just-appeared';
@@ -15,8 +15,8 @@ export class AnswerReadiness {
   #endSeen = false;
 
   /**
-   * What is painted from `now` on; `null`: no item, or the page is hidden or has no focus. The
-   * same item again changes nothing.
+   * The item that is painted from `now` on; `null`: no item, or the page is hidden or has no focus.
+   * The same item again changes nothing.
    */
   show(item: string | null, now: number): void {
     if (item === this.#item) return;
@@ -30,7 +30,7 @@ export class AnswerReadiness {
     if (item === this.#item) this.#endSeen = true;
   }
 
-  /** Why an answer that was made at `at` does not count; `null`: it does. */
+  /** Why a decision at `at` does not count; `null`: it does. */
   unreadyReason(item: string, at: number): UnreadyReason | null {
     if (item !== this.#item || this.#since === null) return 'nothing';
     if (at - this.#since < readingTimeMs) return 'just-appeared';

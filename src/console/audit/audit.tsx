@@ -1,19 +1,20 @@
-/** The audit log as a timeline: filters, one event in detail, whether it is as it was written. */
-import { useSignal } from '@preact/signals';
-import type { Signal } from '@preact/signals';
+/** The audit log as a timeline: filters, one event in detail, verification. */
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { AuditEventView, AuditListAnswer, AuditListParams } from '../../client/index.ts';
-import { isExecId } from '../command/exec-id.ts';
+import type {
+  AuditEventView,
+  AuditListAnswer,
+  AuditListParams,
+  AuditVerifyAnswer,
+} from '../../client/index.ts';
+import { isExecId, consoleHref } from '../router.ts';
 import { currentClient } from '../live/connection.ts';
 import { newestExecs, sessions } from '../live/store.ts';
 import { ActionError, useAction } from '../components/action.tsx';
-import { EmptyState, DetailSection } from '../components/detail-list.tsx';
-import { VisibleText } from '../components/visible-text.tsx';
-import { consoleHref } from '../router.ts';
-import { toVisibleLine } from '../text/visible.ts';
-import { EventDetail } from './event.tsx';
+import { EmptyState, DetailSection, DetailList } from '../components/detail-list.tsx';
+import { VisibleText, TextFragments } from '../components/visible-text.tsx';
+import { toVisibleLine, splitTextFragments } from '../text/visible.ts';
 import { ProvenanceDiagram } from './provenance.tsx';
-import { LogVerification } from './verify.tsx';
 
 const kindsOffered = [
   ['', 'Everything'],
@@ -46,7 +47,7 @@ export function AuditPage({ rest }: { readonly rest: string }) {
     act(async () => {
       if (asks !== null) list.value = await asks.call('audit.list', paramsOf(filter, exec));
     });
-  // Whatever a command does is followed by an event: the list is read again then.
+  // Everything a command does is followed by an event: then the list is read again.
   const newest = newestExecs.value[0];
   const { kind, session } = filter;
   useEffect(() => {
@@ -167,7 +168,7 @@ function Timeline({ list, opened }: TimelineProps) {
           </ol>
         </DetailSection>
       ))}
-      {list.truncated && <p class="quiet">Older events are there: narrow the filter.</p>}
+      {list.truncated && <p class="quiet">There are older events: narrow the filter.</p>}
     </>
   );
 }
@@ -213,7 +214,7 @@ function classOf(kind: string): string {
   return isNo ? 'refused' : (kind.split('.')[0] ?? '');
 }
 
-/** The one thing of an event that says most: what was run, asked or named. */
+/** The most important field of an event: the command, request or name. */
 function summaryOf({ data }: AuditEventView): string {
   for (const name of ['command', 'name', 'reason', 'decision', 'exit_code', 'method', 'path']) {
     const value = data[name];
@@ -222,4 +223,80 @@ function summaryOf({ data }: AuditEventView): string {
     }
   }
   return '';
+}
+
+/** One event of the log, with all its fields. */
+export function EventDetail({ event }: { readonly event: AuditEventView }) {
+  const { exec_id: exec } = event;
+  return (
+    <div class="event-detail">
+      <DetailList
+        of={[
+          { name: 'Event', value: <code>{event.seq}</code> },
+          { name: 'At', value: event.at },
+          { name: 'Log', value: <code>{event.log}</code> },
+          { name: 'Leaf', value: <code>{event.leaf}</code> },
+          event.session_id === undefined
+            ? null
+            : { name: 'Session', value: <VisibleText of={event.session_id} mono /> },
+          exec !== undefined && isExecId(exec)
+            ? { name: 'Command', value: <a href={consoleHref('command', exec)}>{exec}</a> }
+            : null,
+        ]}
+      />
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls by keyboard */}
+      <pre class="json" tabIndex={0} role="region" aria-label="What was recorded">
+        {JSON.stringify(event.data, null, 2)
+          .split('\n')
+          .map((line, index) => (
+            <span key={index}>
+              <TextFragments fragments={splitTextFragments(line)} />
+              {'\n'}
+            </span>
+          ))}
+      </pre>
+    </div>
+  );
+}
+
+/** Verifies the whole audit log. */
+export function LogVerification() {
+  const found = useSignal<AuditVerifyAnswer | null>(null);
+  const { busy, problem, perform: act } = useAction();
+  const check = (): Promise<void> =>
+    act(async () => {
+      found.value = (await currentClient.value?.call('audit.verify', {})) ?? null;
+    });
+  const answer = found.value;
+  return (
+    <div class="verify">
+      <button type="button" disabled={busy} onClick={() => void check()}>
+        {busy ? 'Checking everything…' : 'Verify the log'}
+      </button>
+      {answer !== null && (
+        <div role="status" class={answer.good ? 'good' : 'problem'}>
+          <p>
+            {answer.good ? 'The log is unchanged: ' : 'The log was CHANGED: '}
+            {answer.logs.reduce((sum, { events }) => sum + events, 0)} events in{' '}
+            {answer.logs.length} logs.
+          </p>
+          <ul>
+            {answer.findings.map(({ text }, index) => (
+              <li key={index}>
+                <VisibleText of={text} />
+              </li>
+            ))}
+            {answer.logs.flatMap(({ findings, log }) =>
+              findings.map(({ text }, index) => (
+                <li key={`${log} ${index}`}>
+                  <VisibleText of={text} />
+                </li>
+              )),
+            )}
+          </ul>
+        </div>
+      )}
+      <ActionError of={problem} />
+    </div>
+  );
 }

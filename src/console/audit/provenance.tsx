@@ -9,7 +9,7 @@ import { toCommandSummary, toVisibleLine } from '../text/visible.ts';
 import { readCommandStatement } from './statement.ts';
 import type { StatementFile, CommandStatement } from './statement.ts';
 
-/** Boxes in a column; the rest is counted. */
+/** Boxes in a column; the others are counted. */
 const shownMax = 8;
 const box = { width: 232, height: 40, gap: 12 } as const;
 const width = 900;
@@ -48,7 +48,7 @@ function Picture({ of }: { readonly of: CommandStatement }) {
   const cutOut = of.products.length + of.gone.length - out.length;
   const label =
     `${of.materials.length} things it could read or ran, ` +
-    `${of.products.length} it left, ${of.gone.length} it took away`;
+    `${of.products.length} it left, ${of.gone.length} it removed`;
   return (
     <>
       <svg class="graph" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
@@ -119,7 +119,7 @@ function Box({ x, y, of, kind }: BoxProps) {
   );
 }
 
-/** The end of a path says more than its beginning. */
+/** The end of a path is more informative than its beginning. */
 function short(text: string, most: number): string {
   return text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
 }

@@ -1,10 +1,10 @@
-/** What a signed statement of a command says of files, for the picture of it. Not verified here. */
+/** The files of a signed statement, for the picture of it. The statement is not verified here. */
 import { fromBase64, decodeUtf8 } from '../../client/bytes.ts';
 import type { AuditEventView } from '../../client/index.ts';
 
 export interface StatementFile {
   readonly name: string;
-  /** SHA-256 (hex); `null`: none is told. */
+  /** SHA-256 (hex); `null`: not reported. */
   readonly sha256: string | null;
 }
 export interface CommandStatement {
@@ -13,11 +13,11 @@ export interface CommandStatement {
   /** What it could read or ran, and what it left. */
   readonly materials: readonly StatementFile[];
   readonly products: readonly StatementFile[];
-  /** Deleted or replaced by what has no content. */
+  /** Deleted, or replaced by something without content. */
   readonly gone: readonly StatementFile[];
 }
 
-/** `null`: the event is no statement, or cannot be read. */
+/** `null`: the event is not a statement, or is unreadable. */
 export function readCommandStatement(event: AuditEventView): CommandStatement | null {
   const payload = textAt(at(event.data, 'envelope'), 'payload');
   if (event.kind !== 'exec.statement' || payload === null) return null;

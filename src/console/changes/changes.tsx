@@ -1,18 +1,15 @@
-/** What commands changed in the workspaces: diffs, and what waits for a person. */
+/** The changes of commands in the workspaces: diffs, and pending changes. */
 import { batch, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { SessionView, WorkspaceDiff, WorkspaceStatus } from '../../client/index.ts';
-import { isExecId } from '../command/exec-id.ts';
+import { isExecId, consoleHref } from '../router.ts';
 import { announce } from '../live/alert.ts';
 import { currentClient } from '../live/connection.ts';
-import { sessionLabel } from '../live/session-name.ts';
-import { execs, heldChanges, sessions } from '../live/store.ts';
+import { sessionLabel, execs, heldChanges, sessions } from '../live/store.ts';
 import { ActionError, useAction } from '../components/action.tsx';
-import { ChangeList } from '../components/change-list.tsx';
-import { DiffView } from '../components/diff.tsx';
+import { ChangeList, DiffView } from '../components/diff.tsx';
 import { EmptyState, DetailSection } from '../components/detail-list.tsx';
 import { VisibleText } from '../components/visible-text.tsx';
-import { consoleHref } from '../router.ts';
 
 type SessionId = SessionView['session_id'];
 
@@ -105,8 +102,8 @@ function OfSession({ id }: { readonly id: SessionId }) {
   const read = (): Promise<void> =>
     reading.perform(async () => {
       if (asks === null) return;
-      // The digest is of before the diff, and both are shown at once: nobody lets through by it
-      // what they were not shown.
+      // The digest is older than the diff, and both are shown at once: a person applies by it only
+      // what they saw.
       const next = await asks.call('workspace.status', { session_id: id });
       const shown = await asks.call('workspace.diff', { session_id: id });
       batch(() => {
@@ -137,7 +134,7 @@ function Shown({ diff }: { readonly diff: WorkspaceDiff | null }) {
   }
   return (
     <>
-      {diff.truncated && <p class="hint">There is more than is shown.</p>}
+      {diff.truncated && <p class="hint">Not everything is shown.</p>}
       <DiffView of={diff} />
     </>
   );
@@ -146,7 +143,7 @@ function Shown({ diff }: { readonly diff: WorkspaceDiff | null }) {
 interface WaitingProps {
   readonly status: WorkspaceStatus;
   readonly again: () => Promise<void>;
-  /** Whether what is shown is what was told last. */
+  /** Whether the latest state is shown. */
   readonly isRead: boolean;
 }
 
@@ -154,7 +151,7 @@ function Waiting({ status, again, isRead }: WaitingProps) {
   const { totals } = status;
   if (totals.held + totals.staged + totals.conflicts === 0) return null;
   return (
-    <DetailSection title="What waits">
+    <DetailSection title="Pending changes">
       {totals.held > 0 && (
         <>
           <h3>Held for a person: {totals.held}</h3>
@@ -178,7 +175,9 @@ function Waiting({ status, again, isRead }: WaitingProps) {
   );
 }
 
-/** Held changes are let through by the digest of what was shown; discarding takes a second yes. */
+/**
+ * Held changes are applied by the digest of what was shown; discarding needs a second confirmation.
+ */
 function Decide({ status, again, isRead }: WaitingProps) {
   const { busy: acts, problem, perform: act } = useAction();
   const busy = acts || !isRead;
@@ -205,11 +204,11 @@ function Decide({ status, again, isRead }: WaitingProps) {
     <>
       <p class="buttons">
         <button type="button" class="approve" disabled={busy} onClick={() => void apply()}>
-          {totals.held > 0 ? 'Apply, with what is held' : 'Apply'}
+          {totals.held > 0 ? 'Apply, including held changes' : 'Apply'}
         </button>
         {sure.value ? (
           <button type="button" class="deny" disabled={busy} onClick={() => void discard()}>
-            Discard all of it for good
+            Discard everything permanently
           </button>
         ) : (
           <button
@@ -225,7 +224,7 @@ function Decide({ status, again, isRead }: WaitingProps) {
       </p>
       {digest !== null && (
         <p class="digest">
-          <span class="quiet">Digest of what is held</span> <code>{digest}</code>
+          <span class="quiet">Digest of the held changes</span> <code>{digest}</code>
         </p>
       )}
       <ActionError of={problem} />

@@ -3,17 +3,15 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ExecView } from '../../client/index.ts';
 import { currentClient, describeError } from '../live/connection.ts';
-import { sessionLabel } from '../live/session-name.ts';
+import { sessionLabel, execs } from '../live/store.ts';
 import { useReceipt } from '../live/receipts.ts';
-import { execs } from '../live/store.ts';
 import { ActionError, useAction } from '../components/action.tsx';
 import { CommandText } from '../components/command-text.tsx';
 import { EmptyState } from '../components/detail-list.tsx';
 import { ExecStateBadge } from '../components/state-badge.tsx';
 import { VisibleText } from '../components/visible-text.tsx';
 import { TimeAgo } from '../components/time.tsx';
-import { consoleHref } from '../router.ts';
-import { isExecId } from './exec-id.ts';
+import { consoleHref, isExecId } from '../router.ts';
 import { OutputPane } from './output.tsx';
 import { ReceiptPane } from './receipt.tsx';
 import { TerminalPane } from './terminal-pane.tsx';
@@ -75,7 +73,7 @@ function Head({ exec }: { readonly exec: ExecView }) {
       </p>
       {exec.state === 'running' && (
         <button type="button" class="deny" disabled={busy} onClick={() => void stop()}>
-          Stop it
+          Stop
         </button>
       )}
       {exec.approval_id !== undefined && exec.state === 'waiting' && (
@@ -91,9 +89,7 @@ function Head({ exec }: { readonly exec: ExecView }) {
 function Printed({ exec }: { readonly exec: ExecView }) {
   if (exec.state === 'waiting' || exec.state === 'refused') {
     const never = exec.state === 'refused' ? 'It was refused and never ran.' : '';
-    return (
-      <EmptyState title="No output">{never || 'It starts when somebody says yes.'}</EmptyState>
-    );
+    return <EmptyState title="No output">{never || 'It starts after approval.'}</EmptyState>;
   }
   return exec.pty === true ? <TerminalPane exec={exec} /> : <OutputPane exec={exec} />;
 }

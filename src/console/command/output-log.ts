@@ -1,18 +1,18 @@
-/** The page of a command's output, as nodes of text. */
+/** The page of a command's output, as text nodes. */
 import type { Signal } from '@preact/signals';
 import type { StyledText } from '../text/ansi.ts';
 
-/** What is kept on the page, in characters and what nodes cost; earlier output leaves it. */
+/** Limit of the page, in characters and the cost of nodes; earlier output is removed. */
 const shownMax = 600_000;
 const blockLines = 100;
-/** A line that is longer than this goes on in another block, in characters. */
+/** A longer line continues in another block, in characters. */
 const blockMax = 50_000;
-/** What a node costs besides its characters: a command may change its colour with each. */
+/** Cost of a node besides its characters: a command may change its colour with each. */
 const nodeCost = 16;
 
 /**
- * What was printed, in blocks of whole lines: a browser lays out a block that is not on the screen
- * only when it comes there, so that a flood costs what is seen of it.
+ * Printed output, in blocks of whole lines: a browser lays out a block only when it is visible, so
+ * that a flood costs only what is seen of it.
  */
 export class OutputLog {
   readonly #box: HTMLElement;
@@ -37,7 +37,7 @@ export class OutputLog {
     if (follows) box.scrollTop = box.scrollHeight;
   }
 
-  /** Cuts the run where blocks are full. */
+  /** Splits the run at full blocks. */
   #add(run: StyledText, stream: 'stdout' | 'stderr'): void {
     let from = 0;
     for (let at = run.text.indexOf('\n'); at !== -1; at = run.text.indexOf('\n', at + 1)) {
@@ -64,7 +64,7 @@ export class OutputLog {
     if (this.#blockShown > blockMax) this.#block = null;
   }
 
-  /** The oldest blocks leave, never the one that is written. */
+  /** Removes the oldest blocks, never the current one. */
   #drop(): void {
     for (let first = this.#box.firstChild; this.#shown > shownMax; first = this.#box.firstChild) {
       if (first === null || first === this.#box.lastChild) return;

@@ -1,7 +1,7 @@
 /**
- * Output of a command without a terminal, as it comes. Outside of preact, as a command may print
- * faster than a tree of components is compared: only text nodes and spans with fixed classes are
- * made, whatever is printed.
+ * Output of a command without a terminal, as it comes. Not by preact, because a command may print
+ * faster than a component tree is compared: only text nodes and spans with fixed classes are
+ * created, whatever is printed.
  */
 import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
@@ -13,8 +13,8 @@ import { formatByteCount } from '../components/time.tsx';
 import { AnsiParser } from '../text/ansi.ts';
 import { OutputLog } from './output-log.ts';
 
-interface Told {
-  /** Bytes that are missing: no longer held, or gone from the page. */
+interface OutputState {
+  /** Missing bytes: no longer stored, or removed from the page. */
   readonly missing: Signal<number>;
   readonly problem: Signal<string | null>;
   readonly waits: Signal<string | null>;
@@ -22,7 +22,7 @@ interface Told {
 
 export function OutputPane({ exec }: { readonly exec: ExecView }) {
   const box = useRef<HTMLPreElement>(null);
-  const told: Told = {
+  const told: OutputState = {
     missing: useSignal(0),
     problem: useSignal<string | null>(null),
     waits: useSignal<string | null>(null),
@@ -60,7 +60,7 @@ async function pour(
   asks: Client,
   id: ExecView['exec_id'],
   page: OutputLog,
-  { signal, told }: { readonly signal: AbortSignal; readonly told: Told },
+  { signal, told }: { readonly signal: AbortSignal; readonly told: OutputState },
 ): Promise<void> {
   try {
     const stream = asks.attach(id, { signal, cancelOnAbort: false });

@@ -1,10 +1,10 @@
-/** What is certain of a command that ended: how, in what, what it changed, where it is recorded. */
+/** The receipt of a command that ended: exit, sandbox, changes, record. */
 import { useSignal } from '@preact/signals';
 import type { ExecView, RestoreAnswer } from '../../client/index.ts';
 import { announce } from '../live/alert.ts';
 import { currentClient } from '../live/connection.ts';
 import { ActionError, useAction } from '../components/action.tsx';
-import { ChangeList } from '../components/change-list.tsx';
+import { ChangeList } from '../components/diff.tsx';
 import { RunAuthorizationNote, VerdictReasons } from '../components/command-text.tsx';
 import { DetailList, DetailSection } from '../components/detail-list.tsx';
 import { VisibleText } from '../components/visible-text.tsx';
@@ -16,7 +16,7 @@ type Receipt = NonNullable<ExecView['receipt']>;
 export function ReceiptPane({ exec }: { readonly exec: ExecView }) {
   const { receipt } = exec;
   if (receipt === undefined) {
-    return <p class="quiet">The receipt comes when the command has ended.</p>;
+    return <p class="quiet">The receipt appears when the command has ended.</p>;
   }
   return (
     <>
@@ -66,7 +66,7 @@ function factsOf(receipt: Receipt) {
     receipt.reverted.length === 0
       ? null
       : {
-          name: 'Put back',
+          name: 'Restored',
           value: <VisibleText of={receipt.reverted.join(', ')} mono />,
           isProminent: true,
         },
@@ -90,36 +90,40 @@ function Changes({ exec, receipt }: { readonly exec: ExecView; readonly receipt:
   );
 }
 
-/** In two steps: what would be put back, then the deed. */
+/** In two steps: a preview of the undo, then the undo. */
 function Undo({ exec }: { readonly exec: ExecView }) {
   const plan = useSignal<RestoreAnswer | null>(null);
   const { busy, problem, perform: act } = useAction();
   const ask = (dry_run: boolean): Promise<void> =>
     act(async () => {
-      const told = await currentClient.value?.call('exec.undo', { exec_id: exec.exec_id, dry_run });
-      plan.value = told ?? null;
-      if (!dry_run && told !== undefined) announce(`${told.totals.restored} changes undone`);
+      const answer = await currentClient.value?.call('exec.undo', {
+        exec_id: exec.exec_id,
+        dry_run,
+      });
+      plan.value = answer ?? null;
+      if (!dry_run && answer !== undefined) announce(`${answer.totals.restored} changes undone`);
     });
-  const told = plan.value;
+  const preview = plan.value;
   return (
     <div class="undo">
-      {told === null && (
+      {preview === null && (
         <button type="button" disabled={busy} onClick={() => void ask(true)}>
           Undo these changes…
         </button>
       )}
-      {told !== null && (
+      {preview !== null && (
         <>
           <p role="status">
-            {told.dry_run ? 'It would put back' : 'Put back'} {told.totals.restored} paths.
-            {told.totals.conflicts > 0 &&
-              ` ${told.totals.conflicts} were changed since and stay as they are.`}
-            {told.totals.impossible > 0 && ` Of ${told.totals.impossible} nothing was kept.`}
+            {preview.dry_run ? 'It would restore' : 'Restored'} {preview.totals.restored} paths.
+            {preview.totals.conflicts > 0 &&
+              ` ${preview.totals.conflicts} were changed since and remain unchanged.`}
+            {preview.totals.impossible > 0 &&
+              ` Of ${preview.totals.impossible} nothing was stored.`}
           </p>
-          {told.dry_run && told.totals.restored > 0 && (
+          {preview.dry_run && preview.totals.restored > 0 && (
             <p class="buttons">
               <button type="button" class="deny" disabled={busy} onClick={() => void ask(false)}>
-                Put back {told.totals.restored} paths
+                Restore {preview.totals.restored} paths
               </button>
               <button
                 type="button"
@@ -127,7 +131,7 @@ function Undo({ exec }: { readonly exec: ExecView }) {
                   plan.value = null;
                 }}
               >
-                Leave them
+                Cancel
               </button>
             </p>
           )}
@@ -179,7 +183,7 @@ function Recorded({ exec, receipt }: { readonly exec: ExecView; readonly receipt
         <pre class="head">{audit.head}</pre>
       </details>
       <p class="links">
-        <a href={consoleHref('audit', exec.exec_id)}>What the log tells of it</a>
+        <a href={consoleHref('audit', exec.exec_id)}>Its events in the log</a>
       </p>
     </DetailSection>
   );

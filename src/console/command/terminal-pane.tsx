@@ -1,4 +1,4 @@
-/** A command with a terminal: watch it, take it over, hand it back. xterm comes when needed. */
+/** A command with a terminal: watch it, take it over, release it. xterm is loaded on demand. */
 import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -12,11 +12,11 @@ type ExecId = ExecView['exec_id'];
 
 interface Lease {
   readonly id: string;
-  /** `returning`: nothing is typed any more, and the runtime is yet to say that it is free. */
+  /** `returning`: typing has ended, and the runtime has not confirmed the release yet. */
   readonly state: 'held' | 'returning';
 }
 
-/** How long a lease holds without being renewed, and how often it is, in `ms`. */
+/** How long a lease is valid without renewal, and how often it is renewed, in `ms`. */
 const leaseMs = 30_000;
 const renewMs = 10_000;
 
@@ -59,7 +59,7 @@ export function TerminalPane({ exec }: { readonly exec: ExecView }) {
 
 function standing(lease: Lease | null): string {
   if (lease === null) return 'You watch.';
-  return lease.state === 'held' ? 'You type here. The agent cannot.' : 'Handing back…';
+  return lease.state === 'held' ? 'You type here. The agent cannot.' : 'Releasing…';
 }
 
 interface TakeOverProps {
@@ -76,10 +76,10 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
       if (asks === null) return;
       const params = { exec_id: id, action: 'take', ttl_ms: leaseMs } as const;
       const taken = await asks.call('exec.lease', params);
-      announce('You have taken the terminal over');
+      announce('You have taken over the terminal');
       lease.value = { id: taken.lease_id, state: 'held' };
     });
-  // With what says that one types here, not after it: keys of between would be lost.
+  // Together with the message that typing is possible: keys in between would be lost.
   useLayoutEffect(() => {
     if (lease.value?.state !== 'held') return undefined;
     focus();
@@ -106,10 +106,10 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
           disabled={lease.value.state === 'returning'}
           onClick={() => {
             if (asks !== null) release(asks, id, lease);
-            announce('The terminal is handed back');
+            announce('The terminal is released');
           }}
         >
-          Hand back
+          Release
         </button>
       )}
       <ActionError of={problem} />
@@ -117,7 +117,7 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
   );
 }
 
-/** The id of the lease that is typed with; `null`: the person watches. */
+/** The id of the lease; `null`: the person only watches. */
 function heldBy(lease: Signal<Lease | null>): string | null {
   const now = lease.peek();
   return now?.state === 'held' ? now.id : null;
@@ -127,7 +127,7 @@ function release(asks: Client, id: ExecId, lease: Signal<Lease | null>): void {
   const held = heldBy(lease);
   if (held === null) return;
   lease.value = { id: held, state: 'returning' };
-  // Where nobody is reached, the lease runs out by itself.
+  // If the runtime is not reached, the lease expires by itself.
   asks
     .call('exec.lease', { exec_id: id, action: 'release', lease_id: held })
     .catch(() => {})
@@ -166,7 +166,7 @@ async function watch(
     },
   });
   screen.current = opened;
-  // It was taken over while its code was still on the way.
+  // It was taken over while its code was still loading.
   if (heldBy(lease) !== null) opened.focus();
   signal.addEventListener('abort', () => opened.close(), { once: true });
   for await (const event of asks.attach(id, { signal, cancelOnAbort: false })) {

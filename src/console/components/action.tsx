@@ -1,14 +1,14 @@
-/** A button that asks the runtime for something, and tells when that failed. */
+/** A button that makes a request to the runtime, and reports a failure. */
 import { useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { describeError } from '../live/connection.ts';
 
-/** What goes on with something that was asked for. */
+/** The state of a request. */
 export interface ActionState {
   readonly busy: boolean;
-  /** Why the last time failed; `null`: it did not. */
+  /** Why the last request failed; `null`: it did not. */
   readonly problem: string | null;
-  /** Does nothing while something is under way. Never rejects. */
+  /** Does nothing while a request is under way. Never rejects. */
   readonly perform: (what: () => Promise<void>) => Promise<void>;
 }
 

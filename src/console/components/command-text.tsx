@@ -1,4 +1,4 @@
-/** A whole command, never cut, with the parts that rules mean marked and numbered. */
+/** A whole command, never cut, with the parts that rules match marked and numbered. */
 import type { DecidingRule, Verdict } from '../../command.ts';
 import { splitLineBlocks } from '../text/rule-segments.ts';
 import type { RuleSegment } from '../text/rule-segments.ts';
@@ -29,17 +29,17 @@ export function CommandText({
 }
 
 function Part({ segment, rules }: { readonly segment: RuleSegment; readonly rules: Rules }) {
-  const text = <TextFragments pieces={segment.fragments} />;
+  const text = <TextFragments fragments={segment.fragments} />;
   if (segment.rules.length === 0) return text;
   const decisions = segment.rules.map((rule) => rules[rule]?.decision);
   const worst = decisions.includes('block') ? 'block' : decisions.includes('ask') ? 'ask' : 'allow';
   return <mark class={worst}>{text}</mark>;
 }
 
-/** Why it was decided so: the rules in order, the strictest first. */
+/** Reasons of the decision: the rules in order, the strictest first. */
 interface ReasonsProps {
   readonly verdict: Verdict;
-  /** What was judged: evidence that is marked in it is not told twice. */
+  /** The command that was judged: evidence that is marked in it is not repeated. */
   readonly command: string;
 }
 
@@ -83,9 +83,9 @@ export function VerdictReasons({ verdict, command }: ReasonsProps) {
   );
 }
 
-const decisionWords = { allow: 'allowed', ask: 'needs a yes', block: 'blocked' } as const;
+const decisionWords = { allow: 'allowed', ask: 'needs approval', block: 'blocked' } as const;
 
-/** Of a command that ran: somebody said the yes that it needed. */
+/** Of a command that ran: a person approved it. */
 export function RunAuthorizationNote({ verdict }: { readonly verdict: Verdict }) {
   return verdict.decision === 'allow' ? null : <span class="pill">approved</span>;
 }

@@ -1,10 +1,10 @@
-/** Names and what they are, in rows. */
+/** Names and values, in rows. */
 import type { ComponentChildren } from 'preact';
 
 export interface DetailRow {
   readonly name: string;
   readonly value: ComponentChildren;
-  /** Whether it is worth a second look. */
+  /** Whether it deserves attention. */
   readonly isProminent?: boolean;
 }
 
@@ -42,7 +42,7 @@ export function DetailSection({
   );
 }
 
-/** What a view shows where there is nothing: what would be there, and how it comes. */
+/** The text of an empty view: what will appear there, and when. */
 export function EmptyState({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

@@ -1,7 +1,6 @@
 /** A unified diff, file by file. */
-import type { DiffFile, WorkspaceDiff } from '../../client/index.ts';
-import { parseUnifiedDiff, groupDiffRows } from '../text/diff.ts';
-import type { DiffLine, FileDiff } from '../text/diff.ts';
+import type { DiffFile, WorkspaceDiff, ChangeView } from '../../client/index.ts';
+import { parseUnifiedDiff, groupDiffRows, type DiffLine, type FileDiff } from '../text/diff.ts';
 import { mergeLineEnds } from '../text/rule-segments.ts';
 import { splitTextFragments, toVisibleLine } from '../text/visible.ts';
 import { TextFragments, VisibleText } from './visible-text.tsx';
@@ -53,12 +52,38 @@ function File({ file, all, state }: FileProps) {
               <span class="number">{line.after ?? ''}</span>
               <span class="sign">{signs[line.kind]}</span>
               <code>
-                <TextFragments pieces={mergeLineEnds(splitTextFragments(line.text), 0)} />
+                <TextFragments fragments={mergeLineEnds(splitTextFragments(line.text), 0)} />
               </code>
             </div>
           ))}
         </div>
       ))}
     </section>
+  );
+}
+
+/** Paths that a command changed, and what happened to each. */
+export function ChangeList({ of }: { readonly of: readonly ChangeView[] }) {
+  return (
+    <ul class="change-list">
+      {of.map((change, index) => (
+        <li key={index}>
+          <span class={`change ${change.kind}`}>{change.kind}</span>
+          <VisibleText of={change.path} mono />
+          {change.state !== 'applied' && (
+            <span class="quiet">
+              {change.state}
+              {change.reason !== null && `: ${change.reason}`}
+            </span>
+          )}
+          {change.marks.includes('merged') && <span class="quiet">merged</span>}
+          {typeof change.kept_as === 'string' && (
+            <span class="quiet">
+              its own version: <VisibleText of={`trl snapshot show ${change.kept_as}`} mono />
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }

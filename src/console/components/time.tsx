@@ -1,7 +1,7 @@
-/** Times for people: how long ago, how long it took. */
+/** Times for people: how long ago, and durations. */
 import { signal } from '@preact/signals';
 
-/** Unix ms, moved once a second while the page is open. */
+/** Unix ms, updated once a second while the page is open. */
 export const currentTimeMs = signal(Date.now());
 
 export function startClock(): void {
@@ -19,7 +19,7 @@ export function formatTimeSpan(ms: number): string {
   return `${Math.floor(s / 86_400)} d`;
 }
 
-/** How long something took: `340 ms`, `1.2 s`, `3 min 5 s`. */
+/** A duration: `340 ms`, `1.2 s`, `3 min 5 s`. */
 export function formatElapsedTime(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;

@@ -1,11 +1,11 @@
-/** Text of others on the page: text nodes only, with what is hidden in it shown. */
+/** Untrusted text on the page: text nodes only, with hidden characters made visible. */
 import { splitTextFragments } from '../text/visible.ts';
 import type { TextFragment } from '../text/visible.ts';
 
-export function TextFragments({ pieces }: { readonly pieces: readonly TextFragment[] }) {
+export function TextFragments({ fragments }: { readonly fragments: readonly TextFragment[] }) {
   return (
     <>
-      {pieces.map(({ kind, text, at }) =>
+      {fragments.map(({ kind, text, at }) =>
         kind === 'plain' ? (
           text
         ) : (
@@ -18,7 +18,7 @@ export function TextFragments({ pieces }: { readonly pieces: readonly TextFragme
   );
 }
 
-/** Which letters they are that may pass for others; of many the first ones. */
+/** The letters that may be mistaken for others; of many the first ones. */
 function nameOf(kind: TextFragment['kind'], text: string): string | undefined {
   if (kind !== 'foreign') return undefined;
   const codes = Array.from(text.slice(0, 16), (letter) =>
@@ -27,7 +27,7 @@ function nameOf(kind: TextFragment['kind'], text: string): string | undefined {
   return codes.map((code) => `U+${code}`).join(' ');
 }
 
-/** A name, a path, a reason: in the direction it is stored in, nothing of it hidden. */
+/** A name, a path, a reason: in its stored direction, with nothing hidden. */
 export function VisibleText({
   of,
   mono = false,
@@ -37,7 +37,7 @@ export function VisibleText({
 }) {
   return (
     <bdi class={mono ? 'text mono' : 'text'} dir="ltr">
-      <TextFragments pieces={splitTextFragments(of)} />
+      <TextFragments fragments={splitTextFragments(of)} />
     </bdi>
   );
 }

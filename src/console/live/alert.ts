@@ -1,14 +1,17 @@
-/** Tells a person who looks elsewhere that a question waits: title, icon, sound, live region. */
+/**
+ * Notifies a person whose attention is elsewhere of a pending approval: title, icon, sound, live
+ * region.
+ */
 import { effect, signal } from '@preact/signals';
 import { toCommandSummary } from '../text/visible.ts';
 import { soundSetting } from './settings.ts';
 import { pendingApprovals, secretRequests } from './store.ts';
 
-/** What screen readers are told next; a live region shows it. */
+/** The next announcement for screen readers; a live region shows it. */
 export const announcement = signal('');
 
 export function announce(text: string): void {
-  // The same words twice are read once only: the space makes them others.
+  // A repeated text would be read only once: the space makes it different.
   announcement.value = announcement.peek() === text ? `${text} ` : text;
 }
 
@@ -23,8 +26,8 @@ export function startAlerts(): void {
     if (newest === undefined) return;
     announce(
       fresh.length === 1
-        ? `New question: ${toCommandSummary(newest.asked.command, 200)}`
-        : `${fresh.length} new questions`,
+        ? `New approval request: ${toCommandSummary(newest.asked.command, 200)}`
+        : `${fresh.length} new approval requests`,
     );
     if (soundSetting.peek() === 'on') beep();
   });
@@ -35,12 +38,14 @@ export function startAlerts(): void {
   });
 }
 
-/** Questions and requests that wait. */
+/** Pending approvals and secret requests. */
 export const waitingCount = signal(0);
 
 let audio: AudioContext | null = null;
 
-/** Two soft tones. Browsers play none before a person has touched the page: then nothing sounds. */
+/**
+ * Two soft tones. Browsers play none before a person has touched the page: then there is no sound.
+ */
 function beep(): void {
   try {
     audio ??= new AudioContext();
@@ -60,7 +65,7 @@ function beep(): void {
       tone.stop(start + at + 0.3);
     }
   } catch {
-    // Without sound the title and the icon still tell.
+    // Without sound the title and the icon still notify.
   }
 }
 
@@ -69,7 +74,7 @@ function showOnIcon(count: number): void {
   if (!(icon instanceof HTMLLinkElement)) return;
   const dot = count > 0 ? '<circle cx="24" cy="8" r="8" fill="%23d97706"/>' : '';
   const prompt = '<path d="M9 11l6 5-6 5M17 22h7" fill="none" stroke="white" stroke-width="3"/>';
-  const ground = '<rect width="32" height="32" rx="7" fill="%23334155"/>';
+  const background = '<rect width="32" height="32" rx="7" fill="%23334155"/>';
   const open = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">';
-  icon.href = `data:image/svg+xml,${open}${ground}${prompt}${dot}</svg>`.replaceAll('"', "'");
+  icon.href = `data:image/svg+xml,${open}${background}${prompt}${dot}</svg>`.replaceAll('"', "'");
 }

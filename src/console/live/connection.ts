@@ -1,11 +1,12 @@
 /** The connection to the runtime: one client, and the feed that fills the store. */
 import { batch, signal } from '@preact/signals';
-import { connectByUrl, isTrlError } from '../../client/index.ts';
+import { connectByUrl } from '../../client/connect.ts';
+import { isTrlError } from '../../client/index.ts';
 import { sleep } from '../../client/wait.ts';
 import type { Client } from '../../client/index.ts';
 import { signOut } from './login.ts';
 import type { ConsoleLogin } from './login.ts';
-import type { FeedEvent } from '../../protocol/feed.ts';
+import type { FeedEvent } from '../../api/system.ts';
 import { approvals, resetStore, applyFeedEvents } from './store.ts';
 
 export type FeedState =
@@ -14,17 +15,17 @@ export type FeedState =
   | { readonly kind: 'lost'; readonly why: string };
 
 export const feedState = signal<FeedState>({ kind: 'connecting' });
-/** Whom views ask; `null`: nobody is signed in, or the runtime was not reached yet. */
+/** The client that views use; `null`: signed out, or the runtime was not reached yet. */
 export const currentClient = signal<Client | null>(null);
 
 const firstRetryMs = 500;
 const lastRetryMs = 10_000;
-/** How long events are gathered, in `ms`. */
+/** How long events are collected, in `ms`. */
 const groupMs = 30;
 
 /** Keeps the store filled until `signal` aborts. Never rejects. */
 export async function followFeed(login: ConsoleLogin, signal: AbortSignal): Promise<void> {
-  // Whoever was signed in before may have seen more.
+  // The previous login may have seen more.
   resetStore();
   approvals.value = new Map();
   let retryMs = firstRetryMs;
@@ -44,7 +45,7 @@ export async function followFeed(login: ConsoleLogin, signal: AbortSignal): Prom
     } catch (error) {
       if (signal.aborted) return;
       if (isTrlError(error, 'AUTH_FAILED')) {
-        signOut('You are signed out: the login ended or was taken back.');
+        signOut('You are signed out: the login has ended or was revoked.');
         return;
       }
       feedState.value = { kind: 'lost', why: describeError(error) };
@@ -56,7 +57,7 @@ export async function followFeed(login: ConsoleLogin, signal: AbortSignal): Prom
   }
 }
 
-/** Gives events to the store in groups: a view is drawn once for all that came at once. */
+/** Passes events to the store in groups: a view is drawn once for all of a group. */
 class Taker {
   #events: FeedEvent[] = [];
   #isFirst = true;

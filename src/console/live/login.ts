@@ -1,7 +1,7 @@
 /**
- * Who is signed in. The link of `trl console` carries a single-use code behind `#`, which no
- * browser sends; the page takes it out of the address at once and gives it for a token. The token
- * is in session storage, which is of this origin with its port, and of this tab; no cookie.
+ * The login. The link of `trl console` carries a single-use code behind `#`, which no browser
+ * sends; the page removes it from the address at once and exchanges it for a token. The token is in
+ * session storage, which belongs to this origin with its port, and to this tab; there is no cookie.
  */
 import { signal } from '@preact/signals';
 
@@ -15,18 +15,18 @@ export interface ConsoleLogin {
 export type LoginState =
   | { readonly kind: 'in'; readonly login: ConsoleLogin }
   | { readonly kind: 'asking' }
-  /** `reason`: why not, a sentence; `null`: nobody tried. */
+  /** `reason`: why the login failed, a sentence; `null`: there was no attempt. */
   | { readonly kind: 'out'; readonly reason: string | null };
 
 export const loginState = signal<LoginState>({ kind: 'asking' });
 
 const storedAs = 'trl.login';
 
-/** Signs in with the code in the address, else with what this tab has. Never rejects. */
+/** Signs in with the code in the address, else with the token of this tab. Never rejects. */
 export async function signIn(): Promise<void> {
   const code = takeCode();
   if (code !== null) {
-    // A new link replaces who was signed in here: it says whom the person means to be.
+    // A new link replaces the login of this tab: the person chose it.
     sessionStorage.removeItem(storedAs);
     loginState.value = { kind: 'asking' };
     loginState.value = await redeem(code);
@@ -36,7 +36,7 @@ export async function signIn(): Promise<void> {
   loginState.value = login === null ? { kind: 'out', reason: null } : { kind: 'in', login };
 }
 
-/** The token is forgotten here, and no more taken there: a copy of it is of no use. */
+/** Forgets the token here and revokes it there: a copy of it is useless. */
 export function signOut(reason: string | null): void {
   const who = loginState.peek();
   if (who.kind === 'in') void endLogin(who.login.token);
@@ -47,14 +47,14 @@ export function signOut(reason: string | null): void {
 async function endLogin(token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}` };
   const what = { method: 'DELETE', headers, credentials: 'omit', keepalive: true } as const;
-  // A runtime that is gone has no login any more.
+  // A runtime that has ended has no logins.
   await fetch('/v1/login', what).catch(() => {});
 }
 
 function takeCode(): string | null {
   const code = /^#login=([A-Za-z0-9_-]{1,256})$/.exec(location.hash)?.[1] ?? null;
   if (location.hash.startsWith('#login=')) {
-    // Not pushed: the way back leads to no address with the code.
+    // Replaced, not pushed: the history contains no address with the code.
     history.replaceState(null, '', `${location.pathname}#/approvals`);
   }
   return code;

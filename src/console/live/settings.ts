@@ -1,4 +1,4 @@
-/** What a person chose for this browser. Nothing here is secret: it is kept in local storage. */
+/** A person's settings in this browser. They are not secret: they are in local storage. */
 import { effect, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -13,9 +13,9 @@ function kept<T extends string>(name: string, choices: readonly T[], usual: T) {
 }
 
 const theme = kept<Theme>('theme', ['system', 'light', 'dark'], 'system');
-/** Whether a new question makes a sound. */
+/** Whether a new approval request makes a sound. */
 export const soundSetting = kept<'on' | 'off'>('sound', ['on', 'off'], 'on');
-/** Whether single letters are commands (WCAG 2.1.4 asks for a way to switch them off). */
+/** Whether single letters are shortcuts (WCAG 2.1.4 requires a way to switch them off). */
 export const shortcutsSetting = kept<'on' | 'off'>('shortcuts', ['on', 'off'], 'on');
 
 export function nextTheme(): void {
@@ -24,7 +24,7 @@ export function nextTheme(): void {
   theme.value = isDark ? 'light' : 'dark';
 }
 
-/** Puts the theme where the style sheet looks for it. */
+/** Sets the theme where the style sheet reads it. */
 export function applyTheme(): void {
   effect(() => {
     if (theme.value === 'system') delete document.documentElement.dataset['theme'];

@@ -1,9 +1,9 @@
-/** What the runtime told last, as signals that views read. Filled by the feed alone. */
+/** The last state that the runtime reported, as signals that views read. Only the feed fills it. */
 import { batch, computed, signal } from '@preact/signals';
 import type { ApprovalView, ExecView, SecretRequestView, SessionView } from '../../client/index.ts';
-import type { FeedEvent } from '../../protocol/feed.ts';
+import type { FeedEvent } from '../../api/system.ts';
 
-/** Commands and answered questions that are kept; older ones leave. */
+/** Limit of commands and decided approvals; older ones are removed. */
 const execsMax = 2_000;
 const approvalsMax = 300;
 
@@ -11,16 +11,16 @@ export const sessions = signal<ReadonlyMap<string, SessionView>>(new Map());
 export const execs = signal<ReadonlyMap<string, ExecView>>(new Map());
 export const approvals = signal<ReadonlyMap<string, ApprovalView>>(new Map());
 export const secretRequests = signal<readonly SecretRequestView[]>([]);
-/** How many changes wait for a person, by session. */
+/** Number of held changes, by session. */
 export const heldChanges = signal<ReadonlyMap<string, HeldIn>>(new Map());
 
 interface HeldIn {
   readonly count: number;
-  /** Sessions that work in the same one have the same changes. */
+  /** Sessions of the same view have the same changes. */
   readonly view: string;
 }
 
-/** Oldest first: who waits longest is answered first. */
+/** Oldest first: the one that waits longest is decided first. */
 export const pendingApprovals = computed(() =>
   [...approvals.value.values()]
     .filter(({ state }) => state === 'pending')
@@ -39,20 +39,20 @@ export const heldChangeCount = computed(() =>
   heldChangesByView.value.reduce((sum, [, { count }]) => sum + count, 0),
 );
 
-/** The runtime tells everything anew: what it does not tell is gone. */
+/** The runtime reports everything again: what it does not report has ended. */
 export function resetStore(): void {
   sessions.value = new Map();
   execs.value = new Map();
   secretRequests.value = [];
   heldChanges.value = new Map();
-  // Answered ones stay: the runtime tells the pending ones only.
+  // Decided ones stay: the runtime reports only pending ones.
   const known = [...approvals.value].filter(([, { state }]) => state !== 'pending');
   approvals.value = new Map(known);
 }
 
 /**
- * Takes what came since the last time, in its order. Copies what changes once, as thousands of
- * events may come in a burst.
+ * Takes the events since the last time, in order. Copies each changed map once, because thousands
+ * of events may come in a burst.
  */
 export function applyFeedEvents(events: readonly FeedEvent[]): void {
   const next = {
@@ -94,7 +94,7 @@ export function applyFeedEvents(events: readonly FeedEvent[]): void {
   });
 }
 
-/** A question that waits stays whatever else came: nobody else asks it. */
+/** A pending approval always stays: no other event repeats it. */
 function bounded<T extends { readonly state: string }>(
   map: Map<string, T>,
   most: number,
@@ -104,4 +104,9 @@ function bounded<T extends { readonly state: string }>(
     if (state !== 'pending' && state !== 'waiting') map.delete(key);
   }
   return map;
+}
+
+/** Label of a session: its name, else the beginning of its id. */
+export function sessionLabel(id: string): string {
+  return sessions.value.get(id)?.name ?? id.slice(0, 10);
 }

@@ -1,4 +1,4 @@
-/** Numbers of the runtime over the time that this page looks. */
+/** The runtime's metrics while this page is open. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { currentClient, describeError } from '../live/connection.ts';
@@ -9,14 +9,14 @@ import { metricLevel, flattenNumbers, metricRates } from './series.ts';
 import type { MetricSample } from './series.ts';
 
 const everyMs = 2_000;
-/** Samples that are kept: ten minutes. */
+/** Number of samples: ten minutes. */
 const samplesMax = 300;
 
 interface Plotted {
   readonly title: string;
-  /** Paths whose numbers are added up; one that ends in `*` stands for all that begin so. */
+  /** Paths whose numbers are added up; one that ends in `*` includes all with that prefix. */
   readonly of: readonly string[];
-  /** A total is drawn as how much it rises a second. */
+  /** A total is drawn as its rise per second. */
   readonly total?: true;
   readonly show: (value: number) => string;
 }
@@ -73,7 +73,7 @@ export function MetricsPage() {
       <header class="view-head">
         <h1>Metrics</h1>
         <p class="quiet">
-          Since this page looks, every {everyMs / 1_000} s. The same for Prometheus:{' '}
+          Since this page was opened, every {everyMs / 1_000} s. The same for Prometheus:{' '}
           <code>/metrics</code>
         </p>
       </header>

@@ -6,11 +6,11 @@ export interface MetricSample {
   readonly values: ReadonlyMap<string, number>;
 }
 
-/** Numbers of one answer at most; what is told beyond is left out. */
+/** Numbers of one answer at most; further ones are omitted. */
 const namesMax = 200;
 
-/** Every number in `told` by its path: `{a:{b:1}}` → `a_b`. Lists are left out. */
-export function flattenNumbers(told: unknown): ReadonlyMap<string, number> {
+/** Every number in `answer` by its path: `{a:{b:1}}` → `a_b`. Lists are omitted. */
+export function flattenNumbers(answer: unknown): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   const walk = (value: unknown, path: string): void => {
     if (found.size >= namesMax) return;
@@ -20,24 +20,24 @@ export function flattenNumbers(told: unknown): ReadonlyMap<string, number> {
       walk(inner, path === '' ? name : `${path}_${name}`);
     }
   };
-  walk(told, '');
+  walk(answer, '');
   return found;
 }
 
-/** The numbers under `names`, added up; `commands_*` stands for all that begin so. */
+/** The numbers under `names`, added up; `commands_*` includes all with that prefix. */
 export function metricLevel({ values }: MetricSample, names: readonly string[]): number {
   let sum = 0;
   for (const [path, value] of values) {
-    const isMeant = names.some((name) =>
+    const isIncluded = names.some((name) =>
       name.endsWith('*') ? path.startsWith(name.slice(0, -1)) : path === name,
     );
-    // What runs now is no total.
-    if (isMeant && (names.includes(path) || !path.endsWith('_running'))) sum += value;
+    // The number of running commands is not a total.
+    if (isIncluded && (names.includes(path) || !path.endsWith('_running'))) sum += value;
   }
   return sum;
 }
 
-/** How much that rose a second between samples; a fall is a start anew. */
+/** The rise per second between samples; a fall is a restart. */
 export function metricRates(samples: readonly MetricSample[], names: readonly string[]): number[] {
   return samples.slice(1).flatMap((sample, index) => {
     const before = samples[index];

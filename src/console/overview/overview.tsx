@@ -1,9 +1,14 @@
-/** What goes on: sessions, and their commands as they come, the newest first. */
+/** The activity: sessions, and their commands as they start, the newest first. */
 import { useComputed, useSignal } from '@preact/signals';
 import type { ExecView, SessionView } from '../../client/index.ts';
-import { sessionLabel } from '../live/session-name.ts';
+import {
+  sessionLabel,
+  heldChanges,
+  newestExecs,
+  pendingApprovals,
+  sessions,
+} from '../live/store.ts';
 import { useReceipt } from '../live/receipts.ts';
-import { heldChanges, newestExecs, pendingApprovals, sessions } from '../live/store.ts';
 import { EmptyState, DetailSection } from '../components/detail-list.tsx';
 import { RunAuthorizationNote } from '../components/command-text.tsx';
 import { ExecStateBadge } from '../components/state-badge.tsx';
@@ -12,11 +17,11 @@ import { TimeAgo, currentTimeMs, formatTimeSpan, formatElapsedTime } from '../co
 import { consoleHref } from '../router.ts';
 import { toCommandSummary } from '../text/visible.ts';
 
-/** Rows on the page at once; the filter reaches the others. */
+/** Rows on the page at once; the filter finds the others. */
 const rowsMax = 200;
-/** Sessions on the page at once, those that did something last. */
+/** Sessions on the page at once: the most recently active ones. */
 const sessionsMax = 200;
-/** Rows whose receipt is asked for. */
+/** Rows whose receipt is requested. */
 const receiptsShown = 40;
 
 export function OverviewPage() {
@@ -52,7 +57,7 @@ export function OverviewPage() {
         {shown.length === 0 ? (
           <EmptyState title={filter.value === '' ? 'No command yet' : 'No command matches'}>
             {filter.value === ''
-              ? 'What agents run shows here as it starts.'
+              ? 'Commands of agents appear here as they start.'
               : 'Every word of the filter must be in it.'}
           </EmptyState>
         ) : (
@@ -76,7 +81,7 @@ function Waiting() {
   return (
     <a class="banner" href={consoleHref('approvals')}>
       <strong>
-        {count === 1 ? 'One command waits' : `${count} commands wait`} for your answer
+        {count === 1 ? 'One command waits' : `${count} commands wait`} for your decision
       </strong>
       <span>Read and decide →</span>
     </a>
@@ -119,7 +124,7 @@ function SessionList() {
     b.last_activity.localeCompare(a.last_activity),
   );
   if (all.length === 0) {
-    return <EmptyState title="No session">An agent makes one with its first command.</EmptyState>;
+    return <EmptyState title="No session">An agent creates one with its first command.</EmptyState>;
   }
   const others = all.length - sessionsMax;
   return (
@@ -129,7 +134,7 @@ function SessionList() {
           <SessionCard key={session.session_id} session={session} />
         ))}
       </ul>
-      {others > 0 && <p class="quiet">{others} more, which did nothing for longer.</p>}
+      {others > 0 && <p class="quiet">{others} more, which were active earlier.</p>}
     </>
   );
 }

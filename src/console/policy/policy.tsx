@@ -1,4 +1,4 @@
-/** What policy says about a command, as it is typed. Nothing runs. */
+/** The decision of policy on a command, as it is typed. Nothing runs. */
 import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
@@ -13,7 +13,7 @@ import { toVisibleLine } from '../text/visible.ts';
 
 const shells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
 type Shell = (typeof shells)[number];
-/** After the last letter, in `ms`. */
+/** Delay after the last letter, in `ms`. */
 const quietMs = 200;
 
 interface Judged {
@@ -21,7 +21,7 @@ interface Judged {
   readonly verdict: Verdict;
 }
 
-interface Asked {
+interface PolicyInput {
   readonly command: Signal<string>;
   readonly shell: Signal<Shell>;
   /** Id of a session; '': the text alone. */
@@ -29,17 +29,17 @@ interface Asked {
 }
 
 export function PolicyPage() {
-  const asked: Asked = {
+  const input: PolicyInput = {
     command: useSignal(''),
     shell: useSignal<Shell>('bash'),
     session: useSignal(''),
   };
-  const { judged, problem } = useVerdict(asked);
+  const { judged, problem } = useVerdict(input);
   return (
     <>
       <header class="view-head">
         <h1>Policy</h1>
-        <p class="quiet">What policy says about a command. Nothing runs.</p>
+        <p class="quiet">The decision of policy on a command. Nothing runs.</p>
       </header>
       <div class="tester">
         <label class="grow">
@@ -51,13 +51,13 @@ export function PolicyPage() {
             spellcheck={false}
             autocapitalize="off"
             placeholder="git push --force origin main"
-            value={asked.command.value}
+            value={input.command.value}
             onInput={(event) => {
-              asked.command.value = event.currentTarget.value;
+              input.command.value = event.currentTarget.value;
             }}
           />
         </label>
-        <Choices asked={asked} />
+        <Choices input={input} />
       </div>
       {judged !== null && <Shown judged={judged} />}
       <ActionError of={problem} />
@@ -65,8 +65,8 @@ export function PolicyPage() {
   );
 }
 
-/** The verdict on what is typed, once no letter came for a moment. */
-function useVerdict({ command, shell, session }: Asked) {
+/** The verdict on the typed command, after a short pause. */
+function useVerdict({ command, shell, session }: PolicyInput) {
   const judged = useSignal<Judged | null>(null);
   const problem = useSignal<string | null>(null);
   const asks = currentClient.value;
@@ -92,13 +92,13 @@ function useVerdict({ command, shell, session }: Asked) {
     const timer = setTimeout(() => void ask(), quietMs);
     return () => {
       clearTimeout(timer);
-      stop.abort(new DOMException('Something else is asked', 'AbortError'));
+      stop.abort(new DOMException('The input has changed', 'AbortError'));
     };
   }, [asks, command.value, shell.value, session.value]);
   return { judged: judged.value, problem: problem.value };
 }
 
-function Choices({ asked: { shell, session } }: { readonly asked: Asked }) {
+function Choices({ input: { shell, session } }: { readonly input: PolicyInput }) {
   return (
     <div class="choices">
       <label>

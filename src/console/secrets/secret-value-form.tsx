@@ -1,7 +1,7 @@
 /**
- * The one place that a secret's value is typed. It is in the field and in the message to the
- * runtime, and in nothing else: no state of the page, no attribute, no address, no form that a
- * browser would offer to keep. The field is emptied before the message is sent.
+ * The only place where a secret's value is typed. It is in the field and in the message to the
+ * runtime, and nowhere else: in no state of the page, attribute, address, or form that a browser
+ * would offer to save. The field is emptied before the message is sent.
  */
 import { useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
@@ -48,7 +48,7 @@ export function SecretValueForm({ name, given }: GiveValueProps) {
         />
       </label>
       <button type="button" class="approve" disabled={busy || name === ''} onClick={send}>
-        Give it to the runtime
+        Send it to the runtime
       </button>
       {warning.value !== null && <p class="hint">{warning.value}</p>}
       <ActionError of={problem} />

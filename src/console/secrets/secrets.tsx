@@ -1,4 +1,4 @@
-/** Secrets that agents ask for, and the names that are there. Values go to the runtime only. */
+/** Secrets that agents request, and the names of known ones. Values go only to the runtime. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { SecretListAnswer, SecretRequestView } from '../../client/index.ts';
@@ -22,7 +22,7 @@ export function SecretsPage() {
           A value typed here goes to the runtime's memory and nowhere else. It is never shown again.
         </p>
       </header>
-      <DetailSection title="Asked for" aside={<span class="quiet">{requests.length}</span>}>
+      <DetailSection title="Requested" aside={<span class="quiet">{requests.length}</span>}>
         {requests.length === 0 ? (
           <EmptyState title="No agent asks for a secret" />
         ) : (
@@ -58,7 +58,7 @@ export function SecretsPage() {
           />
         </div>
       </DetailSection>
-      <Names asked={requests.length} />
+      <Names requestCount={requests.length} />
     </>
   );
 }
@@ -77,14 +77,14 @@ function Request({ request }: { readonly request: SecretRequestView }) {
         <VisibleText of={reason} />
       </blockquote>
       <p class="quiet">
-        These are the words of <VisibleText of={requester} mono />, not of the runtime.
+        This is the message of <VisibleText of={requester} mono />, not of the runtime.
       </p>
-      <SecretValueForm name={name} given={() => announce(`${name} was given`)} />
+      <SecretValueForm name={name} given={() => announce(`${name} was set`)} />
     </li>
   );
 }
 
-function Names({ asked }: { readonly asked: number }) {
+function Names({ requestCount }: { readonly requestCount: number }) {
   const list = useSignal<SecretListAnswer | null>(null);
   const { problem, perform: act, busy } = useAction();
   const asks = currentClient.value;
@@ -94,7 +94,7 @@ function Names({ asked }: { readonly asked: number }) {
     });
   useEffect(() => {
     if (asks !== null) void read();
-  }, [asks, asked]);
+  }, [asks, requestCount]);
   const known = list.value?.secrets ?? [];
   return (
     <DetailSection

@@ -1,13 +1,13 @@
 /**
- * xterm under the page's policy, in a chunk of its own. What a command prints only draws: the
- * terminal answers no query, as an answer would be typed into the command by nobody.
+ * xterm under the page's policy, in its own chunk. Output only draws: the terminal answers no
+ * query, because the answer would be typed into the command.
  */
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { createStrictDocument } from './strict-document.ts';
 
 export interface TerminalScreen {
-  /** Settles when the bytes are drawn, so that a fast command is held back. */
+  /** Settles when the bytes are drawn, so that a fast command is paused. */
   write(bytes: Uint8Array): Promise<void>;
   focus(): void;
   close(): void;
@@ -61,13 +61,15 @@ export function openTerminalScreen(
   };
 }
 
-/** Takes every sequence that makes a terminal type: DA, DSR, DECRQM, XTVERSION, colours, sizes. */
+/**
+ * Consumes every sequence that makes a terminal type: DA, DSR, DECRQM, XTVERSION, colours, sizes.
+ */
 function neverAnswer({ parser }: Terminal): void {
   const done = (): boolean => true;
   for (const prefix of ['', '>', '=', '?']) {
     const start = prefix === '' ? {} : { prefix };
     for (const final of ['c', 'n', 'q', 'u']) {
-      // Without a prefix `u` puts the cursor back.
+      // Without a prefix, `u` restores the cursor.
       if (prefix !== '' || final === 'c' || final === 'n') {
         parser.registerCsiHandler({ ...start, final }, done);
       }
@@ -78,7 +80,7 @@ function neverAnswer({ parser }: Terminal): void {
   parser.registerDcsHandler({ intermediates: '$', final: 'q' }, done);
   parser.registerDcsHandler({ intermediates: '+', final: 'q' }, done);
   parser.registerEscHandler({ final: 'Z' }, done);
-  // A character that is repeated without end would keep the page busy, and its other views with it.
+  // An endlessly repeated character would keep the page busy.
   parser.registerCsiHandler({ final: 'b' }, ([count]) => Number(count) > repeatedMax);
   for (const code of [4, 5, 8, 10, 11, 12, 52]) parser.registerOscHandler(code, done);
 }

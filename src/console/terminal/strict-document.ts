@@ -1,15 +1,15 @@
 /**
- * A document whose new elements keep to a policy without inline style: xterm makes `style`
- * elements and `style` attributes, which `style-src 'self'` refuses. Here the text of a `style`
- * element becomes a constructed style sheet, and the attribute is set through the object model;
- * both are what the policy permits to a script that it lets run.
+ * A document whose new elements obey a policy without inline style: xterm makes `style` elements
+ * and `style` attributes, which `style-src 'self'` refuses. Here the text of a `style` element
+ * becomes a constructed style sheet, and the attribute is set through the object model; the policy
+ * permits both to a permitted script.
  */
 
 export interface StrictDocument {
   readonly document: Document;
-  /** Runs `make` with the real document making such elements: some code asks that one. */
+  /** Runs `make` while the real document makes such elements, too: some code uses that one. */
   within(make: () => void): void;
-  /** Takes the style sheets away again. */
+  /** Removes the style sheets. */
   release(): void;
 }
 
@@ -37,14 +37,14 @@ export function createStrictDocument(real: Document): StrictDocument {
     try {
       make();
     } finally {
-      // What the prototype has shows again.
+      // The property of the prototype is visible again.
       Reflect.deleteProperty(real, 'createElement');
     }
   };
   return { document, within, release: () => [...sheets].forEach(drop) };
 }
 
-/** Stands where a `style` element would; its text is the text of a sheet. */
+/** Replaces a `style` element; its text is the text of a sheet. */
 function sheetElement(
   real: Document,
   sheets: Set<CSSStyleSheet>,

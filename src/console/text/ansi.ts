@@ -1,10 +1,10 @@
 /**
  * Output of commands without a terminal, as runs of text with colours and styles (ECMA-48 SGR).
- * Only SGR is obeyed; every other control is shown as what it is, so nothing that a command
- * prints moves, hides or replaces what it printed before. Concealed text is shown.
+ * Only SGR is interpreted; every other control is made visible, so nothing that a command prints
+ * moves, hides or replaces what it printed before. Concealed text is shown.
  *
- * All colours become one of 16, which the style sheet gives a readable shade on its ground: a
- * command cannot print in the colour of the background.
+ * Every colour becomes one of 16, for which the style sheet has a readable shade: a command cannot
+ * print in the colour of the background.
  */
 import { splitTextFragments } from './visible.ts';
 
@@ -19,7 +19,7 @@ export interface AnsiTextStyle {
 }
 export interface StyledText extends AnsiTextStyle {
   readonly text: string;
-  /** A control that is shown, not obeyed. */
+  /** A control that is shown, not interpreted. */
   readonly isEscape: boolean;
 }
 
@@ -31,18 +31,18 @@ const plainStyle: AnsiTextStyle = {
   underline: false,
   inverse: false,
 };
-/** A sequence longer than this is shown, in characters. */
+/** A longer sequence is shown, in characters. */
 const sequenceMax = 128;
 const introducer = '\u001B[';
-/** Most of what is printed: nothing in it needs a look. */
+/** Most output: it needs no further check. */
 const ordinary = /^[\x20-\x7E\n\t]*$/;
 
 export class AnsiParser {
   #style = plainStyle;
-  /** A beginning of a sequence, or CR, that the next text decides about. */
+  /** The beginning of a sequence, or CR, whose meaning depends on the next text. */
   #held = '';
 
-  /** The runs of `text`, which goes on where the text before ended. */
+  /** The runs of `text`, which continues the previous text. */
   push(text: string): StyledText[] {
     const all = this.#held + text;
     this.#held = '';
@@ -62,7 +62,7 @@ export class AnsiParser {
     return runs;
   }
 
-  /** What is held back, as what it is. */
+  /** The buffered characters, made visible. */
   end(): StyledText[] {
     const runs: StyledText[] = [];
     this.#plain(runs, this.#held);
@@ -70,7 +70,7 @@ export class AnsiParser {
     return runs;
   }
 
-  /** How many characters were taken at `at`; 0: the rest has to come first. */
+  /** The number of characters taken at `at`; 0: more text is needed. */
   #control(runs: StyledText[], all: string, at: number): number {
     if (all[at] === '\r') {
       if (at + 1 === all.length) return 0;
@@ -172,7 +172,7 @@ function styleOf(style: AnsiTextStyle, code: number): AnsiTextStyle {
   return style;
 }
 
-/** The colour behind 38 or 48, and how many codes it took. */
+/** The colour after 38 or 48, and the number of its codes. */
 function extended(codes: readonly number[]): [number | null, number] {
   const [kind, a = 0, b = 0, c = 0] = codes;
   if (kind === 5) return [ofPalette(a), 2];
@@ -190,7 +190,7 @@ function ofPalette(index: number): number {
 
 const grey = (level: number): [number, number, number] => [level, level, level];
 
-/** Which of the 16 it is most like: its hue by the strongest parts, bright where they are. */
+/** The most similar of the 16: its hue by the strongest parts, bright if they are. */
 function nearest(red: number, green: number, blue: number): number {
   const most = Math.max(red, green, blue);
   const least = Math.min(red, green, blue);

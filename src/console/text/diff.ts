@@ -8,12 +8,12 @@ export interface DiffLine {
   readonly after: number | null;
 }
 export interface DiffHunk {
-  /** What stands behind the second `@@`. */
+  /** The text after the second `@@`. */
   readonly heading: string;
   readonly lines: readonly DiffLine[];
 }
 export interface FileDiff {
-  /** As the headers name it; of text before any header ''. */
+  /** The name in the headers; '' for text before any header. */
   readonly path: string;
   /** Lines between the header and the first hunk: modes, renames, binary. */
   readonly notes: readonly string[];
@@ -26,11 +26,11 @@ interface Open {
   hunks: { heading: string; lines: DiffLine[] }[];
 }
 
-/** A diff of more lines than this shows those of one kind that follow each other as one row. */
+/** A longer diff shows consecutive lines of one kind as one row. */
 const linesAlone = 5_000;
 const rowLines = 200;
 
-/** The lines as rows that a page can hold; a row of more lines has the numbers of its first. */
+/** The lines as rows that a page can hold; a row of several lines has the numbers of its first. */
 export function groupDiffRows(lines: readonly DiffLine[], all: number): readonly DiffLine[] {
   if (all <= linesAlone) return lines;
   const rows: DiffLine[] = [];
@@ -49,8 +49,8 @@ export function groupDiffRows(lines: readonly DiffLine[], all: number): readonly
 const hunkHead = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
 
 /**
- * Reads by the counts in the hunks' heads, so that a removed line `-- a/x` is no header. What does
- * not read as a diff is kept as notes: nothing is left out.
+ * Reads by the counts in the heads of the hunks, so that a removed line `-- a/x` is not a header.
+ * Text that is not a diff becomes notes: nothing is omitted.
  */
 export function parseUnifiedDiff(text: string): FileDiff[] {
   if (text === '') return [];
@@ -83,7 +83,7 @@ function open(files: Open[]): Open {
   return made;
 }
 
-/** `a/x b/x` → `x`: both halves name the same file, so the second half is the last of them. */
+/** `a/x b/x` → `x`: both halves name the same file. */
 function pathOf(names: string): string {
   const half = names.slice(Math.floor(names.length / 2) + 1);
   return unquoted(half).replace(/^b\//, '');

@@ -1,16 +1,16 @@
-/** A command cut at line ends and at the spans of the rules that decided about it. */
+/** A command split at line ends and at the spans of the rules that decided on it. */
 import type { DecidingRule } from '../../command.ts';
 import { splitTextFragments } from './visible.ts';
 import type { TextFragment } from './visible.ts';
 
-/** Pieces that the same rules mean. */
+/** Segments that the same rules match. */
 export interface RuleSegment {
-  /** Indices into the verdict's rules, ascending; empty: no rule means this part. */
+  /** Indices into the verdict's rules, ascending; empty: no rule matches this part. */
   readonly rules: readonly number[];
   readonly fragments: readonly TextFragment[];
 }
 
-/** A command of more lines than this is cut into blocks of so many, which a page can still hold. */
+/** A command of more lines is split into blocks of this many, which a page can hold. */
 const linesAlone = 2_000;
 const blockLines = 200;
 
@@ -22,8 +22,8 @@ export interface LineBlock {
 }
 
 /**
- * The whole of `command`, each line a block, or of a long one each 200 lines. A span that is
- * outside of the text, or turned round, marks nothing.
+ * The whole of `command`, each line a block, or of a long one each 200 lines. A span outside of the
+ * text, or a reversed one, marks nothing.
  */
 export function splitLineBlocks(
   command: string,
@@ -65,32 +65,32 @@ function segmentsOf(
   });
 }
 
-/** Line ends as themselves, in one piece with the plain text around them; offsets from `start`. */
-export function mergeLineEnds(pieces: readonly TextFragment[], start: number): TextFragment[] {
+/** Line ends as text, in one segment with the plain text around them; offsets from `start`. */
+export function mergeLineEnds(fragments: readonly TextFragment[], start: number): TextFragment[] {
   const made: TextFragment[] = [];
   let run: TextFragment[] = [];
   const flush = (): void => {
     const [first] = run;
     if (first === undefined) return;
-    const text = run.map((piece) => piece.text).join('');
+    const text = run.map((fragment) => fragment.text).join('');
     made.push({ kind: 'plain', text, at: first.at, length: text.length });
     run = [];
   };
-  for (const found of pieces) {
+  for (const found of fragments) {
     const isEnd = found.kind === 'escape' && found.text === '\\n';
-    const piece = { ...found, at: found.at + start };
-    if (isEnd) run.push({ ...piece, kind: 'plain', text: '\n' });
-    else if (found.kind === 'plain') run.push(piece);
+    const fragment = { ...found, at: found.at + start };
+    if (isEnd) run.push({ ...fragment, kind: 'plain', text: '\n' });
+    else if (found.kind === 'plain') run.push(fragment);
     else {
       flush();
-      made.push(piece);
+      made.push(fragment);
     }
   }
   flush();
   return made;
 }
 
-/** No cut between the two halves of one character: each half alone would show as another. */
+/** No split between the two halves of one character: each half alone would look different. */
 function whole(command: string, cut: number): number {
   const unit = command.charCodeAt(cut);
   return unit >= 0xdc00 && unit <= 0xdfff ? cut - 1 : cut;

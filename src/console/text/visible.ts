@@ -1,18 +1,18 @@
 /**
- * Text of others, cut so that it can be shown as what it is. Nothing here makes markup: who shows
- * the pieces makes text nodes of them.
+ * Untrusted text, split so that hidden characters can be made visible. This module makes no markup:
+ * its users make text nodes of the segments.
  */
 import { unicodeEscape, isHiddenCharacter } from '../../hidden-characters.ts';
 
 /**
- * `escape`: stands for a character that is drawn as nothing, moves others, or looks like a space;
- * `foreign`: printable, but outside ASCII, where it may pass for another letter.
+ * `escape`: replaces a character that is invisible, moves others, or looks like a space; `foreign`:
+ * printable, but outside ASCII, where it may look like another letter.
  */
 export interface TextFragment {
   readonly kind: 'plain' | 'escape' | 'foreign';
   /** What is drawn. */
   readonly text: string;
-  /** UTF-16 offset in the text, and how many units it stands for. */
+  /** UTF-16 offset in the text, and the number of units that it replaces. */
   readonly at: number;
   readonly length: number;
 }
@@ -27,18 +27,18 @@ const named: ReadonlyMap<string, string> = new Map([
   ['\u{1B}', '\\e'],
 ]);
 
-/** `\u{202E}`; `\t` and its like by the names that shells give them. */
+/** `\u{202E}`; `\t` and similar ones by their names in shells. */
 const shortOf = (character: string): string => named.get(character) ?? unicodeEscape(character);
 
-/** The pieces of `text` in order. A line end is a piece of its own: `\n`. */
+/** The segments of `text` in order. A line end is its own segment: `\n`. */
 export function splitTextFragments(text: string): TextFragment[] {
-  const pieces: TextFragment[] = [];
+  const fragments: TextFragment[] = [];
   let plainFrom = 0;
   let at = 0;
   const flush = (): void => {
     if (at > plainFrom) {
       const plain = text.slice(plainFrom, at);
-      pieces.push({ kind: 'plain', text: plain, at: plainFrom, length: plain.length });
+      fragments.push({ kind: 'plain', text: plain, at: plainFrom, length: plain.length });
     }
   };
   while (at < text.length) {
@@ -51,20 +51,20 @@ export function splitTextFragments(text: string): TextFragment[] {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
     const { length } = character;
     if (isHiddenCharacter(character)) {
-      pieces.push({ kind: 'escape', text: shortOf(character), at, length });
+      fragments.push({ kind: 'escape', text: shortOf(character), at, length });
       at += length;
     } else {
       const foreign = foreignAt(text, at);
-      pieces.push({ kind: 'foreign', text: foreign, at, length: foreign.length });
+      fragments.push({ kind: 'foreign', text: foreign, at, length: foreign.length });
       at += foreign.length;
     }
     plainFrom = at;
   }
   flush();
-  return pieces;
+  return fragments;
 }
 
-/** What stands at `at` and is printable, up to ASCII or something hidden. */
+/** The printable text at `at`, up to ASCII or something hidden. */
 function foreignAt(text: string, from: number): string {
   let at = from;
   while (at < text.length && text.charCodeAt(at) >= 0x80) {
@@ -75,7 +75,7 @@ function foreignAt(text: string, from: number): string {
   return text.slice(from, at);
 }
 
-/** One line of text in which nothing is hidden, for titles and announcements. */
+/** One line of text with nothing hidden, for titles and announcements. */
 export function toVisibleLine(text: string): string {
   return splitTextFragments(text)
     .map(({ text: shown }) => shown)

@@ -1,8 +1,8 @@
 /** Links to the web console, for a person at this machine. */
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { ConsoleLoginParams } from '../../protocol/console.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+import type { ConsoleLoginParams } from '../../api/system.ts';
+import type { MethodAnswers } from '../../api/methods.ts';
 import {
   createPersonProver,
   type ProvePerson,

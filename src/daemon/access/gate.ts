@@ -5,8 +5,7 @@
 import type { ApprovalRegistry } from '../../approval/registry.ts';
 import type { ApprovalId, Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { MethodName } from '../../api/methods.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+import type { MethodAnswers, MethodName } from '../../api/methods.ts';
 import type { Executions } from '../executions/executions.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';

@@ -1,7 +1,6 @@
 /** What is left of an answer for a caller that sees only its own. */
 import type { ExecId, SessionId } from '../../command.ts';
-import type { MethodName } from '../../api/methods.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+import type { MethodAnswers, MethodName } from '../../api/methods.ts';
 import type { OwnerLookup } from './ownership.ts';
 
 export interface AnswerViewer {

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { StdinChoice } from '../../command.ts';
-import type { ApprovalInputView } from '../../protocol/approval.ts';
+import type { ApprovalInputView } from '../../api/approval.ts';
 
 /** Characters that are shown. */
 const shownMax = 8 * 1024;

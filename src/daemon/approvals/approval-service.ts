@@ -12,12 +12,12 @@ import { isTokenAuthenticated } from '../access/access-scope.ts';
 import type {
   AnswerScope,
   ApprovalDecideParams,
+  ApprovalInputView,
   ApprovalListParams,
   ApprovalStatus,
-  ApprovalView,
-  ApprovalInputView,
   ApprovalSubjectView,
-} from '../../protocol/approval.ts';
+  ApprovalView,
+} from '../../api/approval.ts';
 import { approvalInputView } from './approval-input.ts';
 import { proofOfRole, type CallerProof } from './person-proof.ts';
 import { isoTime } from '../executions/receipt.ts';

@@ -17,8 +17,8 @@ import type {
   AuditListParams,
   AuditLogView,
   AuditVerifyParams,
-} from '../../protocol/audit.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+} from '../../api/audit.ts';
+import type { MethodAnswers } from '../../api/methods.ts';
 import { isTokenAuthenticated } from '../access/access-scope.ts';
 import type { AuditService } from '../runtime.ts';
 

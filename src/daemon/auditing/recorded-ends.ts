@@ -9,8 +9,7 @@ import { readLogEvents, type AuditLogEntry } from '../../audit/read-events.ts';
 import type { SnapshotPair } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import { errorTable, TrlError, type ErrorCode } from '../../errors.ts';
-import { receiptChangesSchema } from '../../api/changes.ts';
-import type { ChangeView } from '../../protocol/workspace.ts';
+import { receiptChangesSchema, type ChangeView } from '../../api/changes.ts';
 import type { AuditMark } from '../../execution.ts';
 
 const kinds = ['exec.ended', 'exec.failed', 'exec.changed', 'exec.statement'] as const;

@@ -1,7 +1,7 @@
 /** A diff as it is given out: what output of commands hides, a diff hides too. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BytePath } from '../../change.ts';
-import type { WorkspaceDiff } from '../../protocol/workspace.ts';
+import type { WorkspaceDiff } from '../../api/changes.ts';
 import { secretPriorOf } from '../../redaction/detect/secret-prior.ts';
 import type { KnownIndex } from '../../redaction/known/known-index.ts';
 import { openRedactor, type RedactionOptions } from '../../redaction/open-redactor.ts';

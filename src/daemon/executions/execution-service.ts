@@ -2,9 +2,14 @@
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { ExecLeaseAnswer, ExecLeaseParams } from '../../protocol/feed.ts';
+import type {
+  ExecLeaseAnswer,
+  ExecLeaseParams,
+  ExecParams,
+  ExecReadParams,
+} from '../../api/exec.ts';
+import type { Receipt } from '../../api/receipt.ts';
 import type { RunnerLink } from '../../process/runner-link.ts';
-import type { ExecParams, ExecReadParams, Receipt } from '../../protocol/types.ts';
 import type { SecretStore } from '../../secrets/secret-store.ts';
 import type { DaemonApprovalService } from '../approvals/approval-service.ts';
 import type { InputAudit } from '../auditing/input-audit.ts';

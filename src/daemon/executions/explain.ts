@@ -3,7 +3,7 @@ import { PolicyRefusal } from '../../approval/approve.ts';
 import { authorize } from '../../authorize.ts';
 import type { Caller, Verdict } from '../../command.ts';
 import type { RunDependencies } from '../../execution.ts';
-import type { PolicyExplainParams } from '../../protocol/types.ts';
+import type { PolicyExplainParams } from '../../api/approval.ts';
 import { newExecId } from '../../session/record.ts';
 import type { EventLoopYield } from '../event-loop-yield.ts';
 import type { Policies } from '../policies.ts';

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { ExecLeaseAnswer, ExecLeaseParams } from '../../protocol/feed.ts';
+import type { ExecLeaseAnswer, ExecLeaseParams } from '../../api/exec.ts';
 import { isoTime } from './receipt.ts';
 
 interface Lease {

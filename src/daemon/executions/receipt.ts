@@ -2,8 +2,8 @@
 import type { CacheTool } from '../../caches.ts';
 import type { Assurance, Exit, Plan, Verdict } from '../../command.ts';
 import type { CollectedOutput } from '../../output/output-collector.ts';
-import type { Receipt } from '../../protocol/types.ts';
-import type { ReceiptChanges } from '../../protocol/workspace.ts';
+import type { Receipt } from '../../api/receipt.ts';
+import type { ReceiptChanges } from '../../api/changes.ts';
 import type { ExecutionOutcome } from '../../execution.ts';
 import type { ExecBasis } from '../auditing/exec-basis.ts';
 

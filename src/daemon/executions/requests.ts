@@ -1,7 +1,7 @@
 /** What a call on the wire asks for, in the words of `command.ts`. Pure. */
 import type { CommandRequest } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { ExecParams } from '../../protocol/types.ts';
+import type { ExecParams } from '../../api/exec.ts';
 import type { ExecutionRequest, ToolCommand } from '../../execution.ts';
 import { resolveBounds, type BoundMaxima } from '../../session/bounds.ts';
 import type { SessionRecord } from '../../session/record.ts';

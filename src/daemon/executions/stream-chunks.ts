@@ -1,5 +1,5 @@
 /** Chunks of an `exec.read` answer. */
-import type { StreamChunk } from '../../protocol/types.ts';
+import type { StreamChunk } from '../../api/receipt.ts';
 import type { JournalRange } from './read-output.ts';
 
 type OutputChunk = JournalRange['pieces'][number];

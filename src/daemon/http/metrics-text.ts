@@ -1,5 +1,5 @@
 /** Counters as Prometheus reads them (text exposition format 0.0.4). */
-import type { MetricsView } from '../../protocol/metrics.ts';
+import type { MetricsView } from '../../api/system.ts';
 
 type Kind = 'counter' | 'gauge' | 'histogram';
 

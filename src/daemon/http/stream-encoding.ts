@@ -18,7 +18,8 @@
 import type { ExecId } from '../../command.ts';
 import { frameTypes } from '../../frame.ts';
 import { ChunkWriter } from '../../protocol/chunks.ts';
-import type { StreamChunk, StreamEvent, WireError } from '../../protocol/types.ts';
+import type { StreamChunk, StreamEvent } from '../../api/receipt.ts';
+import type { WireError } from '../../api/answer-fields.ts';
 import { redactedBytes, type RedactedBytes } from '../../redaction/redacted-text.ts';
 import type { Masking } from '../secrets/masking.ts';
 import type { OutputSink } from '../runtime.ts';

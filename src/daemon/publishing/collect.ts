@@ -1,7 +1,7 @@
 /** Brings together what is to leave, by what was asked for. */
 import type { ExecId, PathRules } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { PublishCheckParams } from '../../protocol/publish.ts';
+import type { PublishCheckParams } from '../../api/publish.ts';
 import { TimeSlices } from '../../workspace/time-slices.ts';
 import type { Executions } from '../executions/executions.ts';
 import { netChanges } from '../diffs/net-changes.ts';

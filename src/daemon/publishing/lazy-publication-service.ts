@@ -1,8 +1,8 @@
 /** The publication service, loaded at the first check: commands do not wait for it. */
 import type { Caller, ExecId } from '../../command.ts';
 import type { PublicationService } from '../runtime.ts';
-import type { PublishCheckParams, PublishParams } from '../../protocol/publish.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+import type { PublishCheckParams, PublishParams } from '../../api/publish.ts';
+import type { MethodAnswers } from '../../api/methods.ts';
 import { isTokenAuthenticated } from '../access/access-scope.ts';
 import type { Executions } from '../executions/executions.ts';
 import { createPersonProver, type PersonProverParts } from '../approvals/person-proof.ts';

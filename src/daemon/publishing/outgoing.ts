@@ -11,7 +11,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../../limits.ts';
-import type { PublicationId, PublishedFile } from '../../protocol/publish.ts';
+import type { PublicationId, PublishedFile } from '../../api/publish.ts';
 import { octalMode } from '../diffs/git-text.ts';
 import { pathView } from '../workspaces/change-views.ts';
 import type { OutgoingItem } from '../../publish/publication.ts';

@@ -4,7 +4,7 @@ import { TrlError } from '../../errors.ts';
 import type { PathRules, SessionId } from '../../command.ts';
 import { findAudience, type AudienceRules } from '../../policy/publication.ts';
 import type { Policy } from '../../policy/policy.ts';
-import type { PublishCheckParams } from '../../protocol/publish.ts';
+import type { PublishCheckParams } from '../../api/publish.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { readVisibility, type Visibility } from '../../workspace/projection/visibility.ts';
 import type { Policies } from '../policies.ts';

@@ -1,7 +1,7 @@
 /** Verdicts as answers have them. */
 import { withoutEvidence } from '../../publish/gate.ts';
 import type { GateFinding } from '../../publish/publication.ts';
-import type { FindingView, PublishVerdict } from '../../protocol/publish.ts';
+import type { FindingView, PublishVerdict } from '../../api/publish.ts';
 import type { InspectedPublication } from './publication-records.ts';
 
 /** @param withEvidence for a person who proved to be one */

@@ -5,13 +5,13 @@ import { isBaseVariableName, isWithheldVariable } from '../../environment/base.t
 import { TrlError } from '../../errors.ts';
 import { isInjectionName } from '../../variable-names.ts';
 import type {
-  SecretRequestView,
-  SecretRequestParams,
-  SecretSetParams,
-  SecretInjectParams,
   SecretDeleteParams,
-} from '../../protocol/secrets.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+  SecretInjectParams,
+  SecretRequestParams,
+  SecretRequestView,
+  SecretSetParams,
+} from '../../api/secrets.ts';
+import type { MethodAnswers } from '../../api/methods.ts';
 import type { SecretRequest } from '../../secrets/requests.ts';
 import type { SecretStore } from '../../secrets/secret-store.ts';
 import {

@@ -10,7 +10,7 @@ import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { isInjectionName, variableNameForm, type EnvMode } from '../../variable-names.ts';
 import type { RequestedVariable } from '../../policy/decide.ts';
-import type { EnvironmentView } from '../../protocol/environment.ts';
+import type { EnvironmentView } from '../../api/session.ts';
 import { managedVariableError, withheldVariableError } from '../../authorize.ts';
 import type {
   ExecutionRequest,

@@ -1,5 +1,5 @@
 /** What `session.info` reports of the variables that a session's commands get. */
-import type { SessionView } from '../../protocol/types.ts';
+import type { SessionView } from '../../api/session.ts';
 import { expectedEnvironment } from './execution-context.ts';
 import type { SessionServiceParts } from './session-service.ts';
 import { sessionViewOf, type LiveSession } from './sessions.ts';

@@ -5,7 +5,7 @@ import type { Grants } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
 import type { Policy } from '../../policy/policy.ts';
-import type { SessionCreateParams } from '../../protocol/types.ts';
+import type { SessionCreateParams } from '../../api/session.ts';
 import { resolveBounds, type RequestedBounds } from '../../session/bounds.ts';
 import { effectiveGrants, newSessionId, type SessionRecord } from '../../session/record.ts';
 import { sessionCacheId } from '../../session/cache.ts';

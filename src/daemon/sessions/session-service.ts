@@ -2,7 +2,7 @@
 import type { Caller, SessionId } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
-import type { SessionCreateParams, SessionView } from '../../protocol/types.ts';
+import type { SessionCreateParams, SessionView } from '../../api/session.ts';
 import { isTokenAuthenticated } from '../access/access-scope.ts';
 import type { WorkspaceHost } from '../../host/port.ts';
 import type { HostFacts } from '../../sandbox/host-facts.ts';

@@ -2,7 +2,7 @@
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits, fairShareRefusal } from '../../limits.ts';
-import type { SessionView } from '../../protocol/types.ts';
+import type { SessionView } from '../../api/session.ts';
 import type { ExecutionContext } from '../../execution.ts';
 import { effectiveGrants, type SessionRecord } from '../../session/record.ts';
 import { Clients } from '../access/clients.ts';

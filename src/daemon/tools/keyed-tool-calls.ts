@@ -6,7 +6,7 @@
 import { TrlError, isTrlError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { ToolCallAnswer } from '../../protocol/tool.ts';
+import type { ToolCallAnswer } from '../../api/tool.ts';
 import type { UsedKeys } from '../used-keys.ts';
 
 const callsMax = 1_000;

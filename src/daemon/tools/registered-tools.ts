@@ -16,7 +16,7 @@ import type {
   ToolCallId,
   ToolRegisterParams,
   ToolStreamMessage,
-} from '../../protocol/tool.ts';
+} from '../../api/tool.ts';
 
 const timeoutMsDefault = 30_000;
 

@@ -28,8 +28,8 @@ import type {
   ToolListParams,
   ToolRegisterParams,
   ToolView,
-} from '../../protocol/tool.ts';
-import type { Receipt } from '../../protocol/types.ts';
+} from '../../api/tool.ts';
+import type { Receipt } from '../../api/receipt.ts';
 import { quoteArgv } from '../../quote.ts';
 import type { ToolCommand } from '../../execution.ts';
 import type { SessionRecord } from '../../session/record.ts';

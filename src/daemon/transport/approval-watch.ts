@@ -2,11 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type {
-  ApprovalEvent,
-  ApprovalWatchAnswer,
-  ApprovalWatchId,
-} from '../../protocol/approval.ts';
+import type { ApprovalEvent, ApprovalWatchAnswer, ApprovalWatchId } from '../../api/approval.ts';
 import type { Runtime } from '../runtime.ts';
 import { CoalescingSender } from './coalescing-sender.ts';
 import type { ConnectionWriter } from './connection-writer.ts';

@@ -2,7 +2,7 @@
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { ChunkEncoding } from '../../protocol/chunks.ts';
-import type { StreamAnswer } from '../../protocol/types.ts';
+import type { StreamAnswer } from '../../api/exec.ts';
 import type { Runtime } from '../runtime.ts';
 import { toWireError } from './reply-messages.ts';
 import type { ReplyContext } from './reply-messages.ts';

@@ -1,7 +1,7 @@
 /** Tells one connection of everything that changes: `{"stream_id":"f-…","event":{…}}`. */
 import { randomBytes } from 'node:crypto';
 import { TrlError } from '../../errors.ts';
-import type { FeedAnswer, FeedId, FeedMessage } from '../../protocol/feed.ts';
+import type { FeedAnswer, FeedId, FeedMessage } from '../../api/system.ts';
 import { CoalescingSender } from './coalescing-sender.ts';
 import type { WatchOptions } from './approval-watch.ts';
 

@@ -4,11 +4,16 @@ import { TrlError } from '../../errors.ts';
 import type { Masking } from '../secrets/masking.ts';
 import type { Caller, ExecId } from '../../command.ts';
 import type { ChunkEncoding } from '../../protocol/chunks.ts';
-import { parseParams, type MethodName, type ParsedMethodParams } from '../../api/methods.ts';
-import type { ApprovalWatchAnswer } from '../../protocol/approval.ts';
-import type { ToolAnswerParams, ToolRegisterParams } from '../../protocol/tool.ts';
-import type { FeedAnswer } from '../../protocol/feed.ts';
-import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
+import {
+  parseParams,
+  type MethodAnswers,
+  type MethodName,
+  type MethodParams,
+} from '../../api/methods.ts';
+import type { ApprovalWatchAnswer } from '../../api/approval.ts';
+import type { ToolAnswerParams, ToolRegisterParams } from '../../api/tool.ts';
+import type { FeedAnswer } from '../../api/system.ts';
+import type { StreamAnswer } from '../../api/exec.ts';
 import type { ExecutionService, Runtime } from '../runtime.ts';
 import { toTextReceipt } from './text-receipts.ts';
 
@@ -77,7 +82,7 @@ const features = [
 type Handlers = {
   readonly [M in MethodName]: (
     desk: ConnectionContext,
-    params: ParsedMethodParams[M],
+    params: MethodParams[M],
   ) => MethodAnswers[M] | Promise<MethodAnswers[M]>;
 };
 
@@ -253,7 +258,7 @@ function refuseSecrets(params: object, masking: Masking): void {
 type Target = Parameters<ExecutionService['cancel']>[1];
 
 /** The check of `exec.cancel` lets through exactly one of them. */
-function targetOf(given: Partial<ParsedMethodParams['exec.cancel']>): Target {
+function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {
   if (given.exec_id !== undefined) return { exec_id: given.exec_id };
   if (given.session_id !== undefined) return { session_id: given.session_id };
   if (given.exec_key !== undefined) return { exec_key: given.exec_key };

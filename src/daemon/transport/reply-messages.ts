@@ -1,6 +1,6 @@
 /** Answers in wire form. */
 import { diskFailure, isTrlError } from '../../errors.ts';
-import type { WireError } from '../../protocol/types.ts';
+import type { WireError } from '../../api/answer-fields.ts';
 import type { RedactedText } from '../../redaction/redacted-text.ts';
 import type { Masking } from '../secrets/masking.ts';
 

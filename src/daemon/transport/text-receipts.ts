@@ -3,7 +3,7 @@
  * whatever the bytes were. Who greets (`system.hello`) knows encodings.
  */
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { Receipt } from '../../protocol/types.ts';
+import type { Receipt } from '../../api/receipt.ts';
 
 /** @throws what `receipt` rejects with; the partial output of a time-out is text likewise */
 export async function toTextReceipt(receipt: Promise<Receipt>): Promise<Receipt> {

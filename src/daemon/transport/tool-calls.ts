@@ -11,8 +11,8 @@ import type {
   ToolRegisterParams,
   ToolStreamId,
   ToolStreamMessage,
-} from '../../protocol/tool.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+} from '../../api/tool.ts';
+import type { MethodAnswers } from '../../api/methods.ts';
 import type { Runtime } from '../runtime.ts';
 import type { ConnectionWriter } from './connection-writer.ts';
 

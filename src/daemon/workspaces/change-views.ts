@@ -1,4 +1,4 @@
-/** Changes between their words (`change.ts`) and the wire (`protocol/workspace.ts`). */
+/** Changes between their words (`change.ts`) and the wire (`api/changes.ts`). */
 import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
 import type {
@@ -13,12 +13,8 @@ import type {
 import { changeKinds, changeStates } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type {
-  ChangeView,
-  EntryView,
-  PathsParams,
-  ReceiptChanges,
-} from '../../protocol/workspace.ts';
+import type { ChangeView, EntryView, ReceiptChanges } from '../../api/changes.ts';
+import type { PathsParams } from '../../api/workspace.ts';
 import { pathSelector } from '../../workspace/byte-path.ts';
 import { octalMode } from '../diffs/git-text.ts';
 

@@ -2,7 +2,7 @@
 import type { WorkspaceMode } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { fairShareRefusal } from '../../limits.ts';
-import type { WorkspaceId } from '../../protocol/workspace.ts';
+import type { WorkspaceId } from '../../api/answer-fields.ts';
 import type { StateStore } from '../../session/store.ts';
 
 export interface OpenWorkspace {

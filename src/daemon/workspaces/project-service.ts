@@ -2,7 +2,7 @@
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { HomeCaches } from '../../host/port.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+import type { MethodAnswers } from '../../api/methods.ts';
 import { sessionCacheId } from '../../session/cache.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
 import type { ProjectService } from '../runtime.ts';

@@ -3,8 +3,8 @@
  * projects that its user trusted since.
  */
 import { realpathSync } from 'node:fs';
+import type { MethodAnswers } from '../../api/methods.ts';
 import { TrlError } from '../../errors.ts';
-import type { WorkspaceAnswers } from '../../protocol/workspace.ts';
 import type { WorkspaceHost } from '../../host/port.ts';
 import type { StateStore } from '../../session/store.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
@@ -69,7 +69,7 @@ export class Projects {
    * @throws TrlError `INVALID_PARAMS` for what cannot be a workspace; `WORKSPACE_ESCAPE` where this
    *   daemon works only in the directories that it was started with
    */
-  async trust(directory: string): Promise<WorkspaceAnswers['workspace.trust']> {
+  async trust(directory: string): Promise<MethodAnswers['workspace.trust']> {
     const { store, allowsTrust: trusts, home, host, check } = this.#parts;
     const found = await host.project(directory, home);
     const holding = this.#holding(found.directory);
@@ -104,7 +104,7 @@ export class Projects {
   }
 
   /** @param workspaces those of the sessions that are there */
-  list(workspaces: readonly (string | null)[]): WorkspaceAnswers['workspace.list']['workspaces'] {
+  list(workspaces: readonly (string | null)[]): MethodAnswers['workspace.list']['workspaces'] {
     const paths = [...new Set([...this.#given, ...this.#trusted.keys()])];
     return paths.toSorted().map((one) => ({
       path: one,

@@ -1,7 +1,7 @@
 /** Which of the recorded changes policy lets a caller see, whoever's commands made them. */
 import type { BytePath } from '../../change.ts';
 import { limits } from '../../limits.ts';
-import type { ContentView, SnapshotGetParams } from '../../protocol/workspace.ts';
+import type { ContentView, SnapshotGetParams } from '../../api/snapshot.ts';
 import { readVisibility } from '../../workspace/projection/visibility.ts';
 import { redactContent, type DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Policies } from '../policies.ts';

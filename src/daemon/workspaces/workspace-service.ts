@@ -4,19 +4,20 @@ import type { Change } from '../../change.ts';
 import type { Caller, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { MethodName } from '../../api/methods.ts';
-import type { MethodAnswers } from '../../protocol/types.ts';
+import type { MethodAnswers, MethodName } from '../../api/methods.ts';
 import type {
   ExecUndoParams,
   SnapshotGetParams,
   SnapshotListParams,
   SnapshotRestoreParams,
+} from '../../api/snapshot.ts';
+import type {
   WorkspaceApplyParams,
   WorkspaceDiffParams,
   WorkspaceDiscardParams,
-  WorkspaceId,
   WorkspaceOpenParams,
-} from '../../protocol/workspace.ts';
+} from '../../api/workspace.ts';
+import type { WorkspaceId } from '../../api/answer-fields.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
 import { changesDigest } from '../../workspace/changes/change-kind.ts';
 import type { AccessGate } from '../access/gate.ts';

@@ -4,7 +4,7 @@
  */
 import type { BytePath } from '../../change.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { PushedRef } from '../../protocol/publish.ts';
+import type { PushedRef } from '../../api/publish.ts';
 import { bytePathOf, pathText } from '../../workspace/byte-path.ts';
 import {
   PublicationBudget,
