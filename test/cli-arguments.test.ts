@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { parseArgs } from '../src/cli/args.ts';
-import { commandText } from '../src/cli/command-text.ts';
+import { commandText } from '../src/cli/run.ts';
 import { verbHelp } from '../src/cli/help.ts';
 import { quoteArgv } from '../src/quote.ts';
 import { parseCount, parseDuration, parseSize, showDuration } from '../src/cli/units.ts';

@@ -19,12 +19,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { mcpClients, locateMcpConfig, mcpConfigSnippet } from '../src/cli/mcp-clients.ts';
-import { CannotEditError } from '../src/cli/mcp-install-json.ts';
+import { CannotEditError } from '../src/cli/config-json.ts';
 import {
   writeConfigBackup,
   readMcpConfigFile,
   replaceMcpConfigFile,
-} from '../src/cli/mcp-install-file.ts';
+} from '../src/cli/config-file.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const base = mkdtempSync(path.join(tmpdir(), 'trl-mcp-'));

@@ -1,17 +1,23 @@
 /** `trl approvals …`: what waits for a person, and the person's answers. */
+import { homedir, userInfo } from 'node:os';
+import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
 import type { ApprovalDecideParams, ApprovalView, Client } from '../client/index.ts';
 import { approvalStates } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { approvalDetailLines, approvalOutcomeLine, approvalReference } from './approval-text.ts';
-import type { CliArguments } from './args.ts';
 import { usageError } from './args.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { readPassphraseFromStdin, withPassphrase } from './passphrase.ts';
-import { findSessionByWord, connectRuntime } from './runtime-connection.ts';
+import type { CliArguments } from './args.ts';
+import { recordCliAction } from './audit-read.ts';
+import {
+  Interrupts,
+  interruptedExitCode,
+  readPassphraseFromStdin,
+  withPassphrase,
+} from './interrupts.ts';
+import { escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
+import { connectRuntime, findSessionByWord } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
-import { printMessage, printJson, printTable } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 const states = [...approvalStates, 'all'] as const;
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
@@ -153,4 +159,41 @@ async function find(client: Client, word: string, verb: string): Promise<Approva
     throw new TrlError('INVALID_PARAMS', `Cannot find approval ${start}: ${reason}`);
   }
   return view;
+}
+
+// * `trl approvals enroll`: sets the passphrase that proves a person. It speaks to no daemon and
+// takes the passphrase from the terminal only: an agent could do everything else, too.
+
+export async function runApprovalsEnroll(): Promise<number> {
+  const places = enrolmentFiles(process.env, homedir());
+  const enrolment = new Enrolment(places);
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  try {
+    using terminal = ControllingTerminal.open('enroll');
+    const known = enrolment.approver();
+    const old = known === null ? null : await terminal.secret('Passphrase so far: ', signal);
+    // Told before a new one is made up.
+    if (old !== null && !(await enrolment.verify(old))) {
+      printMessage('the passphrase is wrong; nothing was changed');
+      return 125;
+    }
+    const first = await terminal.secret('New passphrase, 8 characters or more: ', signal);
+    const second = await terminal.secret('The same again: ', signal);
+    if (first !== second) {
+      printMessage('they differ; nothing was changed');
+      return 125;
+    }
+    const approver = userInfo().username;
+    // Whose yes counts from here on is a change of policy: it is on disk before it is one.
+    const data = { method: 'approvals.enroll', approver, replaces: known };
+    await recordCliAction('approvals enroll', { kind: 'call.requested', data });
+    await enrolment.enrol(approver, first, old);
+  } catch (error) {
+    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
+    printMessage('nothing was changed');
+    return interrupts.exitCode ?? interruptedExitCode;
+  }
+  printMessage(`enrolled; decisions need this passphrase from now on (${places.file})`);
+  return 0;
 }

@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit/event.ts';
 import { jsonText } from '../provenance/logged-events.ts';
 import { showDuration } from './units.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { escapeHiddenText } from './print.ts';
 
 /** An event with its place, as far as lines tell of it. */
 export interface PrintableEvent {

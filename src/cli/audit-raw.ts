@@ -16,10 +16,8 @@ import { revealRawLog as revealPieces, digestRawLog } from '../sealing/reveal.ts
 import { listRawLogs, shredRawLog as shredLog } from '../sealing/retention.ts';
 import type { CliArguments } from './args.ts';
 import { usageError } from './args.ts';
-import { rawOutputDirectory } from './audit-paths.ts';
-import { writeAuditOutput } from './audit-output.ts';
-import { readAllEvents } from './audit-read.ts';
-import { recordCliAction } from './audit-record.ts';
+import { rawOutputDirectory, readAllEvents, recordCliAction } from './audit-read.ts';
+import { writeAuditOutput } from './audit.ts';
 import { StandardOutput } from './standard-output.ts';
 import { parseExecId } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';

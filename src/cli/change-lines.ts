@@ -1,7 +1,6 @@
 /** What commands changed, as lines for a person. */
 import type { ChangeView, DiffFile, ExecEnd } from '../client/index.ts';
-import { printDimmed } from './print.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { escapeHiddenText, printDimmed } from './print.ts';
 
 /** One letter a kind, as `git status` has them where it knows the kind. */
 const letters: Readonly<Record<ChangeView['kind'], string>> = {

@@ -8,8 +8,12 @@ import { pathToFileURL } from 'node:url';
 import type { Client } from '../client/index.ts';
 import { tokensFile } from '../identity/tokens.ts';
 import type { CliArguments } from './args.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { withPersonProof, readPassphraseFromStdin } from './passphrase.ts';
+import {
+  Interrupts,
+  interruptedExitCode,
+  readPassphraseFromStdin,
+  withPersonProof,
+} from './interrupts.ts';
 import { connectRuntime } from './runtime-connection.ts';
 import { printMessage, printJson } from './print.ts';
 import { PromptCancelledError } from './terminal.ts';

@@ -2,22 +2,26 @@
 import type { ExecReadAnswer } from '../client/index.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { feedStdin } from './stdin.ts';
+import { feedStdin, relayCommand } from './relay.ts';
 import { Interrupts } from './interrupts.ts';
 import { StandardOutput } from './standard-output.ts';
-import { commandText } from './command-text.ts';
+import { commandParams, commandText } from './run.ts';
 import {
   findExecByWord,
   findSessionByWord,
   connectRuntime,
   parseExecId,
 } from './runtime-connection.ts';
-import { relayCommand } from './relay.ts';
-import { commandParams } from './run.ts';
 import { printDimmed, printJson, printTable } from './print.ts';
 import { requireSingleWord } from './session.ts';
-import { countFlagHint, durationFlagHint, parseCount, parseDuration, parseSize } from './units.ts';
-import { sizeFlagHint } from './units.ts';
+import {
+  countFlagHint,
+  durationFlagHint,
+  parseCount,
+  parseDuration,
+  parseSize,
+  sizeFlagHint,
+} from './units.ts';
 
 export async function runExecStart(args: CliArguments): Promise<number> {
   const named = args.text('session');

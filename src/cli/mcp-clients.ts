@@ -1,6 +1,14 @@
 /** The programs of others that can be given this runtime's tools: where they read that, and how. */
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isSingleExecutable } from '../embedded.ts';
+import { toolSets } from '../mcp/tool-sets.ts';
+import type { ToolSet } from '../mcp/tool-sets.ts';
+import { quoteWord } from '../quote.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
 
 /** Programs whose file can be edited, in the order in which they are shown. */
 export const editableClients = ['claude-code', 'codex', 'cursor', 'vscode'] as const;
@@ -145,4 +153,116 @@ export function tomlSection(keys: readonly string[], entry: McpEntry, eol: strin
 /** A basic string; its escapes are those of JSON, and DEL, which JSON leaves as it is. */
 function tomlString(text: string): string {
   return JSON.stringify(text).replaceAll('\x7f', String.raw`\u007f`);
+}
+
+// How other programs start this one.
+
+/**
+ * For the user an absolute path: programs with windows do not have the PATH of a shell. A
+ * project's file is everybody's, so there it is the name alone.
+ */
+export function ownMcpEntry(scope: McpScope, tools: ToolSet | null = null): McpEntry {
+  const args = tools === null ? ['mcp'] : ['mcp', '--tools', tools];
+  return { command: scope === 'project' ? 'trl' : ownProgramPath(), args };
+}
+
+/**
+ * The set that `--tools` names; `null`: none.
+ *
+ * @throws TrlError `INVALID_PARAMS` for a set that is not known, and for two of them
+ */
+export function parseToolSet(args: CliArguments, verb: string): ToolSet | null {
+  const [given, ...rest] = args.all('tools');
+  if (given === undefined) return null;
+  const found = toolSets.find((one) => one === given);
+  if (found !== undefined && rest.length === 0) return found;
+  throw usageError(verb, `"--tools" takes one of ${toolSets.join(', ')}`);
+}
+
+/** Whether arguments are those of an entry that this program writes. */
+export const isOwnArguments = (args: readonly string[]): boolean =>
+  args[0] === 'mcp' &&
+  (args.length === 1 ||
+    (args.length === 3 && args[1] === '--tools' && toolSets.some((one) => one === args[2])));
+
+/** Whether `command` starts this program. Nothing else may be started to look at it. */
+export function isOwnProgram(command: string): boolean {
+  const found = command.includes('/') ? command : inPath(command);
+  const own = [ownProgramPath(), ownFile()].map(real);
+  return found !== null && own.includes(real(found));
+}
+
+/** The path by which this program is started; one in PATH, where it is there, stays. */
+export function ownProgramPath(): string {
+  const own = ownFile();
+  const named = inPath('trl');
+  return named !== null && real(named) === real(own) ? named : own;
+}
+
+/** The executable, the bundle, or the launcher of the checkout. */
+function ownFile(): string {
+  if (isSingleExecutable()) return process.execPath;
+  const here = path.dirname(fileURLToPath(import.meta.url));
+  // What is published has no launcher beside `dist`.
+  const launcher = path.join(here, import.meta.url.endsWith('.ts') ? '../../trl' : '../trl');
+  return existsSync(launcher) ? launcher : path.join(here, 'trl.cjs');
+}
+
+function inPath(name: string): string | null {
+  for (const directory of (process.env['PATH'] ?? '').split(':')) {
+    // A relative entry means another program in each directory.
+    if (!path.isAbsolute(directory)) continue;
+    const file = path.join(directory, name);
+    if (existsSync(file) && isExecutable(file)) return file;
+  }
+  return null;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function real(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return path.resolve(file);
+  }
+}
+
+// Which agents are on this machine, and the line that gives them the runtime's tools.
+
+const programs = {
+  'claude-code': 'claude',
+  codex: 'codex',
+  cursor: 'cursor',
+  vscode: 'code',
+} as const satisfies Record<EditableClient, string>;
+
+/** Those whose program is in PATH. */
+export function findInstalledClients(): EditableClient[] {
+  const directories = (process.env['PATH'] ?? '').split(':').filter((one) => path.isAbsolute(one));
+  return editableClients.filter((client) =>
+    directories.some((directory) => existsSync(path.join(directory, programs[client]))),
+  );
+}
+
+/** For the first agent that is here; where none is, for the one named first. */
+export function mcpInstallLine(): string {
+  const [client = editableClients[0]] = findInstalledClients();
+  return `${ownCommandName()} mcp install --client ${client}`;
+}
+
+/** How a person types this program. */
+export function ownCommandName(): string {
+  const program = ownProgramPath();
+  const directories = (process.env['PATH'] ?? '').split(':');
+  return directories.includes(path.dirname(program)) && path.basename(program) === 'trl'
+    ? 'trl'
+    : quoteWord(program);
 }

@@ -7,20 +7,29 @@ import { isDeepStrictEqual } from 'node:util';
 import { TrlError } from '../errors.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { editableClients, mcpClients, mcpScopes, readHostEnvironment } from './mcp-clients.ts';
-import { locateMcpConfig, mcpConfigSnippet, tomlSection } from './mcp-clients.ts';
-import type { McpClient, McpEntry, McpConfigLocation, McpScope } from './mcp-clients.ts';
-import { mcpConfigDiff } from './mcp-install-diff.ts';
+import {
+  editableClients,
+  isOwnArguments,
+  locateMcpConfig,
+  mcpClients,
+  mcpConfigSnippet,
+  mcpScopes,
+  ownMcpEntry,
+  parseToolSet,
+  readHostEnvironment,
+  tomlSection,
+} from './mcp-clients.ts';
+import type { McpClient, McpConfigLocation, McpEntry, McpScope } from './mcp-clients.ts';
 import {
   listConfigBackups,
-  writeConfigBackup,
+  mcpConfigDiff,
   readMcpConfigFile,
   replaceMcpConfigFile,
-} from './mcp-install-file.ts';
-import { CannotEditError, removeJsonAt, setJsonAt, readJsonAt } from './mcp-install-json.ts';
-import { isOwnArguments, ownMcpEntry, parseToolSet } from './mcp-install-own.ts';
-import { redactForDisplay } from './mcp-install-redact.ts';
-import { removeTomlAt, setTomlAt, readTomlAt } from './mcp-install-toml.ts';
+  writeConfigBackup,
+} from './config-file.ts';
+import { CannotEditError, removeJsonAt, setJsonAt, readJsonAt } from './config-json.ts';
+import { redactForDisplay } from './redact.ts';
+import { removeTomlAt, setTomlAt, readTomlAt } from './config-toml.ts';
 import { printMessage, printJson } from './print.ts';
 import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
 

@@ -1,17 +1,28 @@
 /** `trl publish check|run`: what must not leave does not, and a person decides what nobody can. */
-import type { Client, PublishCheckParams, PublishParams, PublishVerdict } from '../client/index.ts';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type {
+  Client,
+  FindingView,
+  PublishCheckParams,
+  PublishParams,
+  PublishVerdict,
+} from '../client/index.ts';
+import { TrlError, isTrlError } from '../errors.ts';
 import { checkTarget, takePublication } from '../local/index.ts';
-import { isTrlError, type TrlError } from '../errors.ts';
-import type { CliArguments } from './args.ts';
 import { usageError } from './args.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { readPassphraseFromStdin } from './passphrase.ts';
-import { Progress } from './progress.ts';
-import { publishFindingLines, publishSummary, publishRemedy } from './publish-lines.ts';
-import { withPublishRuntime, parsePublishTarget } from './publish-target.ts';
-import { withPersonProof } from './passphrase.ts';
-import { printMessage, printJson } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import type { CliArguments } from './args.ts';
+import {
+  Interrupts,
+  interruptedExitCode,
+  readPassphraseFromStdin,
+  withPersonProof,
+} from './interrupts.ts';
+import { escapeHiddenText, printJson, printMessage } from './print.ts';
+import { parsePublishTarget, withPublishRuntime } from './publish-target.ts';
+import { Progress } from './standard-output.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 /** What is not to leave as it is. */
 const exitBlocked = 1;
@@ -157,5 +168,141 @@ async function withInterrupts(act: (signal: AbortSignal) => Promise<number>): Pr
     if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
     printMessage('nothing was let through');
     return interrupts.exitCode ?? interruptedExitCode;
+  }
+}
+
+// A verdict of the publication gate, as lines for a person.
+
+/** What to do about a finding, by its rule. */
+const advice: ReadonlyMap<string, string> = new Map([
+  ['secret.known', 'take the secret out, and change it where it was seen'],
+  ['secret.likely', 'take it out if it is a secret'],
+  ['canary', 'take it out: it was planted in what nobody should read'],
+  ['denied.path', 'leave the file out'],
+  ['denied.name', 'name something else'],
+  ['denied.content', 'take the passage out'],
+  ['denied.file', 'leave the file out: it is a copy of one that is denied'],
+  ['unscannable', 'look at it yourself: nobody else can look into it'],
+  ['interference', 'run the command again where it cannot read what is denied'],
+]);
+
+const words = { pass: 'passed', review: 'needs a review', block: 'blocked' } as const;
+const order = { pass: 'pass', review: 'review', block: 'block ' } as const;
+
+/** `block  denied.content  src/a.ts  t-…`, and below it what to do. */
+export function publishFindingLines({ findings }: PublishVerdict): string[] {
+  const told = new Set<string>();
+  return findings.flatMap((finding) => {
+    const { rule, decision, item, trace } = finding;
+    const where = item === null ? '(a name that is denied)' : escapeHiddenText(item);
+    const line = `${order[decision].padEnd(6)}  ${rule.padEnd(14)}  ${where}  ${trace}`;
+    const help = told.has(rule) || decision === 'pass' ? undefined : advice.get(rule);
+    told.add(rule);
+    return [line, ...evidenceLines(finding), ...(help === undefined ? [] : [`        ${help}`])];
+  });
+}
+
+function evidenceLines({ evidence }: FindingView): string[] {
+  if (evidence === undefined) return [];
+  const { source, lines, via, text, score } = evidence;
+  const from = lines === null ? '' : `, lines ${lines[0]} to ${lines[1]}`;
+  const decoded = via.length === 0 ? '' : `, in ${via.join(' in ')}`;
+  const novel = score === null ? '' : `, ${score} characters`;
+  const first = `        of ${escapeHiddenText(source)}${from}${decoded}${novel}`;
+  return [first, ...(text === null ? [] : [`        │ ${escapeHiddenText(text)}`])];
+}
+
+/** One sentence about all of it. */
+export function publishSummary({
+  decision,
+  audience,
+  items,
+  findings,
+  basis,
+}: PublishVerdict): string {
+  const count = (all: number, what: string): string => `${all} ${what}${all === 1 ? '' : 's'}`;
+  const found = findings.filter((one) => one.decision !== 'pass').length;
+  const known = basis === 'non-interference' ? '; who made it could read nothing denied' : '';
+  const more = found === 0 ? '' : `, ${count(found, 'finding')}`;
+  return `${words[decision]} for "${audience}": ${count(items, 'item')} looked at${more}${known}`;
+}
+
+/** How it can be let through; `null`: it need not be. */
+export function publishRemedy({ decision }: PublishVerdict): string | null {
+  switch (decision) {
+    case 'pass':
+      return null;
+    case 'review':
+      return 'a person can let it through: repeat it with --accept; --evidence says what was found';
+    case 'block':
+      return (
+        'nobody can let it through as it is; --evidence says what was found, and ' +
+        '"trl audit log --kind publication.blocked --json" too'
+      );
+  }
+}
+
+// `trl publish hook`: a pre-push hook of git that asks the gate first.
+
+/** By it a hook of ours is known. */
+const mark = '# trl publish hook';
+const audienceForm = /^[\w.@-]+$/;
+
+export async function runPublishHook(args: CliArguments): Promise<number> {
+  const script = scriptFor(args.text('audience'));
+  if (!args.has('install')) {
+    process.stdout.write(script);
+    return 0;
+  }
+  const file = hookFile();
+  const before = lstatSync(file, { throwIfNoEntry: false });
+  const isOurs = before?.isFile() === true && readFileSync(file, 'utf8').includes(`\n${mark}\n`);
+  if (before !== undefined && !isOurs) {
+    const message = `Cannot install the hook: "${file}" is there already`;
+    throw new TrlError('INVALID_PARAMS', `${message}; add to it what "trl publish hook" prints`);
+  }
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(`${file}.new`, script, { mode: 0o755 });
+  chmodSync(`${file}.new`, 0o755);
+  renameSync(`${file}.new`, file);
+  printMessage(
+    `installed ${file}; "git push --no-verify" goes round it, a check in CI does not let it`,
+  );
+  return 0;
+}
+
+/** What cannot be checked is not pushed. */
+function scriptFor(audience: string | undefined): string {
+  if (audience !== undefined && !audienceForm.test(audience)) {
+    throw usageError(
+      'publish hook',
+      `an audience has letters, digits and ".@-_", got "${audience}"`,
+    );
+  }
+  const forWhom = audience === undefined ? '' : ` --audience ${audience}`;
+  return [
+    '#!/bin/sh',
+    mark,
+    '# Commits, also those that a later one takes back, are checked before they leave.',
+    'command -v trl >/dev/null 2>&1 || {',
+    '  echo "pre-push: trl is not in PATH, so nothing can be checked" >&2',
+    '  exit 1',
+    '}',
+    `exec trl publish check --git - --remote "$1"${forWhom}`,
+    '',
+  ].join('\n');
+}
+
+/** Where git looks for it: of the repository, of linked worktrees, or `core.hooksPath`. */
+function hookFile(): string {
+  try {
+    const found = execFileSync('git', ['rev-parse', '--git-path', 'hooks/pre-push'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return path.resolve(found.replace(/\n$/, ''));
+  } catch (cause) {
+    const message = `Cannot install the hook: "${process.cwd()}" lies in no git repository`;
+    throw new TrlError('INVALID_PARAMS', message, { cause });
   }
 }

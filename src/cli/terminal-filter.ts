@@ -12,13 +12,13 @@
  * Sequences as in ECMA-48 and xterm's ctlseqs, states as in VT500 parsers (vt100.net/emu).
  */
 import {
+  TextSequences,
   filterCsiSequence,
   filterEscapeSequence,
   filterOscSequence,
-  type TerminalAccessLevel,
-} from './control-sequences.ts';
+} from './terminal-sequences.ts';
+import type { TerminalAccessLevel } from './terminal-sequences.ts';
 import type { TerminalModes } from './terminal-modes.ts';
-import { TextSequences } from './text-sequences.ts';
 
 /** A sequence longer than this is taken out, in `bytes`. */
 const heldBytesMax = 2_048;

@@ -14,9 +14,13 @@ import {
 import { Tokens, tokensFile } from '../identity/tokens.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { recordCliAction } from './audit-record.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { readPassphraseFromStdin, withPassphrase } from './passphrase.ts';
+import { recordCliAction } from './audit-read.ts';
+import {
+  Interrupts,
+  interruptedExitCode,
+  readPassphraseFromStdin,
+  withPassphrase,
+} from './interrupts.ts';
 import { requireSingleWord } from './session.ts';
 import { printMessage, printJson, printTable } from './print.ts';
 import { PromptCancelledError, ControllingTerminal } from './terminal.ts';

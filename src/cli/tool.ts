@@ -12,9 +12,8 @@ import { usageError } from './args.ts';
 import { interruptedExitCode, Interrupts } from './interrupts.ts';
 import { findSessionByWord, connectRuntime } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
-import { escapeControls, printMessage, printJson, printTable } from './print.ts';
+import { escapeControls, escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
 import { parseDuration, durationFlagHint } from './units.ts';
-import { escapeHiddenText } from './escape-text.ts';
 
 export async function runToolList(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);

@@ -53,7 +53,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'write the log as it is, with heads and public key, to check it elsewhere',
       flags: ['out', ...shared],
       examples: ['trl audit export --out audit.jsonl && trl audit verify --export audit.jsonl'],
-      load: async () => (await import('./audit-prove.ts')).runAuditExport,
+      load: async () => (await import('./audit.ts')).runAuditExport,
     },
   ],
   [
@@ -63,7 +63,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'write a proof that an event is in the log; of a command, its signed statement',
       flags: ['out', ...shared],
       examples: ['trl audit prove x-… --out proof.json'],
-      load: async () => (await import('./audit-prove.ts')).runAuditProve,
+      load: async () => (await import('./audit.ts')).runAuditProve,
     },
   ],
   [
@@ -73,7 +73,7 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
       about: 'print what hangs together with a command, in DOT',
       flags: ['out', 'help'],
       examples: ['trl audit graph x-… | dot -Tsvg > graph.svg'],
-      load: async () => (await import('./audit-graph.ts')).runAuditGraph,
+      load: async () => (await import('./audit.ts')).runAuditGraph,
     },
   ],
   [

@@ -61,7 +61,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'set the passphrase that proves a person, at a terminal',
       flags: ['help'],
       examples: [],
-      load: async () => (await import('./approvals-enroll.ts')).runApprovalsEnroll,
+      load: async () => (await import('./approvals.ts')).runApprovalsEnroll,
     },
   ],
   [
@@ -126,7 +126,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list what answers for a project let run unasked, or remove a rule, at once',
       flags: ['json', 'help'],
       examples: ['trl policy rules remove r-3f'],
-      load: async () => (await import('./policy-rules.ts')).runPolicyRules,
+      load: async () => (await import('./policy.ts')).runPolicyRules,
     },
   ],
   [

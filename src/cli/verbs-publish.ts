@@ -39,7 +39,7 @@ export const publishVerbs: readonly (readonly [string, Verb])[] = [
       about: 'print or install a pre-push hook of git that checks commits',
       flags: ['install', 'audience', 'help'],
       examples: ['trl publish hook --install'],
-      load: async () => (await import('./publish-hook.ts')).runPublishHook,
+      load: async () => (await import('./publish.ts')).runPublishHook,
     },
   ],
 ];

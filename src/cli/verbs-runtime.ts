@@ -67,7 +67,7 @@ export const runtimeVerbs: readonly (readonly [string, Verb])[] = [
       about: 'say which programs have them, and whether they answer',
       flags: ['client', 'scope', 'name', 'json', 'help'],
       examples: [],
-      load: async () => (await import('./mcp-install-status.ts')).runMcpStatus,
+      load: async () => (await import('./mcp-status.ts')).runMcpStatus,
     },
   ],
   [

@@ -32,7 +32,7 @@ export const secretVerbs: readonly (readonly [string, Verb])[] = [
       about: 'give a value at the terminal, unseen; kept in memory only',
       flags: ['stdin', ...shared],
       examples: ['trl secrets set API_KEY', 'pass show api | trl secrets set API_KEY --stdin'],
-      load: async () => (await import('./secrets-set.ts')).runSecretsSet,
+      load: async () => (await import('./secrets.ts')).runSecretsSet,
     },
   ],
   [

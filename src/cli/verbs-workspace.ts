@@ -13,7 +13,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'show what a command changed; default: the last one in this directory',
       flags: ['session', 'stat', 'context', ...shared],
       examples: ['trl diff --stat', 'trl diff --session web src   all its commands, net'],
-      load: async () => (await import('./diff.ts')).runDiff,
+      load: async () => (await import('./changes.ts')).runDiff,
     },
   ],
   [
@@ -23,7 +23,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'take back what a command changed; what others changed since stays',
       flags: ['dry-run', ...shared],
       examples: ['trl undo --dry-run x-…', 'trl undo x-… src/main.ts'],
-      load: async () => (await import('./undo.ts')).runUndo,
+      load: async () => (await import('./changes.ts')).runUndo,
     },
   ],
   [
@@ -33,7 +33,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list commands and how much each changed; default: of this directory',
       flags: ['session', 'limit', ...shared],
       examples: [],
-      load: async () => (await import('./undo.ts')).runSnapshotList,
+      load: async () => (await import('./changes.ts')).runSnapshotList,
     },
   ],
   [
@@ -43,7 +43,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'show what is recorded of a command: before, after and each change',
       flags: shared,
       examples: [],
-      load: async () => (await import('./undo.ts')).runSnapshotShow,
+      load: async () => (await import('./changes.ts')).runSnapshotShow,
     },
   ],
   [
@@ -53,7 +53,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'go back to before a command, or to a recorded tree',
       flags: ['dry-run', ...shared],
       examples: ['trl snapshot restore --dry-run x-…'],
-      load: async () => (await import('./undo.ts')).runSnapshotRestore,
+      load: async () => (await import('./changes.ts')).runSnapshotRestore,
     },
   ],
   [
@@ -63,7 +63,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list the directories in which sessions may work',
       flags: shared,
       examples: [],
-      load: async () => (await import('./workspace-roots.ts')).runWorkspaceList,
+      load: async () => (await import('./workspace.ts')).runWorkspaceList,
     },
   ],
   [
@@ -73,7 +73,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'let sessions work in a project, as its first "trl run" or "trl mcp" does',
       flags: shared,
       examples: [],
-      load: async () => (await import('./workspace-roots.ts')).runWorkspaceTrust,
+      load: async () => (await import('./workspace.ts')).runWorkspaceTrust,
     },
   ],
   [
@@ -83,7 +83,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'start no session in a project any more; those that work there go on',
       flags: shared,
       examples: ['trl workspace forget ~/projects/old'],
-      load: async () => (await import('./workspace-roots.ts')).runWorkspaceForget,
+      load: async () => (await import('./workspace.ts')).runWorkspaceForget,
     },
   ],
   [
@@ -93,7 +93,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'list what programs keep in HOME for later commands, by project',
       flags: shared,
       examples: [],
-      load: async () => (await import('./cache.ts')).runCacheList,
+      load: async () => (await import('./workspace.ts')).runCacheList,
     },
   ],
   [
@@ -103,7 +103,7 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       about: 'remove that of a project; default: of this directory',
       flags: ['all', ...shared],
       examples: ['trl cache clear --all'],
-      load: async () => (await import('./cache.ts')).runCacheClear,
+      load: async () => (await import('./workspace.ts')).runCacheClear,
     },
   ],
   [

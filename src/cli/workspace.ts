@@ -10,18 +10,24 @@ import type {
   WorkspacePolicy,
   WorkspaceStatus,
 } from '../client/index.ts';
-import type { CliArguments } from './args.ts';
 import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
 import { changeLines } from './change-lines.ts';
-import { toWirePaths, findSessionForDirectory } from './current-directory.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { readPassphraseFromStdin } from './passphrase.ts';
-import { Progress } from './progress.ts';
-import { connectRuntime, trustProjectOf } from './runtime-connection.ts';
-import { withPersonProof } from './passphrase.ts';
-import { printMessage, printJson, printTable } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import {
+  Interrupts,
+  interruptedExitCode,
+  readPassphraseFromStdin,
+  withPersonProof,
+} from './interrupts.ts';
+import { escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
+import {
+  connectRuntime,
+  findSessionForDirectory,
+  toWirePaths,
+  trustProjectOf,
+} from './runtime-connection.ts';
+import { Progress } from './standard-output.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 export async function runWorkspaceOpen(args: CliArguments): Promise<number> {
   const [dir = '.', unwanted] = args.words;
@@ -220,4 +226,88 @@ export async function runWorkspaceDiscard(args: CliArguments): Promise<number> {
     `${answer.totals.discarded === 1 ? '1 path' : `${answer.totals.discarded} paths`} discarded`,
   );
   return 0;
+}
+
+// `trl workspace list`, `trust` and `forget`: the directories in which sessions may work.
+
+export async function runWorkspaceList(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
+  const answer = await client.call('workspace.list', {});
+  if (args.has('json')) {
+    printJson(answer);
+    return 0;
+  }
+  const rows = answer.workspaces.map(
+    ({ path: root, trusted_at: since, is_there: isThere, sessions }) => [
+      escapeHiddenText(root),
+      since ?? 'since the start',
+      isThere ? String(sessions) : 'it is gone',
+    ],
+  );
+  printTable(['DIRECTORY', 'TRUSTED', 'SESSIONS'], rows);
+  return 0;
+}
+
+export async function runWorkspaceTrust(args: CliArguments): Promise<number> {
+  const directory = directoryIn(args, 'workspace trust');
+  await using client = await connectRuntime(args);
+  const answer = await client.call('workspace.trust', { path: directory });
+  if (args.has('json')) printJson(answer);
+  else {
+    const how = answer.is_new ? 'from now on' : 'already';
+    printMessage(`sessions may work in ${escapeHiddenText(answer.path)} ${how}`);
+  }
+  return 0;
+}
+
+/** Exit code 1 where nobody trusted it. */
+export async function runWorkspaceForget(args: CliArguments): Promise<number> {
+  const directory = directoryIn(args, 'workspace forget');
+  await using client = await connectRuntime(args);
+  const answer = await client.call('workspace.forget', { path: directory });
+  if (args.has('json')) printJson(answer);
+  else if (answer.forgotten) printMessage('no session starts there any more');
+  else printMessage('it is no project that was trusted; see: trl workspace list');
+  return answer.forgotten ? 0 : 1;
+}
+
+function directoryIn(args: CliArguments, verb: string): string {
+  const [directory = '.', unwanted] = args.words;
+  if (unwanted !== undefined) throw usageError(verb, 'it takes one directory at most');
+  return path.resolve(directory);
+}
+
+// `trl cache list` and `clear`: what programs keep in HOME for later commands, by project.
+
+export async function runCacheList(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
+  const answer = await client.call('cache.list', {});
+  if (args.has('json')) {
+    printJson(answer);
+    return 0;
+  }
+  const rows = answer.caches.map((one) => [
+    escapeHiddenText(one.path),
+    `${Math.ceil(one.bytes / 1024 / 1024)} MiB`,
+    one.used_at,
+  ]);
+  printTable(['PROJECT', 'SIZE', 'LAST USED'], rows);
+  return 0;
+}
+
+export async function runCacheClear(args: CliArguments): Promise<number> {
+  const [directory = '.', unwanted] = args.words;
+  const isAll = args.has('all');
+  if (unwanted !== undefined || (isAll && args.words.length > 0)) {
+    throw usageError('cache clear', 'it takes one directory, or --all');
+  }
+  await using client = await connectRuntime(args);
+  const meant = isAll ? {} : { path: path.resolve(directory) };
+  const answer = await client.call('cache.clear', meant);
+  const { cleared, left, why = '' } = answer;
+  if (args.has('json')) printJson(answer);
+  else printMessage(cleared === 0 ? 'there was nothing' : `cleared ${cleared}`);
+  if (left === 0) return 0;
+  if (!args.has('json')) printMessage(`${left} entries could not be removed: ${why}`);
+  return 1;
 }

@@ -4,13 +4,12 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { LineReader } from '../protocol/lines.ts';
 import type { CliArguments } from './args.ts';
-import { editableClients, mcpScopes } from './mcp-clients.ts';
-import { parseMcpEntry, findMcpEntry, readServerName, mcpTargetFor } from './mcp-install.ts';
+import { readMcpConfigFile } from './config-file.ts';
+import { CannotEditError } from './config-json.ts';
+import { editableClients, isOwnArguments, isOwnProgram, mcpScopes } from './mcp-clients.ts';
 import type { McpEntry } from './mcp-clients.ts';
+import { findMcpEntry, mcpTargetFor, parseMcpEntry, readServerName } from './mcp-install.ts';
 import type { McpTarget } from './mcp-install.ts';
-import { readMcpConfigFile } from './mcp-install-file.ts';
-import { CannotEditError } from './mcp-install-json.ts';
-import { isOwnArguments, isOwnProgram } from './mcp-install-own.ts';
 import { printJson, printTable } from './print.ts';
 
 /** What is found in one place. */

@@ -2,10 +2,12 @@
  * Files of other programs: read whole and strictly, replaced at once, with what was there kept
  * beside it. Whoever reads the file meets the old text or the new one, never a part of one.
  */
+import { randomBytes } from 'node:crypto';
 import {
   chownSync,
   closeSync,
   existsSync,
+  fchmodSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -17,11 +19,9 @@ import {
   rmSync,
   statSync,
   writeSync,
-  fchmodSync,
 } from 'node:fs';
-import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { CannotEditError } from './mcp-install-json.ts';
+import { CannotEditError } from './config-json.ts';
 
 /** Clients keep histories in such files; more than this is none of them. */
 const fileBytesMax = 64 * 1024 * 1024;
@@ -185,3 +185,41 @@ function reasonOf(error: unknown): string {
   if (code === 'EACCES' || code === 'EPERM') return `its directory cannot be written to (${code})`;
   return typeof code === 'string' ? code : String(error);
 }
+
+// The change of a small file as a unified diff of one hunk.
+
+const contextLines = 3;
+
+/** `''` when nothing changes. `null` as a text: there is no file. */
+export function mcpConfigDiff(file: string, before: string | null, after: string | null): string {
+  if (before === after) return '';
+  const [old, made] = [linesOf(before), linesOf(after)];
+  let start = 0;
+  while (start < old.length && start < made.length && old[start] === made[start]) start += 1;
+  let same = 0;
+  const room = Math.min(old.length, made.length) - start;
+  while (same < room && old.at(-1 - same) === made.at(-1 - same)) same += 1;
+  const from = Math.max(0, start - contextLines);
+  const rest = Math.min(same, contextLines);
+  const oldEnd = old.length - same;
+  const madeEnd = made.length - same;
+  const hunk = [
+    ...old.slice(from, start).map((line) => ` ${line}`),
+    ...old.slice(start, oldEnd).map((line) => `-${line}`),
+    ...made.slice(start, madeEnd).map((line) => `+${line}`),
+    ...old.slice(oldEnd, oldEnd + rest).map((line) => ` ${line}`),
+  ];
+  const range = (end: number): string => {
+    const count = end + rest - from;
+    return `${count === 0 ? from : from + 1},${count}`;
+  };
+  const name = (text: string | null): string => (text === null ? '/dev/null' : file);
+  const names = `--- ${name(before)}\n+++ ${name(after)}`;
+  return `${names}\n@@ -${range(oldEnd)} +${range(madeEnd)} @@\n${hunk.map(shown).join('')}`;
+}
+
+/** Lines with their ends. */
+const linesOf = (text: string | null): string[] => text?.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
+const shown = (line: string): string =>
+  line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`;
