@@ -1,8 +1,8 @@
 /** Events of the audit log as lines for people. Whatever others wrote is made visible. */
 import type { AuditEvent } from '../audit/event.ts';
 import { jsonText } from '../provenance/logged-events.ts';
-import { showDuration } from './units.ts';
 import { escapeHiddenText } from './print.ts';
+import { showDuration } from './units.ts';
 
 /** An event with its place, as far as lines tell of it. */
 export interface PrintableEvent {

@@ -8,20 +8,21 @@ import path from 'node:path';
 import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { jsonText } from '../provenance/logged-events.ts';
-import { SealingError } from '../sealing/sealing-error.ts';
+import { generateIdentity, parseIdentities } from '../sealing/keys.ts';
+import type { AgeIdentity } from '../sealing/keys.ts';
 import { rawLogKeyPath } from '../sealing/raw-log-files.ts';
 import type { RawLogRecord } from '../sealing/raw-log-records.ts';
-import { generateIdentity, parseIdentities, type AgeIdentity } from '../sealing/keys.ts';
-import { revealRawLog as revealPieces, digestRawLog } from '../sealing/reveal.ts';
 import { listRawLogs, shredRawLog as shredLog } from '../sealing/retention.ts';
-import type { CliArguments } from './args.ts';
+import { digestRawLog, revealRawLog as revealPieces } from '../sealing/reveal.ts';
+import { SealingError } from '../sealing/sealing-error.ts';
 import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
 import { rawOutputDirectory, readAllEvents, recordCliAction } from './audit-read.ts';
 import { writeAuditOutput } from './audit.ts';
-import { StandardOutput } from './standard-output.ts';
+import { printJson, printMessage } from './print.ts';
 import { parseExecId } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
-import { printMessage, printJson } from './print.ts';
+import { StandardOutput } from './standard-output.ts';
 
 const identityBytesMax = 64 * 1024;
 

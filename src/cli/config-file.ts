@@ -21,7 +21,9 @@ import {
   writeSync,
 } from 'node:fs';
 import path from 'node:path';
-import { CannotEditError } from './config-json.ts';
+import { CannotEditError, readJsonAt, removeJsonAt, setJsonAt } from './config-json.ts';
+import { readTomlAt, removeTomlAt, setTomlAt, tomlSection } from './config-toml.ts';
+import type { ConfigFormat, McpConfigLocation, McpEntry } from './mcp-clients.ts';
 
 /** Clients keep histories in such files; more than this is none of them. */
 const fileBytesMax = 64 * 1024 * 1024;
@@ -186,8 +188,6 @@ function reasonOf(error: unknown): string {
   return typeof code === 'string' ? code : String(error);
 }
 
-// The change of a small file as a unified diff of one hunk.
-
 const contextLines = 3;
 
 /** `''` when nothing changes. `null` as a text: there is no file. */
@@ -223,3 +223,54 @@ const linesOf = (text: string | null): string[] => text?.match(/[^\n]*\n|[^\n]+$
 
 const shown = (line: string): string =>
   line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`;
+
+type Keys = readonly string[];
+type Entry = Readonly<Record<string, string | readonly string[]>>;
+
+/** How an entry of a file is read, set and removed. @throws CannotEdit, from each */
+interface ConfigEditor {
+  /** `undefined`: there is none. */
+  read(text: string, keys: Keys): unknown;
+  set(text: string, keys: Keys, entry: Entry): string;
+  remove(text: string, keys: Keys): string;
+}
+
+export const configEditors: Readonly<Record<ConfigFormat, ConfigEditor>> = {
+  json: { read: readJsonAt, set: setJsonAt, remove: removeJsonAt },
+  toml: {
+    read: readTomlAt,
+    set: (text, keys, entry) => {
+      const eol = text.includes('\r\n') ? '\r\n' : '\n';
+      return setTomlAt(text, keys, tomlSection(keys, entry, eol));
+    },
+    remove: removeTomlAt,
+  },
+  yaml: { read: refuseYaml, set: newYamlText, remove: refuseYaml },
+};
+
+function refuseYaml(): never {
+  throw new CannotEditError('YAML is only printed');
+}
+
+/** Every JSON value is a YAML value, so JSON's quoting works. */
+function newYamlText(text: string, keys: Keys, entry: Entry): string {
+  if (text !== '') refuseYaml();
+  const indent = (depth: number): string => '  '.repeat(depth);
+  const path = keys.map((key, at) => {
+    return `${indent(at)}${at === keys.length - 1 ? JSON.stringify(key) : key}:\n`;
+  });
+  const members = Object.entries(entry).map(([key, value]) => {
+    return `${indent(keys.length)}${key}: ${JSON.stringify(value)}\n`;
+  });
+  return [...path, ...members].join('');
+}
+
+/** The whole text that puts `entry` into an empty file. */
+export function mcpConfigSnippet(
+  location: McpConfigLocation,
+  name: string,
+  entry: McpEntry,
+): string {
+  const { format, keys, extra } = location;
+  return configEditors[format].set('', [...keys, name], { ...extra, ...entry });
+}

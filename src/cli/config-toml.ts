@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'smol-toml';
 import { CannotEditError } from './config-json.ts';
+import type { McpEntry } from './mcp-clients.ts';
 
 const bom = '\ufeff';
 
@@ -117,14 +118,33 @@ function pruned(value: unknown): unknown {
   return Object.fromEntries(members);
 }
 
+/** `[mcp_servers.trl]` with strings and lists of strings; ends with a line end. */
+export function tomlSection(
+  keys: readonly string[],
+  entry: Readonly<Record<string, string | readonly string[]>> | McpEntry,
+  eol: string,
+): string {
+  const header = keys.map((key) => (/^[\w-]+$/.test(key) ? key : tomlString(key))).join('.');
+  const members = Object.entries(entry).map(
+    ([key, value]: [string, string | readonly string[]]) => {
+      const shown =
+        typeof value === 'string' ? tomlString(value) : value.map(tomlString).join(', ');
+      return `${key} = ${typeof value === 'string' ? shown : `[${shown}]`}`;
+    },
+  );
+  return [`[${header}]`, ...members].map((line) => line + eol).join('');
+}
+
+/** A basic string: JSON's escapes, and one for DEL, which JSON writes as it is. */
+function tomlString(text: string): string {
+  return JSON.stringify(text).replaceAll('\x7f', String.raw`\u007f`);
+}
+
 /** A table of TOML, no array, date or other value. */
 const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' &&
   value !== null &&
   [Object.prototype, null].includes(Object.getPrototypeOf(value));
-
-// Where the statements of a valid TOML text begin and end: headers, and keys with values.
-
 export interface TomlStatement {
   /** Keys from the root; of a header its own. */
   readonly path: readonly string[];

@@ -14,8 +14,8 @@ import {
   readPassphraseFromStdin,
   withPersonProof,
 } from './interrupts.ts';
+import { printJson, printMessage } from './print.ts';
 import { connectRuntime } from './runtime-connection.ts';
-import { printMessage, printJson } from './print.ts';
 import { PromptCancelledError } from './terminal.ts';
 
 /** A browser that runs has the page by then, in ms; one that must start has it a little later. */

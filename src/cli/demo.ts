@@ -28,7 +28,7 @@ import type { CliArguments } from './args.ts';
 import { auditDirectory } from './audit-read.ts';
 import { extractHeads } from './audit-verify.ts';
 import { Interrupts } from './interrupts.ts';
-import { mcpInstallLine } from './mcp-clients.ts';
+import { mcpInstallLine } from './own-program.ts';
 import { escapeHiddenText, printJson } from './print.ts';
 import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 import { showDuration } from './units.ts';

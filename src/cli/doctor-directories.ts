@@ -11,15 +11,15 @@ import {
   statSync,
 } from 'node:fs';
 import type { Stats } from 'node:fs';
+import { connect } from 'node:net';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { connect } from 'node:net';
-import { embeddedNames } from '../embedded.ts';
 import { fileURLToPath } from 'node:url';
-import { passedCheck, withSudo } from './doctor-host.ts';
-import type { DoctorCheck } from './doctor-host.ts';
+import { embeddedNames } from '../embedded.ts';
 import { stateDir } from '../local/index.ts';
 import { quoteWord } from '../quote.ts';
+import { passedCheck, withSudo } from './doctor-host.ts';
+import type { DoctorCheck } from './doctor-host.ts';
 
 /** What the kernel takes as the path of a socket. */
 const socketBytesMax = 107;

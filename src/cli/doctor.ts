@@ -25,14 +25,9 @@ import { CannotEditError } from './config-json.ts';
 import { checkUserDirectories } from './doctor-directories.ts';
 import { checkHost, passedCheck } from './doctor-host.ts';
 import type { DoctorCheck } from './doctor-host.ts';
-import {
-  editableClients,
-  findInstalledClients,
-  isOwnProgram,
-  mcpScopes,
-  ownCommandName,
-} from './mcp-clients.ts';
+import { editableClients, mcpScopes } from './mcp-clients.ts';
 import { findMcpEntry, mcpTargetFor, parseMcpEntry } from './mcp-install.ts';
+import { findInstalledClients, isOwnProgram, ownCommandName } from './own-program.ts';
 import { dimText, escapeControls, printJson } from './print.ts';
 import { connectRuntime } from './runtime-connection.ts';
 

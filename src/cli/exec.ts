@@ -2,18 +2,18 @@
 import type { ExecReadAnswer } from '../client/index.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { feedStdin, relayCommand } from './relay.ts';
 import { Interrupts } from './interrupts.ts';
-import { StandardOutput } from './standard-output.ts';
+import { printDimmed, printJson, printTable } from './print.ts';
+import { feedStdin, relayCommand } from './relay.ts';
 import { commandParams, commandText } from './run.ts';
 import {
+  connectRuntime,
   findExecByWord,
   findSessionByWord,
-  connectRuntime,
   parseExecId,
 } from './runtime-connection.ts';
-import { printDimmed, printJson, printTable } from './print.ts';
 import { requireSingleWord } from './session.ts';
+import { StandardOutput } from './standard-output.ts';
 import {
   countFlagHint,
   durationFlagHint,

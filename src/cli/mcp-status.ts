@@ -6,10 +6,11 @@ import { LineReader } from '../protocol/lines.ts';
 import type { CliArguments } from './args.ts';
 import { readMcpConfigFile } from './config-file.ts';
 import { CannotEditError } from './config-json.ts';
-import { editableClients, isOwnArguments, isOwnProgram, mcpScopes } from './mcp-clients.ts';
+import { editableClients, mcpScopes } from './mcp-clients.ts';
 import type { McpEntry } from './mcp-clients.ts';
 import { findMcpEntry, mcpTargetFor, parseMcpEntry, readServerName } from './mcp-install.ts';
 import type { McpTarget } from './mcp-install.ts';
+import { isOwnArguments, isOwnProgram } from './own-program.ts';
 import { printJson, printTable } from './print.ts';
 
 /** What is found in one place. */

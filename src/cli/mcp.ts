@@ -8,8 +8,8 @@ import type { McpStdioOptions } from '../mcp/stdio.ts';
 import { version } from '../protocol/version.ts';
 import type { CliArguments } from './args.ts';
 import { Interrupts } from './interrupts.ts';
-import { parseToolSet } from './mcp-clients.ts';
 import { readSharedCacheFlags } from './options.ts';
+import { parseToolSet } from './own-program.ts';
 import { connectForProject, trustProjectOf } from './runtime-connection.ts';
 
 export async function runMcp(args: CliArguments): Promise<number> {

@@ -1,15 +1,22 @@
 /** Flags as parameters of the wire. */
 import path from 'node:path';
-import { cacheTools, type CacheTool } from '../caches.ts';
+import { cacheTools } from '../caches.ts';
+import type { CacheTool } from '../caches.ts';
 import { workspaceModes } from '../change.ts';
 import type { WorkspaceMode } from '../change.ts';
+import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
 import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
 import type { CliArguments } from './args.ts';
 import type { FlagName } from './flags.ts';
-import { countFlagHint, durationFlagHint, parseCount, parseDuration, parseSize } from './units.ts';
-import { sizeFlagHint } from './units.ts';
+import {
+  countFlagHint,
+  durationFlagHint,
+  parseCount,
+  parseDuration,
+  parseSize,
+  sizeFlagHint,
+} from './units.ts';
 import { grantFlags } from './verb.ts';
 
 /**

@@ -5,8 +5,7 @@
  * `{"id":null,"error":"…"}`.
  */
 import { once } from 'node:events';
-import type { Verdict } from '../command.ts';
-import type { JudgedShell } from '../command.ts';
+import type { JudgedShell, Verdict } from '../command.ts';
 import { explainText, findJudgedShell } from '../policy/explain.ts';
 import type { Policy } from '../policy/policy.ts';
 import { isJsonObject } from '../protocol/json.ts';

@@ -1,15 +1,15 @@
 /** `trl session …`. */
 import type { SessionView } from '../client/index.ts';
+import { quoteWord } from '../quote.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { askAtTerminal } from './terminal-approval.ts';
 import { Interrupts } from './interrupts.ts';
 import { execParams, sessionParams } from './options.ts';
-import { quoteWord } from '../quote.ts';
-import { findSessionByWord, connectRuntime, trustProjectOf } from './runtime-connection.ts';
+import { printJson, printTable } from './print.ts';
 import { relayCommand, terminalSize } from './relay.ts';
 import { workingDirectory } from './run.ts';
-import { printJson, printTable } from './print.ts';
+import { connectRuntime, findSessionByWord, trustProjectOf } from './runtime-connection.ts';
+import { askAtTerminal } from './terminal-approval.ts';
 
 export async function runSessionCreate(args: CliArguments): Promise<number> {
   const cwd = workingDirectory(args);

@@ -5,11 +5,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalView, Client, ExecId } from '../client/index.ts';
-import { isTrlError, TrlError } from '../errors.ts';
+import { TrlError, isTrlError } from '../errors.ts';
 import { approvalReference, approvalSummaryLines } from './approval-text.ts';
 import { withPassphrase } from './interrupts.ts';
 import { parseExecId } from './runtime-connection.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 const pollMs = 10;
 const pollMsMax = 500;

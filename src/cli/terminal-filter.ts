@@ -11,6 +11,7 @@
  *
  * Sequences as in ECMA-48 and xterm's ctlseqs, states as in VT500 parsers (vt100.net/emu).
  */
+import type { TerminalModes } from './terminal-modes.ts';
 import {
   TextSequences,
   filterCsiSequence,
@@ -18,7 +19,6 @@ import {
   filterOscSequence,
 } from './terminal-sequences.ts';
 import type { TerminalAccessLevel } from './terminal-sequences.ts';
-import type { TerminalModes } from './terminal-modes.ts';
 
 /** A sequence longer than this is taken out, in `bytes`. */
 const heldBytesMax = 2_048;

@@ -3,14 +3,10 @@
  * no runtime is needed; one that runs takes notice at once.
  */
 import { homedir } from 'node:os';
-import { isTrlError, TrlError } from '../errors.ts';
 import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
-import {
-  allRoles,
-  needsPerson,
-  type PersonProof,
-  type TokenRecord,
-} from '../identity/token-record.ts';
+import { TrlError, isTrlError } from '../errors.ts';
+import { allRoles, needsPerson } from '../identity/token-record.ts';
+import type { PersonProof, TokenRecord } from '../identity/token-record.ts';
 import { Tokens, tokensFile } from '../identity/tokens.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
@@ -21,9 +17,9 @@ import {
   readPassphraseFromStdin,
   withPassphrase,
 } from './interrupts.ts';
+import { printJson, printMessage, printTable } from './print.ts';
 import { requireSingleWord } from './session.ts';
-import { printMessage, printJson, printTable } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 import { durationFlagHint, parseDuration } from './units.ts';
 
 const verb = 'token create';

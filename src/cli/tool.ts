@@ -1,19 +1,19 @@
 /** `trl tool …`: the tools that were registered with the runtime. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { readToolFile, ToolFileError } from '../configuration/tool-file.ts';
+import { ToolFileError, readToolFile } from '../configuration/tool-file.ts';
 import { trustProjectTools } from '../configuration/tool-trust.ts';
 import { TrlError } from '../errors.ts';
 import { version } from '../protocol/version.ts';
-import { readOwnedFile } from '../yaml/owned-file.ts';
 import { formatFileProblem } from '../yaml/file-error.ts';
-import type { CliArguments } from './args.ts';
+import { readOwnedFile } from '../yaml/owned-file.ts';
 import { usageError } from './args.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { findSessionByWord, connectRuntime } from './runtime-connection.ts';
-import { requireSingleWord } from './session.ts';
+import type { CliArguments } from './args.ts';
+import { Interrupts, interruptedExitCode } from './interrupts.ts';
 import { escapeControls, escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
-import { parseDuration, durationFlagHint } from './units.ts';
+import { connectRuntime, findSessionByWord } from './runtime-connection.ts';
+import { requireSingleWord } from './session.ts';
+import { durationFlagHint, parseDuration } from './units.ts';
 
 export async function runToolList(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);

@@ -1,7 +1,7 @@
 /** The runtime of this user, started where it does not run yet, or one of the caller's own. */
+import { ConnectionLostError } from '../client/failure.ts';
 import { clientOver } from '../client/index.ts';
 import type { Channel, Client } from '../client/index.ts';
-import { ConnectionLostError } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
 import { findOutdatedDaemon, startOnDemand } from './background-daemon.ts';
 import {
