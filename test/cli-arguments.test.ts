@@ -132,6 +132,25 @@ test('every verb explains itself', () => {
   }
 });
 
+test('help of a verb, of a group and of a verb in a group', () => {
+  const help = (name: string, ...args: string[]): void => {
+    const verb = verbs.get(name);
+    assert.deepEqual(cli('help', ...args), {
+      status: 0,
+      stdout: verb && verbHelp(name, verb),
+      stderr: '',
+    });
+  };
+  help('run', 'run');
+  help('mcp', 'mcp');
+  help('session create', 'session', 'create');
+  assert.match(cli('help', 'session').stdout, /^Usage: trl session VERB .*\n\n {2}session create /);
+  assert.equal(cli('help').stdout, cli('--help').stdout);
+  const wrong = cli('help', 'session', 'creat');
+  assert.deepEqual([wrong.status, wrong.stdout], [125, '']);
+  assert.match(wrong.stderr, /did you mean "session create"\?/);
+});
+
 test('the version is the package’s', () => {
   const { status, stdout } = cli('--version');
   assert.equal(status, 0);

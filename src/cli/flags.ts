@@ -175,7 +175,7 @@ export const flagDefinitions = {
   tail: { value: 'N', about: 'only the last lines' },
   timeout: {
     value: 'TIME',
-    about: 'end the command after this time, such as 5m; default 60s, none in the background',
+    about: 'end it after this time, such as 5m; default 60s, in the background none',
   },
   to: { value: 'PLACE', about: 'a new directory, or a new FILE.tar', complete: 'file' },
   until: { value: 'TIME', about: 'up to this time; as for --since' },

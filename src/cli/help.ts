@@ -3,7 +3,7 @@ import { nearestWord } from '../nearest-word.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { flagDefinitions, flagUsage } from './flags.ts';
-import type { Verb } from './verb.ts';
+import type { Verb, VerbRow } from './verb.ts';
 import { verbGroups, verbSections, verbs, verbsOfGroup } from './verbs.ts';
 
 const exitCodes = `Exit codes: the command's own; 124 timeout, 125 the runtime failed, 126 refused,
@@ -42,7 +42,7 @@ ${exitCodes}
 }
 
 export function verbHelp(name: string, verb: Verb): string {
-  const { words = '', about, details, flags, examples = [] } = verb;
+  const { words, about, details, flags, examples } = verb;
   const rows = flags.map((flag) => [flagUsage(flag), flagDefinitions[flag].about] as const);
   const parts = [
     about,
@@ -81,10 +81,10 @@ export function unknownVerbError([first = '', second = '']: readonly string[]) {
   return usageError(first, `there is no such verb; ${hint}`);
 }
 
-const row = ([name, { words = '', about }]: readonly [string, Verb]): readonly [string, string] => [
-  `${name} ${words}`.trimEnd(),
-  about,
-];
+const row = ([name, { words = '', about }]: readonly [string, VerbRow]): readonly [
+  string,
+  string,
+] => [`${name} ${words}`.trimEnd(), about];
 
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));

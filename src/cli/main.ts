@@ -40,7 +40,7 @@ async function runVerb(name: string, argv: readonly string[]): Promise<number> {
       return 0;
     }
     const [unwanted] = args.words;
-    if (verb.words === undefined && unwanted !== undefined) {
+    if (verb.words === '' && unwanted !== undefined) {
       throw usageError(name, `it takes no words, got "${unwanted}"`);
     }
     const act = await verb.load();

@@ -1,8 +1,8 @@
-/** A row of the table of verbs, and the flags that several verbs take. */
+/** Rows of the table of verbs, and the flags that several verbs take. */
 import type { CliArguments } from './args.ts';
 import type { FlagName } from './flags.ts';
 
-export interface Verb {
+export interface VerbRow {
   /** Words behind the flags, as help shows them: `ID`, `[--] COMMAND…`. Default: none. */
   readonly words?: string;
   /** One line, in the imperative. */
@@ -18,10 +18,13 @@ export interface Verb {
   readonly load: () => Promise<(args: CliArguments) => Promise<number>>;
 }
 
+/** A row with its defaults. */
+export type Verb = VerbRow & Required<Pick<VerbRow, 'words' | 'examples'>>;
+
 /** A section of `trl help` and of docs/cli.md. */
 export interface VerbSection {
   readonly title: string;
-  readonly verbs: Readonly<Record<string, Verb>>;
+  readonly verbs: Readonly<Record<string, VerbRow>>;
 }
 
 export const remoteFlags: readonly FlagName[] = ['socket-path', 'json'];
@@ -68,4 +71,4 @@ export const daemonFlags: readonly FlagName[] = [
 export const httpFlags = ['http', 'http-cert', 'http-key', 'http-host', 'http-origin'] as const;
 
 /** Whether the words of `verb` are a command, which may have flags of its own. */
-export const takesCommand = ({ words = '' }: Verb): boolean => words.includes('COMMAND');
+export const takesCommand = ({ words }: Verb): boolean => words.includes('COMMAND');

@@ -26,7 +26,7 @@ export const peopleSections: readonly VerbSection[] = [
       },
       'approvals show': {
         words: 'ID',
-        about: 'show everything that an approval covers; a prefix of the id is enough',
+        about: 'show all that an approval covers; a prefix of the id is enough',
         flags: remoteFlags,
         load: async () => (await import('./approvals.ts')).runApprovalsShow,
       },
@@ -45,7 +45,7 @@ export const peopleSections: readonly VerbSection[] = [
         load: async () => (await import('./approvals.ts')).runApprovalsDeny,
       },
       'approvals watch': {
-        about: 'answer approvals as they arrive, one key each; with --json only print them',
+        about: 'answer approvals as they arrive, one key each; --json: print',
         flags: remoteFlags,
         load: async () => (await import('./approvals-watch.ts')).runApprovalsWatch,
       },
@@ -94,7 +94,7 @@ export const peopleSections: readonly VerbSection[] = [
       },
       'policy rules': {
         words: '[remove ID]',
-        about: "list rules from a person's project-wide approvals, or remove one immediately",
+        about: 'list rules that approvals added to projects, or remove one',
         flags: ['json'],
         examples: ['trl policy rules remove r-3f'],
         load: async () => (await import('./policy.ts')).runPolicyRules,
@@ -199,8 +199,7 @@ export const peopleSections: readonly VerbSection[] = [
     verbs: {
       'publish check': {
         words: '[PATH…|-]',
-        about:
-          'check whether files, changes, output or commits may be published; exits with 1 if not',
+        about: 'check if data may be published; exits with 1 if not',
         flags: ['git', 'remote', 'staged', ...publishFlags, ...remoteFlags],
         examples: [
           'trl publish check dist README.md',
@@ -254,14 +253,14 @@ export const peopleSections: readonly VerbSection[] = [
         load: async () => (await import('./audit-verify.ts')).runAuditVerify,
       },
       'audit export': {
-        about: 'write the log unchanged, with its heads and public key, to verify it elsewhere',
+        about: 'write the whole log, with heads and public key, to verify it elsewhere',
         flags: ['out', 'json'],
         examples: ['trl audit export --out audit.jsonl && trl audit verify --export audit.jsonl'],
         load: async () => (await import('./audit.ts')).runAuditExport,
       },
       'audit prove': {
         words: 'EXEC|[LOG:]SEQ',
-        about: 'write a proof that the log contains an event, or the signed statement of a command',
+        about: "prove that the log contains an event, or a command's signed statement",
         flags: ['out', 'json'],
         examples: ['trl audit prove x-… --out proof.json'],
         load: async () => (await import('./audit.ts')).runAuditProve,
@@ -274,7 +273,7 @@ export const peopleSections: readonly VerbSection[] = [
         load: async () => (await import('./audit.ts')).runAuditGraph,
       },
       'audit keygen': {
-        about: 'create a key pair for sealed raw output; the secret key goes to a new file',
+        about: 'create a key pair for sealed raw output; --out takes the secret key',
         flags: ['out', 'json'],
         examples: ['trl audit keygen --out auditor.txt'],
         load: async () => (await import('./audit-raw.ts')).runAuditKeygen,

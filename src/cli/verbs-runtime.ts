@@ -3,8 +3,6 @@ import { editableClients, mcpClients } from './mcp-clients.ts';
 import { daemonFlags, httpFlags, remoteFlags } from './verb.ts';
 import type { VerbSection } from './verb.ts';
 
-const clients = `--client ${editableClients.join('|')}`;
-
 export const runtimeSections: readonly VerbSection[] = [
   {
     title: 'Tools and agents',
@@ -51,8 +49,9 @@ export const runtimeSections: readonly VerbSection[] = [
         load: async () => (await import('./mcp.ts')).runMcp,
       },
       'mcp install': {
-        about: `add this runtime's tools to an agent's program: ${clients}`,
+        about: "add this runtime's tools to an agent's program",
         details:
+          `Programs: ${editableClients.join(', ')}.\n` +
           "It adds one entry to the program's configuration file, shows the difference first and\n" +
           'keeps a backup. "trl mcp uninstall" restores the file.',
         flags: ['client', 'scope', 'name', 'tools', 'dry-run', 'yes', 'print', 'json'],
@@ -96,12 +95,12 @@ export const runtimeSections: readonly VerbSection[] = [
         load: async () => (await import('./serve.ts')).runStdio,
       },
       demo: {
-        about: 'show in a few seconds what the runtime does; it needs no setup and leaves no files',
+        about: 'show what the runtime does; needs no setup and leaves no files',
         flags: ['json'],
         load: async () => (await import('./demo.ts')).runDemo,
       },
       'daemon install': {
-        about: 'install the runtime as a service of this user; its first client starts it',
+        about: 'install the runtime as a service that its first client starts',
         flags: ['socket-path', ...daemonFlags, ...httpFlags, 'print', 'json'],
         examples: ['trl daemon install --workspace-root ~/projects', 'trl daemon install --print'],
         load: async () => (await import('./daemon.ts')).runDaemonInstall,
@@ -118,7 +117,7 @@ export const runtimeSections: readonly VerbSection[] = [
         load: async () => (await import('./daemon.ts')).runDaemonStart,
       },
       'daemon stop': {
-        about: 'stop the runtime and its commands: send TERM, then KILL after ten seconds',
+        about: 'stop the runtime and its commands: TERM, after ten seconds KILL',
         flags: ['keep-running', ...remoteFlags],
         examples: ['trl daemon stop --keep-running && trl daemon start'],
         load: async () => (await import('./daemon.ts')).runDaemonStop,

@@ -121,7 +121,7 @@ export const workSections: readonly VerbSection[] = [
     verbs: {
       diff: {
         words: '[EXEC] [PATH…]',
-        about: 'show what a command changed; default: the latest command in this directory',
+        about: 'show what changed; default: by the latest command here',
         flags: ['session', 'stat', 'context', ...remoteFlags],
         examples: [
           'trl diff --stat',
@@ -139,13 +139,13 @@ export const workSections: readonly VerbSection[] = [
       },
       'snapshot list': {
         words: '[DIR]',
-        about: 'list commands and how much each changed; default: in this directory',
+        about: 'list commands and their changes; default: in this directory',
         flags: ['session', 'limit', ...remoteFlags],
         load: async () => (await import('./changes.ts')).runSnapshotList,
       },
       'snapshot show': {
         words: 'EXEC|TREE',
-        about: "show a command's record: the tree before, the tree after, and each change",
+        about: "show a command's record: tree before, tree after, changes",
         flags: remoteFlags,
         load: async () => (await import('./changes.ts')).runSnapshotShow,
       },
@@ -163,7 +163,7 @@ export const workSections: readonly VerbSection[] = [
       },
       'workspace trust': {
         words: '[DIR]',
-        about: 'allow sessions in a project, as the first "trl run" or "trl mcp" there does',
+        about: 'allow sessions in a project, as "trl run" and "trl mcp" do',
         flags: remoteFlags,
         load: async () => (await import('./workspace.ts')).runWorkspaceTrust,
       },
@@ -181,14 +181,14 @@ export const workSections: readonly VerbSection[] = [
       },
       'cache clear': {
         words: '[DIR]',
-        about: "clear a project's cache; default: the project of this directory",
+        about: "clear a project's cache; default: this directory's",
         flags: ['all', ...remoteFlags],
         examples: ['trl cache clear --all'],
         load: async () => (await import('./workspace.ts')).runCacheClear,
       },
       'workspace open': {
         words: '[DIR]',
-        about: 'open a directory with its own file rules and print the id of the workspace',
+        about: 'open a directory with its own file rules; print its id',
         flags: ['workspace-mode', 'allow-read', 'deny-read', 'deny-write', ...remoteFlags],
         examples: [
           "w=$(trl workspace open --deny-read '**/*.pem' --deny-read customers)",
@@ -203,8 +203,10 @@ export const workSections: readonly VerbSection[] = [
       },
       'workspace apply': {
         words: '[PATH…]',
-        about: 'apply staged changes; with --held also changes that only a person may apply',
-        details: 'Exits with 1 after a conflict, or if a change is still held.',
+        about: 'apply staged changes; with --held also held changes',
+        details:
+          'Only a person may apply held changes. Exits with 1 after a conflict, or if a change is\n' +
+          'still held.',
         flags: ['session', 'held', 'passphrase-stdin', ...remoteFlags],
         examples: ['trl workspace apply src', 'trl workspace apply --held .git/hooks'],
         load: async () => (await import('./workspace.ts')).runWorkspaceApply,

@@ -18,7 +18,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map(
   verbSections.flatMap((section) =>
     Object.entries(section.verbs).map(([name, verb]): [string, Verb] => [
       name,
-      { ...verb, flags: [...verb.flags, 'help'] },
+      { words: '', examples: [], ...verb, flags: [...verb.flags, 'help'] },
     ]),
   ),
 );
