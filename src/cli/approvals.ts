@@ -10,11 +10,12 @@ import type { CliArguments } from './args.ts';
 import { recordCliAction } from './audit-read.ts';
 import {
   Interrupts,
+  cancellable,
   interruptedExitCode,
   readPassphraseFromStdin,
   withPassphrase,
 } from './interrupts.ts';
-import { escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
+import { escapeHiddenText, printJson, printMessage, printRows } from './print.ts';
 import { connectRuntime, findSessionByWord } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
 import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
@@ -31,10 +32,6 @@ export async function runApprovalsList(args: CliArguments): Promise<number> {
     ...(state === 'all' ? {} : { state }),
     ...(session === undefined ? {} : { session_id: session.id }),
   });
-  if (args.has('json')) {
-    printJson({ approvals });
-    return 0;
-  }
   const rows = approvals.map((view) => [
     view.approval_id,
     view.state,
@@ -43,8 +40,12 @@ export async function runApprovalsList(args: CliArguments): Promise<number> {
     // The last column, and never cut: what is not read is not answered.
     escapeHiddenText(view.asked.command),
   ]);
-  printTable(['APPROVAL', 'STATE', 'EXPIRES', 'DIRECTORY', 'COMMAND'], rows);
-  return 0;
+  return printRows(
+    args,
+    { approvals },
+    ['APPROVAL', 'STATE', 'EXPIRES', 'DIRECTORY', 'COMMAND'],
+    rows,
+  );
 }
 
 export async function runApprovalsShow(args: CliArguments): Promise<number> {
@@ -80,18 +81,14 @@ async function decide(args: CliArguments, decision: 'approve' | 'deny'): Promise
     throw new TrlError('INVALID_PARAMS', message);
   }
   const params = { ...answerOf(args, decision), ...approvalReference(view) };
-  try {
+  return await cancellable(interrupts, 'nothing was decided', async () => {
     const decided = args.has('passphrase-stdin')
       ? await decideFromStdin(client, params)
       : await decideAtTerminal(client, view, { params, signal });
     if (args.has('json')) printJson(decided);
     else printMessage(approvalOutcomeLine(decided));
     return 0;
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('nothing was decided');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 function answerOf(args: CliArguments, decision: 'approve' | 'deny') {

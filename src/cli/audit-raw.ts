@@ -19,7 +19,7 @@ import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { rawOutputDirectory, readAllEvents, recordCliAction } from './audit-read.ts';
 import { writeAuditOutput } from './audit.ts';
-import { printJson, printMessage } from './print.ts';
+import { printJson, printLines, printMessage } from './print.ts';
 import { parseExecId } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
 import { StandardOutput } from './standard-output.ts';
@@ -34,7 +34,7 @@ export async function runAuditKeygen(args: CliArguments): Promise<number> {
   const text = `# ${new Date().toISOString()}\n# public key: ${recipient}\n${identity}\n`;
   writeAuditOutput(args, text);
   if (args.has('json')) printJson({ recipient, file: path.resolve(file) });
-  else process.stdout.write(`${recipient}\n`);
+  else printLines([recipient]);
   printMessage(`keep "${file}" where no agent reads; the line above is for audit.recipients`);
   return 0;
 }

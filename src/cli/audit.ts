@@ -21,7 +21,14 @@ import {
   readNewestEvents,
   timeFlagHint,
 } from './audit-read.ts';
-import { escapeHiddenText, printJson, printMessage, quoteLines } from './print.ts';
+import {
+  escapeHiddenText,
+  printAnswer,
+  printJson,
+  printLines,
+  printMessage,
+  quoteLines,
+} from './print.ts';
 import { parseExecId } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
 import { countFlagHint, parseCount } from './units.ts';
@@ -42,7 +49,7 @@ export async function runAuditLog(args: CliArguments): Promise<number> {
   const limit = args.read('limit', parseCount, countFlagHint) ?? limitDefault;
   for (const found of readNewestEvents(filter, limit)) {
     if (args.has('json')) printJson(viewOf(found));
-    else process.stdout.write(`${printableEventLine(found)}\n`);
+    else printLines([printableEventLine(found)]);
   }
   return 0;
 }
@@ -56,7 +63,7 @@ export async function runAuditShow(args: CliArguments): Promise<number> {
   }
   for (const one of found) {
     if (args.has('json')) printJson(viewOf(one));
-    else process.stdout.write(`${detailsOf(one)}\n`);
+    else printLines([detailsOf(one)]);
   }
   return 0;
 }
@@ -148,9 +155,9 @@ export async function runAuditExport(args: CliArguments): Promise<number> {
   }
   if (file === undefined) return 0;
   const what = `${bytes} bytes of ${directories.length} logs`;
-  if (args.has('json')) printJson({ file: path.resolve(file), bytes, logs: directories.length });
-  else printMessage(`${what}; check: trl audit verify --export ${file}`);
-  return 0;
+  return printAnswer(args, { file: path.resolve(file), bytes, logs: directories.length }, () =>
+    printMessage(`${what}; check: trl audit verify --export ${file}`),
+  );
 }
 
 function openNew(file: string): number {

@@ -11,7 +11,14 @@ import type {
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { changeLines, statLines } from './change-lines.ts';
-import { escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
+import {
+  escapeHiddenText,
+  printJson,
+  printLines,
+  printMessage,
+  printRows,
+  printTable,
+} from './print.ts';
 import {
   connectRecords,
   findExecByWord,
@@ -45,7 +52,7 @@ export async function runDiff(args: CliArguments): Promise<number> {
     return 0;
   }
   const lines = args.has('stat') ? statLines(answer.files) : formatDiffLines(answer.diff);
-  if (answer.files.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  if (answer.files.length > 0) printLines(lines);
   if (answer.truncated) printMessage('some of it is too large to show; name paths to see less');
   return 0;
 }
@@ -137,7 +144,7 @@ function told(args: CliArguments, answer: RestoreAnswer, verb: string): number {
   }
   const count = (total: number): string => (total === 1 ? '1 path' : `${total} paths`);
   const lines = changeLines(restored, totals.restored);
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  printLines(lines);
   printMessage(`${count(totals.restored)} ${isDry ? 'would be restored' : 'restored'}`);
   for (const [changes, total, why] of [
     [conflicts, totals.conflicts, 'changed by somebody since, so theirs stands'],
@@ -164,10 +171,6 @@ export async function runSnapshotList(args: CliArguments): Promise<number> {
     ...(place === undefined || (session !== null && dir === undefined) ? {} : { path: place }),
     ...(limit === undefined ? {} : { limit }),
   });
-  if (args.has('json')) {
-    printJson(answer);
-    return 0;
-  }
   const rows = answer.snapshots.map((one) => [
     one.exec_id,
     one.at,
@@ -175,8 +178,7 @@ export async function runSnapshotList(args: CliArguments): Promise<number> {
     one.undone ? 'undone' : one.mode,
     escapeHiddenText(one.command),
   ]);
-  printTable(['EXECUTION', 'ENDED', 'CHANGES', 'MODE', 'COMMAND'], rows);
-  return 0;
+  return printRows(args, answer, ['EXECUTION', 'ENDED', 'CHANGES', 'MODE', 'COMMAND'], rows);
 }
 
 /** `A2 M1`, and what waits or was refused. */

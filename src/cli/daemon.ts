@@ -25,7 +25,7 @@ import {
 import type { CliArguments } from './args.ts';
 import { detectServiceManager } from './daemon-service.ts';
 import type { ServiceDefinition, ServiceManager } from './daemon-service.ts';
-import { escapeHiddenText, printJson, printMessage } from './print.ts';
+import { escapeHiddenText, printJson, printLines, printMessage } from './print.ts';
 import { countFlagHint, parseCount } from './units.ts';
 import { httpFlags } from './verb.ts';
 
@@ -167,7 +167,7 @@ export async function runDaemonLogs(args: CliArguments): Promise<number> {
   const lines = text.split('\n').slice(0, -1);
   if (args.has('json')) printJson({ lines });
   // Names that others chose are in it.
-  else for (const line of lines) process.stdout.write(`${escapeHiddenText(line)}\n`);
+  else for (const line of lines) printLines([escapeHiddenText(line)]);
   return 0;
 }
 

@@ -29,7 +29,7 @@ import { auditDirectory } from './audit-read.ts';
 import { extractHeads } from './audit-verify.ts';
 import { Interrupts } from './interrupts.ts';
 import { mcpInstallLine } from './own-program.ts';
-import { escapeHiddenText, printJson } from './print.ts';
+import { escapeHiddenText, printJson, printLines } from './print.ts';
 import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 import { showDuration } from './units.ts';
 
@@ -319,7 +319,7 @@ export class DemoPrinter {
   }
 
   #line(text: string): void {
-    if (this.#on) process.stdout.write(`${text}\n`);
+    if (this.#on) printLines([text]);
   }
 
   #style(format: 'bold' | 'cyan' | 'dim' | 'green' | 'red', text: string): string {

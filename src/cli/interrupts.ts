@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { usageError } from './args.ts';
-import { escapeHiddenText } from './print.ts';
+import { escapeHiddenText, printMessage } from './print.ts';
 import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 const handled = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -59,7 +59,23 @@ export class Interrupts implements Disposable {
   };
 }
 
-// The enrolled person's passphrase: asked for at the terminal, or out of a pipe.
+/**
+ * Runs `act` and returns its exit code. If the person leaves a prompt or interrupts, it prints
+ * `outcome` instead of an error.
+ */
+export async function cancellable(
+  interrupts: Interrupts,
+  outcome: string,
+  act: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof PromptCancelledError) && !interrupts.signal.aborted) throw error;
+    printMessage(outcome);
+    return interrupts.exitCode ?? interruptedExitCode;
+  }
+}
 
 const passphraseBytesMax = 1_024;
 const triesMax = 3;

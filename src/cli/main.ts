@@ -3,7 +3,7 @@ import { TrlError } from '../errors.ts';
 import { takeLauncherVariables } from '../launcher-variables.ts';
 import { version } from '../protocol/version.ts';
 import { parseArgs, usageError } from './args.ts';
-import { printFailure } from './print.ts';
+import { printFailure, printLines } from './print.ts';
 import { takesCommand } from './verb.ts';
 import { verbGroups, verbs } from './verbs.ts';
 
@@ -11,7 +11,7 @@ import { verbGroups, verbs } from './verbs.ts';
 async function main(argv: readonly string[]): Promise<number> {
   const [first = '', second = ''] = argv;
   if (first === '--version' || first === '-V') {
-    process.stdout.write(`${version()}\n`);
+    printLines([version()]);
     return 0;
   }
   // The command line of other implementations: `trl --socket-path PATH` starts the runtime.

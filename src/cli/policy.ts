@@ -26,10 +26,11 @@ import { explainStdinLines } from './policy-explain-lines.ts';
 import {
   escapeControls,
   escapeHiddenText,
+  printAnswer,
   printDimmed,
   printJson,
   printMessage,
-  printTable,
+  printRows,
 } from './print.ts';
 import { commandText } from './run.ts';
 
@@ -281,17 +282,13 @@ export async function runPolicyRules(args: CliArguments): Promise<number> {
     throw usageError('policy rules', 'nothing, or: remove ID');
   }
   const removed = kept.remove(id);
-  if (args.has('json')) printJson(removed);
-  else printMessage(`${removed.id} is removed: ${escapeHiddenText(ruleText(removed.of))}`);
-  return 0;
+  return printAnswer(args, removed, () =>
+    printMessage(`${removed.id} is removed: ${escapeHiddenText(ruleText(removed.of))}`),
+  );
 }
 
 function list(kept: LastingRules, args: CliArguments): number {
   const found = kept.list();
-  if (args.has('json')) {
-    printJson({ rules: found.map((rule) => ({ ...rule, text: ruleText(rule.of) })) });
-    return 0;
-  }
   const rows = found.map(({ id, created_at: at, by, of }) => [
     id,
     at,
@@ -299,6 +296,10 @@ function list(kept: LastingRules, args: CliArguments): number {
     // The last column, and never cut.
     escapeHiddenText(ruleText(of)),
   ]);
-  printTable(['RULE', 'SINCE', 'ANSWERED BY', 'WHAT'], rows);
-  return 0;
+  return printRows(
+    args,
+    { rules: found.map((rule) => ({ ...rule, text: ruleText(rule.of) })) },
+    ['RULE', 'SINCE', 'ANSWERED BY', 'WHAT'],
+    rows,
+  );
 }

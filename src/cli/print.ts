@@ -3,6 +3,7 @@ import { styleText } from 'node:util';
 import type { ExecEnd } from '../client/index.ts';
 import { TrlError, errorTable, isTrlError } from '../errors.ts';
 import { replaceHiddenCharacters, unicodeEscape } from '../hidden-characters.ts';
+import { CliArguments } from './args.ts';
 import { showDuration } from './units.ts';
 
 /** Text of others with control characters made visible, so that it cannot steer a terminal. */
@@ -42,6 +43,30 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
     const cells = line.map((cell, at) => cell.padEnd(widths[at] ?? 0));
     process.stdout.write(`${cells.join('  ').trimEnd()}\n`);
   }
+}
+
+type Flags = Pick<CliArguments, 'has'>;
+
+/** Prints the answer of a verb: as JSON with `--json`, otherwise with `show`. Returns exit code 0. */
+export function printAnswer(args: Flags, answer: unknown, show: () => void): number {
+  if (args.has('json')) printJson(answer);
+  else show();
+  return 0;
+}
+
+/** As {@link printAnswer}, with a table for people. */
+export function printRows(
+  args: Flags,
+  answer: unknown,
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+): number {
+  return printAnswer(args, answer, () => printTable(header, rows));
+}
+
+/** Lines on standard output; none if there are none. */
+export function printLines(lines: readonly string[]): void {
+  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
 }
 
 /** Reports a failure; answers the exit code. With `json` it is one line on standard output too. */

@@ -13,13 +13,8 @@ import { TrlError, isTrlError } from '../errors.ts';
 import { checkTarget, takePublication } from '../local/index.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import {
-  Interrupts,
-  interruptedExitCode,
-  readPassphraseFromStdin,
-  withPersonProof,
-} from './interrupts.ts';
-import { escapeHiddenText, printJson, printMessage } from './print.ts';
+import { Interrupts, cancellable, readPassphraseFromStdin, withPersonProof } from './interrupts.ts';
+import { escapeHiddenText, printJson, printLines, printMessage } from './print.ts';
 import { parsePublishTarget, withPublishRuntime } from './publish-target.ts';
 import { Progress } from './standard-output.ts';
 import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
@@ -143,7 +138,7 @@ function tell(args: CliArguments, verdict: PublishVerdict): number {
     return code;
   }
   const lines = publishFindingLines(verdict);
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  printLines(lines);
   printMessage(publishSummary(verdict));
   const way = publishRemedy(verdict);
   if (way !== null) printMessage(way);
@@ -162,13 +157,9 @@ function isVerdict(data: unknown): data is PublishVerdict {
 async function withInterrupts(act: (signal: AbortSignal) => Promise<number>): Promise<number> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  try {
+  return await cancellable(interrupts, 'nothing was let through', async () => {
     return await act(signal);
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('nothing was let through');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 // A verdict of the publication gate, as lines for a person.

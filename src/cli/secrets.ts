@@ -3,8 +3,15 @@ import type { Client } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { Interrupts, interruptedExitCode, withPersonProof } from './interrupts.ts';
-import { escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
+import { Interrupts, cancellable, interruptedExitCode, withPersonProof } from './interrupts.ts';
+import {
+  escapeHiddenText,
+  printAnswer,
+  printJson,
+  printMessage,
+  printRows,
+  printTable,
+} from './print.ts';
 import { connectRuntime, findSessionByWord } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
 import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
@@ -76,18 +83,13 @@ export async function runSecretsRequest(args: CliArguments): Promise<number> {
 export async function runSecretsRequests(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);
   const answer = await client.call('secrets.requests', {});
-  if (args.has('json')) {
-    printJson(answer);
-    return 0;
-  }
   const rows = answer.requests.map(({ name, requester, expires_at: expires, reason }) => [
     name,
     escapeHiddenText(requester),
     expires,
     escapeHiddenText(reason),
   ]);
-  printTable(['SECRET', 'REQUESTER', 'EXPIRES', 'REASON'], rows);
-  return 0;
+  return printRows(args, answer, ['SECRET', 'REQUESTER', 'EXPIRES', 'REASON'], rows);
 }
 
 export async function runSecretsInject(args: CliArguments): Promise<number> {
@@ -100,9 +102,9 @@ export async function runSecretsInject(args: CliArguments): Promise<number> {
     session_id: session.id,
     names: args.words,
   });
-  if (args.has('json')) printJson(answer);
-  else printMessage(`each command of ${session.id} gets: ${answer.names.join(', ')}`);
-  return 0;
+  return printAnswer(args, answer, () =>
+    printMessage(`each command of ${session.id} gets: ${answer.names.join(', ')}`),
+  );
 }
 
 /** With a session: takes an injection back. Without: forgets the value that is held. */
@@ -157,7 +159,7 @@ export async function runSecretsSet(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   await using client = await connectRuntime(args, { signal });
-  try {
+  return await cancellable(interrupts, 'nothing was kept', async () => {
     const value = args.has('stdin') ? await fromPipe() : await fromTerminal(name, signal);
     const answer = await withPersonProof(client, signal, (proof) =>
       client.call('secrets.set', { name, value, ...proof }),
@@ -168,11 +170,7 @@ export async function runSecretsSet(args: CliArguments): Promise<number> {
     }
     if (answer.warning !== null) printMessage(answer.warning);
     return 0;
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('nothing was kept');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 /** The one word; what looks like a value beside it is not repeated in the refusal. */

@@ -11,15 +11,10 @@ import { Tokens, tokensFile } from '../identity/tokens.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { recordCliAction } from './audit-read.ts';
-import {
-  Interrupts,
-  interruptedExitCode,
-  readPassphraseFromStdin,
-  withPassphrase,
-} from './interrupts.ts';
-import { printJson, printMessage, printTable } from './print.ts';
+import { Interrupts, cancellable, readPassphraseFromStdin, withPassphrase } from './interrupts.ts';
+import { printAnswer, printJson, printLines, printMessage, printRows } from './print.ts';
 import { requireSingleWord } from './session.ts';
-import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
+import { ControllingTerminal } from './terminal.ts';
 import { durationFlagHint, parseDuration } from './units.ts';
 
 const verb = 'token create';
@@ -32,7 +27,7 @@ export async function runTokenCreate(args: CliArguments): Promise<number> {
   const name = args.text('name') ?? null;
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  try {
+  return await cancellable(interrupts, 'no token was made', async () => {
     const proof = needsPerson(roles) ? await prove(args, signal) : null;
     const expiresAt = lastsMs === undefined ? null : Date.now() + lastsMs;
     const told = { method: 'token.create', name, roles, proof, expires_at: expiresAt };
@@ -42,11 +37,7 @@ export async function runTokenCreate(args: CliArguments): Promise<number> {
     await recordCliAction(verb, { kind: 'call.done', data: { ...told, token_id: made.record.id } });
     sayCreated(args, made);
     return 0;
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('no token was made');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 function sayCreated(
@@ -54,7 +45,7 @@ function sayCreated(
   { record: made, token }: { readonly record: TokenRecord; readonly token: string },
 ): void {
   if (args.has('json')) printJson({ token, ...viewOf(made) });
-  else process.stdout.write(`${token}\n`);
+  else printLines([token]);
   const until =
     made.expiresAt === null ? 'until it is revoked' : `until ${isoTime(made.expiresAt)}`;
   printMessage(`${made.id} may act as ${made.roles.join(', ')} ${until}; it is not shown again`);
@@ -68,10 +59,6 @@ export async function runTokenList(args: CliArguments): Promise<number> {
   const found = tokens()
     .all()
     .filter(({ revokedAt }) => revokedAt === null);
-  if (args.has('json')) {
-    printJson({ tokens: found.map(viewOf) });
-    return 0;
-  }
   const rows = found.map((one) => [
     one.id,
     one.name ?? '-',
@@ -80,8 +67,12 @@ export async function runTokenList(args: CliArguments): Promise<number> {
     one.expiresAt === null ? 'never' : isoTime(one.expiresAt),
     stateOf(one),
   ]);
-  printTable(['TOKEN', 'NAME', 'ROLES', 'CREATED', 'EXPIRES', 'STATE'], rows);
-  return 0;
+  return printRows(
+    args,
+    { tokens: found.map(viewOf) },
+    ['TOKEN', 'NAME', 'ROLES', 'CREATED', 'EXPIRES', 'STATE'],
+    rows,
+  );
 }
 
 export async function runTokenRevoke(args: CliArguments): Promise<number> {
@@ -93,9 +84,9 @@ export async function runTokenRevoke(args: CliArguments): Promise<number> {
     if (!isTrlError(error)) throw error;
     printMessage(error.message);
   });
-  if (args.has('json')) printJson(viewOf(found));
-  else printMessage(`${found.id} is revoked: it is refused from now on, and what it has open ends`);
-  return 0;
+  return printAnswer(args, viewOf(found), () =>
+    printMessage(`${found.id} is revoked: it is refused from now on, and what it has open ends`),
+  );
 }
 
 const tokens = (): Tokens => new Tokens(tokensFile(process.env, homedir()));

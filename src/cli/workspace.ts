@@ -13,13 +13,16 @@ import type {
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { changeLines } from './change-lines.ts';
+import { Interrupts, cancellable, readPassphraseFromStdin, withPersonProof } from './interrupts.ts';
 import {
-  Interrupts,
-  interruptedExitCode,
-  readPassphraseFromStdin,
-  withPersonProof,
-} from './interrupts.ts';
-import { escapeHiddenText, printJson, printMessage, printTable } from './print.ts';
+  escapeHiddenText,
+  printAnswer,
+  printJson,
+  printLines,
+  printMessage,
+  printRows,
+  printTable,
+} from './print.ts';
 import {
   connectRuntime,
   findSessionForDirectory,
@@ -44,9 +47,7 @@ export async function runWorkspaceOpen(args: CliArguments): Promise<number> {
     ...(mode === undefined ? {} : { mode }),
   });
   progress.end();
-  if (args.has('json')) printJson(answer);
-  else process.stdout.write(`${answer.workspace_id}\n`);
-  return 0;
+  return printAnswer(args, answer, () => printLines([answer.workspace_id]));
 }
 
 /** Patterns stay as they are: relative ones are relative to the workspace. */
@@ -109,7 +110,7 @@ export async function runWorkspaceApply(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args, { signal });
   const session = await findSessionForDirectory(client, args);
   const params = { session_id: session.id, ...toWirePaths(args.words) };
-  try {
+  return await cancellable(interrupts, 'nothing was applied', async () => {
     const answer = args.has('held')
       ? await applyHeld(client, args, { params, signal })
       : await client.call('workspace.apply', params);
@@ -118,11 +119,7 @@ export async function runWorkspaceApply(args: CliArguments): Promise<number> {
       return 0;
     }
     return applied(args, answer);
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('nothing was applied');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 interface Asking {
@@ -199,7 +196,7 @@ function applied(args: CliArguments, answer: WorkspaceApplyAnswer): number {
     return code;
   }
   const lines = changeLines(answer.applied, totals.applied);
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  printLines(lines);
   printMessage(`${totals.applied === 1 ? '1 path' : `${totals.applied} paths`} applied`);
   if (totals.conflicts > 0) {
     printMessage('changed by somebody else meanwhile, so theirs stands:');
@@ -221,7 +218,7 @@ export async function runWorkspaceDiscard(args: CliArguments): Promise<number> {
     return 0;
   }
   const lines = changeLines(answer.discarded, answer.totals.discarded);
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  printLines(lines);
   printMessage(
     `${answer.totals.discarded === 1 ? '1 path' : `${answer.totals.discarded} paths`} discarded`,
   );
@@ -233,10 +230,6 @@ export async function runWorkspaceDiscard(args: CliArguments): Promise<number> {
 export async function runWorkspaceList(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);
   const answer = await client.call('workspace.list', {});
-  if (args.has('json')) {
-    printJson(answer);
-    return 0;
-  }
   const rows = answer.workspaces.map(
     ({ path: root, trusted_at: since, is_there: isThere, sessions }) => [
       escapeHiddenText(root),
@@ -244,8 +237,7 @@ export async function runWorkspaceList(args: CliArguments): Promise<number> {
       isThere ? String(sessions) : 'it is gone',
     ],
   );
-  printTable(['DIRECTORY', 'TRUSTED', 'SESSIONS'], rows);
-  return 0;
+  return printRows(args, answer, ['DIRECTORY', 'TRUSTED', 'SESSIONS'], rows);
 }
 
 export async function runWorkspaceTrust(args: CliArguments): Promise<number> {
@@ -282,17 +274,12 @@ function directoryIn(args: CliArguments, verb: string): string {
 export async function runCacheList(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);
   const answer = await client.call('cache.list', {});
-  if (args.has('json')) {
-    printJson(answer);
-    return 0;
-  }
   const rows = answer.caches.map((one) => [
     escapeHiddenText(one.path),
     `${Math.ceil(one.bytes / 1024 / 1024)} MiB`,
     one.used_at,
   ]);
-  printTable(['PROJECT', 'SIZE', 'LAST USED'], rows);
-  return 0;
+  return printRows(args, answer, ['PROJECT', 'SIZE', 'LAST USED'], rows);
 }
 
 export async function runCacheClear(args: CliArguments): Promise<number> {
