@@ -53,12 +53,12 @@ export function approvalSummaryLines(view: ApprovalView, columns: number): strin
   return [...lines, '', ...reachOf(view, columns), ...scopesOf(view, columns)];
 }
 
-/** For how long a yes may hold, where that is more than once. */
+/** How long an approval may be valid, if it can be more than single-use. */
 function scopesOf({ scopes = [], asked }: ApprovalView, columns: number): string[] {
   if (scopes.length < 2) return [];
   const rule = asked.rule === undefined ? [] : ['The rule:', ...quoteLines(asked.rule, columns)];
   const meanings = scopes.map((one) => `  ${one}: ${scopeMeanings[one]}`);
-  return ['', 'A yes may hold for:', ...meanings, ...rule];
+  return ['', 'An approval may be valid for:', ...meanings, ...rule];
 }
 
 function inputOf({ asked }: ApprovalView, columns: number): string[] {

@@ -170,7 +170,7 @@ export async function runApprovalsEnroll(): Promise<number> {
     using terminal = ControllingTerminal.open('enroll');
     const known = enrolment.approver();
     const old = known === null ? null : await terminal.secret('Passphrase so far: ', signal);
-    // Told before a new one is made up.
+    // Checked before the person thinks up a new one.
     if (old !== null && !(await enrolment.verify(old))) {
       printMessage('the passphrase is wrong; nothing was changed');
       return 125;
@@ -182,7 +182,7 @@ export async function runApprovalsEnroll(): Promise<number> {
       return 125;
     }
     const approver = userInfo().username;
-    // Whose yes counts from here on is a change of policy: it is on disk before it is one.
+    // Who may approve is policy, so the change is on disk before it takes effect.
     const data = { method: 'approvals.enroll', approver, replaces: known };
     await recordCliAction('approvals enroll', { kind: 'call.requested', data });
     await enrolment.enrol(approver, first, old);

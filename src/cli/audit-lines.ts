@@ -4,7 +4,7 @@ import { jsonText } from '../provenance/logged-events.ts';
 import { escapeHiddenText } from './print.ts';
 import { showDuration } from './units.ts';
 
-/** An event with its place, as far as lines tell of it. */
+/** An event with its position in the log. */
 export interface PrintableEvent {
   /** 32 hex digits. */
   readonly log: string;
@@ -46,7 +46,7 @@ export function formatEventTime(ms: number): string {
 
 type Data = AuditEvent['data'];
 
-/** What stands in a line of an event, by kind; the others as JSON. */
+/** The summary of an event in its line, by kind; other kinds show JSON. */
 const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = {
   'exec.requested': ({ command }) => [command],
   'exec.decided': ({ decision, rules }) => [decision, listOf(rules)],
@@ -82,7 +82,7 @@ const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = 
   'log.opened': ({ about }) => [listOf(about)],
 };
 
-/** `count`: so many equal ones, from the `first` on, told by this one event. */
+/** `count`: this event represents that many identical refusals since `first`. */
 function refusedCall({ method, code, message, door, reason, peer, count, first }: Data) {
   const since = typeof first === 'string' ? ` since ${first}` : '';
   const times = typeof count === 'number' ? `${count} times${since}` : '';

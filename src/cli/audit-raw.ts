@@ -49,7 +49,7 @@ export async function runAuditReveal(args: CliArguments): Promise<number> {
   const identities = await identitiesOf(file);
   const base = path.join(rawOutputDirectory(), exec);
   const pieces = revealPieces(base, identities);
-  // Whatever keeps it from being opened is told before anything is recorded of showing it.
+  // A log that cannot be opened is reported before the log records that it was shown.
   const first = await pieces.next().catch(asTrlError);
   const sealed = await digestRawLog(base).catch(asTrlError);
   const recorded = recordedDigest(exec);
@@ -105,7 +105,7 @@ function recordedDigest(exec: ExecId): string | null {
   return null;
 }
 
-/** Shows a piece on its own stream, or as a line of JSON. */
+/** Writes a chunk to its own stream, or as a line of JSON. */
 function shower(args: CliArguments): (piece: RawLogRecord) => Promise<void> {
   if (args.has('json')) {
     return async ({ stream, offset, bytes }) => {

@@ -80,10 +80,10 @@ function tellLost(args: CliArguments, heads: number): number {
   return 1;
 }
 
-/** Another key than before: whoever can write the log can sign one of their own. */
+/** A different key than before: anyone who can write the log can sign a log of their own. */
 function keyProblems({ key }: SeenHeads, publicKey: KeyObject): string[] {
   if (key === null || key === auditKeyIdOf(publicKey)) return [];
-  const why = 'whoever replaced it can have written a log of their own';
+  const why = 'anyone who replaced it can have written a log of their own';
   return [`The key is not the one of the last check (${key.slice(0, 16)}…): ${why}.`];
 }
 
@@ -96,7 +96,7 @@ export function printVerifyReport(
   const lines = [...problems, ...findings.map(({ text }) => text)];
   for (const text of lines) process.stdout.write(`FOUND  ${escapeHiddenText(text)}\n`);
   for (const log of logs) tellLog(log);
-  const against = heads === 0 ? 'no head was seen before' : `held against ${heads} heads`;
+  const against = heads === 0 ? 'no head was seen before' : `checked against ${heads} heads`;
   printMessage(
     isGood ? `the log is as it was written; ${against}` : 'the log is NOT as it was written',
   );

@@ -27,7 +27,7 @@ export function changeLine(change: ChangeView): string {
   if (after?.target !== undefined) notes.push(`to ${escapeHiddenText(after.target)}`);
   if (after?.entries !== undefined) {
     const { files, directories, links } = after.entries;
-    notes.push(`directory with ${files + directories + links} entries, told as one`);
+    notes.push(`directory with ${files + directories + links} entries, recorded as one`);
   } else if (after?.type === 'directory' && kind !== 'type') notes.push('directory');
   notes.push(...marks);
   if (typeof change.kept_as === 'string') {
@@ -72,7 +72,7 @@ export function statLines(files: readonly DiffFile[]): string[] {
 export interface ChangePrintOptions {
   /** `attention`: only what did not simply happen; `all`: every change. */
   readonly which: 'attention' | 'all';
-  /** Whether to say how to look at changes and to take them back. */
+  /** Whether to print how to show changes and how to undo them. */
   readonly guides: boolean;
   /** Whether the session, and what waits in it, ends now. */
   readonly ends: boolean;
@@ -105,12 +105,12 @@ export function printChanges(end: ExecEnd, { which, guides, ends }: ChangePrintO
     printDimmed(
       ends
         ? 'the runtime ends with this command; to decide about such changes, start: trl serve'
-        : `let it through: trl workspace apply --held${to}`,
+        : `apply it: trl workspace apply --held${to}`,
     );
   }
   const [applied, discarded] = [of('applied'), of('discarded')];
   if (guides && applied.length > 0) {
-    printDimmed(`look: trl diff ${end.exec_id}; take back: trl undo ${end.exec_id}`);
+    printDimmed(`look: trl diff ${end.exec_id}; undo: trl undo ${end.exec_id}`);
   } else if (guides && discarded.length > 0) {
     printDimmed(`nothing of it was kept; look: trl diff ${end.exec_id}`);
   }

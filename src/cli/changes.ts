@@ -99,13 +99,13 @@ function shown(line: string): string {
 
 // `trl undo` and `trl snapshot …`: what was recorded of commands, and the way back.
 
-/** Exit code 0 when all was taken back, 1 when somebody stands in the way or there was nothing. */
+/** Exit code 0 when every path was restored, 1 after a conflict or if there was nothing to undo. */
 export async function runUndo(args: CliArguments): Promise<number> {
   const [word, ...words] = args.words;
   if (word === undefined) throw usageError('undo', 'which command? see: trl snapshot list');
   const named = parseExecId(word);
   using progress = new Progress(true);
-  progress.begin('taking back');
+  progress.begin('undoing');
   await using client = await connectRecords(args);
   const execId = await findExecByWord(client, named);
   const params = { exec_id: execId, dry_run: args.has('dry-run'), ...toWirePaths(words) };

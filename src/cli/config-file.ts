@@ -1,6 +1,6 @@
 /**
  * Files of other programs: read whole and strictly, replaced at once, with what was there kept
- * beside it. Whoever reads the file meets the old text or the new one, never a part of one.
+ * beside it. A reader of the file sees the old text or the new one, never a part of one.
  */
 import { randomBytes } from 'node:crypto';
 import {

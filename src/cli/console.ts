@@ -23,7 +23,9 @@ export async function runConsole(args: CliArguments): Promise<number> {
     const { url, expires_at: expires } = await login(client, args, signal);
     if (args.has('json')) printJson({ url, expires_at: expires });
     else printLines([url]);
-    printMessage(`the link is good once, until ${expires}; whoever has it may approve`);
+    printMessage(
+      `the link is single-use and valid until ${expires}; anyone who has it can approve`,
+    );
     const program = args.has('json') || args.has('no-open') ? null : browserOpener();
     if (program !== null) await openIn(program, url);
     return 0;

@@ -252,9 +252,7 @@ function checkRoot(root: string): void {
   );
 }
 
-// What `trl daemon stop` ends and tells besides the process of the runtime.
-
-/** What the daemon of this number said that it ended, or left; it is told once. */
+/** The commands that the daemon with this pid ended or left running; reported once. */
 export function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[] {
   const file = path.join(stateDir(), 'stopped.json');
   try {

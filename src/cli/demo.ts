@@ -232,7 +232,7 @@ async function recorded({
   const events = logs.reduce((sum, log) => sum + log.events, 0);
   const text = filesBelow(state).join('\n');
   const isTold = ['exec.ended', 'approval.'].every((kind) => text.includes(kind));
-  const against = `held against the heads of ${receipts.length} receipts`;
+  const against = `checked against the heads of ${receipts.length} receipts`;
   const how = isGood ? 'as they were written' : 'NOT as they were written';
   const found = `${events} events, ${how}, ${against}`;
   return { ok: isGood && isTold && heads.length > 0, command, found };

@@ -95,9 +95,9 @@ function standsStill(socketPath: string): DoctorCheck {
   return { name, state: 'missing', found, fix: `${end} && ${ownCommandName()} daemon start` };
 }
 
-/** The door that `TRL_HTTP_URL` names; it is off where nobody asked for it. */
+/** The HTTP address that `TRL_HTTP_URL` names; HTTP is off by default. */
 async function httpDoor(): Promise<DoctorCheck> {
-  const name = 'HTTP door';
+  const name = 'HTTP';
   const url = process.env['TRL_HTTP_URL'] ?? '';
   if (url === '') return passedCheck(name, 'off, or not named by TRL_HTTP_URL');
   try {
@@ -130,7 +130,7 @@ function agents(): DoctorCheck[] {
   });
 }
 
-/** `installed`, `absent`, or why it cannot be told. */
+/** `installed`, `absent`, or why the state is unknown. */
 function installedAt(client: (typeof editableClients)[number], scope: 'user' | 'project'): string {
   const target = mcpTargetFor(client, scope, 'trl');
   try {
@@ -177,7 +177,7 @@ function whyNotStarted(root: string): string {
   return (stderr.trim().split('\n').at(-1) ?? '').replace(/^trl: /, '');
 }
 
-/** One command for a start that was refused, where one mends it. */
+/** The command that fixes a refused start; `null`: none does. */
 function fixOf(found: string): string | null {
   const [, file, line] = /^Cannot use the configuration: (\/.*?):(\d+):/.exec(found) ?? [];
   if (file !== undefined) return `"\${EDITOR:-vi}" +${line} ${quoteWord(file)}`;
@@ -188,15 +188,13 @@ function fixOf(found: string): string | null {
     return isNamed ? 'unset TRL_POLICY' : `${ownCommandName()} config show --origin`;
   }
   const key = /^Cannot use the audit key "(.*?)"/.exec(found)?.[1];
-  // One that is not ours alone is told of by its own line, which mends it.
+  // A key that others can read has its own line, with its own fix.
   const made = key === undefined ? undefined : statSync(key, { throwIfNoEntry: false });
   if (key === undefined || made?.isFile() !== true || (made.mode & 0o077) !== 0) return null;
   // The record that it signed stays readable; a new one is begun beside it.
   const directory = path.dirname(key);
   return `mv ${quoteWord(directory)} ${quoteWord(`${directory}.old`)}`;
 }
-
-// Secrets whose values cannot be told apart from ordinary text, by name.
 
 const name = 'secrets';
 

@@ -1,6 +1,6 @@
 /**
- * `trl mcp install` and `uninstall`: gives this runtime's tools to a program of somebody else, by
- * one entry in its file, and takes it back. `--print` writes nothing and says what goes where.
+ * `trl mcp install` and `uninstall`: adds this runtime's tools to another program, with one entry in
+ * its file, and removes them. `--print` writes nothing and shows what belongs where.
  */
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -169,12 +169,12 @@ function sayNothing(args: CliArguments, verb: 'install' | 'uninstall', told: obj
 function sayDone(action: string, { client, location }: McpTarget, backup: string | null): void {
   printMessage(`${action} ${action === 'removed' ? 'from' : 'in'} ${location.file}`);
   if (backup !== null) printMessage(`what was there before is in ${backup}`);
-  printMessage(`start ${client} anew so that it reads it`);
+  printMessage(`restart ${client} so that it reads the file`);
 }
 
 /**
- * Asks the person at the terminal. Without one the call itself is the yes, but not for an entry
- * that somebody else has made.
+ * Asks the person at the terminal. Without a terminal, the call itself confirms the change, except
+ * for an entry that another program has made.
  */
 async function agree(args: CliArguments, replaces: boolean, target: McpTarget): Promise<void> {
   if (args.has('yes')) return;
@@ -210,8 +210,8 @@ function put(text: string | null, { location, name }: McpTarget, entry: McpEntry
 }
 
 /**
- * The text as it was before, where a backup with the entry put in is what stands there now, with
- * what the entry replaced; else without the entry. `after` is `null` where there was no file;
+ * The text before the install, with what the entry replaced, if a backup with the entry added is
+ * exactly the current text; otherwise the current text without the entry. `after` is `null` where there was no file;
  * `backup` is the one used up.
  */
 function takenOut(

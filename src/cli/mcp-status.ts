@@ -18,7 +18,7 @@ export interface McpStatus {
   readonly client: string;
   readonly scope: string;
   readonly file: string;
-  /** `null`: it cannot be told. */
+  /** `null`: unknown. */
   readonly installed: boolean | null;
   readonly command: readonly string[] | null;
   /** How many tools the server has; `null`: it was not asked, or did not answer. */
@@ -44,7 +44,7 @@ export async function runMcpStatus(args: CliArguments): Promise<number> {
   return found.some(({ installed, problem }) => installed === true && problem !== null) ? 1 : 0;
 }
 
-/** Equal commands are started once. */
+/** Starts identical commands once. */
 async function statusOf(targets: readonly McpTarget[]): Promise<McpStatus[]> {
   const asked = new Map<string, Promise<number>>();
   const ask = (entry: McpEntry): Promise<number> => {

@@ -49,7 +49,7 @@ async function rootFor(
   const isNamed = args.has('workspace-root') || args.has('socket-path');
   if (!containsHomeDirectory(directory) || isNamed) {
     const root = await trustProjectOf(client, directory);
-    // Whoever names the directory means that one.
+    // A named directory is used as it is.
     return args.has('cwd') ? directory : root;
   }
   return async (open) => {

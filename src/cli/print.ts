@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 import type { ExecEnd } from '../client/index.ts';
 import { TrlError, errorTable, isTrlError } from '../errors.ts';
 import { replaceHiddenCharacters, unicodeEscape } from '../hidden-characters.ts';
-import { CliArguments } from './args.ts';
+import type { CliArguments } from './args.ts';
 import { showDuration } from './units.ts';
 
 /** Text of others with control characters made visible, so that it cannot steer a terminal. */
@@ -93,7 +93,7 @@ const stops: Readonly<Record<NonNullable<ExecEnd['stopped']>, string | null>> = 
   'idle-timeout': 'it wrote nothing for as long as --idle-timeout allows',
   cancelled: null,
   'session-destroyed': 'its session was destroyed',
-  shutdown: 'the runtime was told to end',
+  shutdown: 'the runtime was shut down',
   'redaction-failed': 'its output could not be redacted any more',
   'audit-failed': 'what it did could not be recorded any more',
 };
@@ -122,7 +122,7 @@ function boundsMet({ limits, exit_code: code, stopped }: ExecEnd): string[] {
 
 /**
  * The receipt in one line, why it was ended, then what the runtime suggests; of changes only where
- * they are not told beside it.
+ * they are not printed beside it.
  */
 export function printReceiptSummary(
   end: ExecEnd,
@@ -137,7 +137,7 @@ export function printReceiptSummary(
     printDimmed(`ended after ${showDuration(end.duration_ms)}: ${why}${offline}`);
   }
   for (const bound of boundsMet(end)) printDimmed(bound);
-  // What was undone is told even when the command itself saw nothing wrong.
+  // Paths that were restored are printed even if the command itself succeeded.
   if (interactive || end.exit_code !== 0 || end.reverted.length > 0) {
     for (const hint of end.hints) {
       // What waits in the session.

@@ -83,16 +83,16 @@ function leaving({ kind, ...rest }: PublishCheckParams): PublishParams {
   throw usageError('publish run', 'commits leave by "git push"; see: trl publish hook --install');
 }
 
-interface Asking {
+interface PromptOptions {
   readonly params: PublishCheckParams;
   readonly signal: AbortSignal;
 }
 
-/** With a person's yes where one is wanted and given. */
+/** The verdict, after a person's approval if one is needed and given. */
 async function decided(
   client: Client,
   args: CliArguments,
-  { params, signal }: Asking,
+  { params, signal }: PromptOptions,
 ): Promise<PublishVerdict> {
   using progress = new Progress(!args.has('json'));
   const isAsking = args.has('accept');
@@ -111,7 +111,7 @@ async function decided(
     return withPersonProof(client, signal, (own) => ask({ ...more, ...own }));
   };
   if (args.has('evidence') && proof === null) {
-    // Whoever has no terminal is no person, as far as that can be told.
+    // A caller without a terminal does not count as a person.
     using terminal = ControllingTerminal.open('show what was found');
     terminal.discard();
   }
@@ -121,7 +121,7 @@ async function decided(
   return prove({ accept: verdict.digest });
 }
 
-/** Shows a person what was found; where one is enrolled, the passphrase is their yes. */
+/** Shows a person the findings. If a person is enrolled, the passphrase approves them. */
 async function askYes(client: Client, verdict: PublishVerdict, signal: AbortSignal): Promise<void> {
   const { enrolled } = await client.approvalStatus();
   using terminal = ControllingTerminal.open('ask without --passphrase-stdin');
@@ -157,7 +157,7 @@ function isVerdict(data: unknown): data is PublishVerdict {
 async function withInterrupts(act: (signal: AbortSignal) => Promise<number>): Promise<number> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  return await cancellable(interrupts, 'nothing was let through', async () => {
+  return await cancellable(interrupts, 'nothing was approved', async () => {
     return await act(signal);
   });
 }
@@ -218,16 +218,16 @@ export function publishSummary({
   return `${words[decision]} for "${audience}": ${count(items, 'item')} looked at${more}${known}`;
 }
 
-/** How it can be let through; `null`: it need not be. */
+/** How it can be approved; `null`: it needs no approval. */
 export function publishRemedy({ decision }: PublishVerdict): string | null {
   switch (decision) {
     case 'pass':
       return null;
     case 'review':
-      return 'a person can let it through: repeat it with --accept; --evidence says what was found';
+      return 'a person can approve it: repeat the command with --accept; --evidence says what was found';
     case 'block':
       return (
-        'nobody can let it through as it is; --evidence says what was found, and ' +
+        'nobody can approve it as it is; --evidence says what was found, and ' +
         '"trl audit log --kind publication.blocked --json" too'
       );
   }
@@ -274,7 +274,7 @@ function scriptFor(audience: string | undefined): string {
   return [
     '#!/bin/sh',
     mark,
-    '# Commits, also those that a later one takes back, are checked before they leave.',
+    '# Checks every commit before it leaves, also one that a later commit reverts.',
     'command -v trl >/dev/null 2>&1 || {',
     '  echo "pre-push: trl is not in PATH, so nothing can be checked" >&2',
     '  exit 1',

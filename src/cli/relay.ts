@@ -25,7 +25,7 @@ export interface RelayOptions {
   readonly display?: boolean;
   /** Whether an interruption ends the command too. */
   readonly cancels: boolean;
-  /** Told how it ended, after everything else was said. */
+  /** Called with the end, after all other output. */
   readonly onEnded?: (end: ExecEnd) => void;
 }
 

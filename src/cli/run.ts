@@ -148,7 +148,7 @@ export function commandParams(args: CliArguments, stdin: boolean): StartOptions 
   };
 }
 
-interface Place extends AsyncDisposable {
+interface SessionHandle extends AsyncDisposable {
   readonly session: Session;
   /** Leaves the session to what waits in it for a person; or no longer. */
   keep(keeps?: boolean): void;
@@ -159,7 +159,7 @@ async function openSession(
   client: Client,
   named: string | undefined,
   params: SessionCreateParams,
-): Promise<Place> {
+): Promise<SessionHandle> {
   let kept = named !== undefined;
   const session =
     named === undefined

@@ -89,7 +89,7 @@ export async function connectForProject(
   return connectLocal({ ...options, ephemeral: own });
 }
 
-/** Who starts the runtime that all share is told what of their variables does not hold there. */
+/** Warns a caller who starts the shared runtime of variables that have no effect there. */
 function nameOlder(): void {
   if (runningDaemon() === null) unusedLegacyVariableNotices(process.env).forEach(printMessage);
 }

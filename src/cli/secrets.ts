@@ -35,7 +35,7 @@ export async function runSecretsList(args: CliArguments): Promise<number> {
   return 0;
 }
 
-/** Exit code 0 when a command could have it, as far as is known before it is read; else 1. */
+/** Exit code 0 if a command could get it, as known before its value is read; otherwise 1. */
 export async function runSecretsCheck(args: CliArguments): Promise<number> {
   const name = requireSingleWord(args, 'secrets check');
   await using client = await connectRuntime(args);

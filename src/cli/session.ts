@@ -88,7 +88,7 @@ export async function runSessionAttach(args: CliArguments): Promise<number> {
   });
 }
 
-/** The one word of a verb that takes one; `list` is the verb beside it that tells what there is. */
+/** The word of a verb that takes exactly one; `list` is the verb of its group that lists them. */
 export function requireSingleWord(args: CliArguments, verb: string, list = 'list'): string {
   const [word, unwanted] = args.words;
   if (word === undefined) {

@@ -86,8 +86,6 @@ export class StandardOutput implements Disposable {
   };
 }
 
-// A line on standard error that tells what takes longer than a second; only on a terminal.
-
 const patienceMs = 1_000;
 const everyMs = 1_000;
 
@@ -123,7 +121,7 @@ export class Progress implements Disposable {
     }
   }
 
-  /** Tells what was written to the terminal, so that the line never lands inside another. */
+  /** Records what was written to the terminal, so that the line never lands inside another. */
   wrote(bytes: Uint8Array): void {
     const last = bytes.at(-1);
     this.#midLine = last === undefined ? this.#midLine : last !== 0x0a;

@@ -31,7 +31,7 @@ const plainModes: ReadonlySet<string> = new Set(['4', '20']);
 const displayModes: ReadonlySet<string> = new Set(
   '5 6 7 12 25 45 47 1047 1048 1049 2026'.split(' '),
 );
-/** Keys and reports that belong to whoever reads the keys: arrows, mouse, focus, paste. */
+/** Keys and reports for the program that reads the keys: arrows, mouse, focus, paste. */
 const inputModes: ReadonlySet<string> = new Set(
   '1 66 9 1000 1001 1002 1003 1004 1005 1006 1015 1016 2004'.split(' '),
 );

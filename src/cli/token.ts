@@ -79,7 +79,7 @@ export async function runTokenRevoke(args: CliArguments): Promise<number> {
   const named = requireSingleWord(args, 'token revoke');
   const found = tokens().revoke(named);
   const data = { method: 'token.revoke', token_id: found.id, name: found.name, roles: found.roles };
-  // It takes away: that it cannot be told just now keeps it from nothing.
+  // Revoking only reduces rights, so it happens even if it cannot be recorded now.
   await recordCliAction('token revoke', { kind: 'call.done', data }).catch((error: unknown) => {
     if (!isTrlError(error)) throw error;
     printMessage(error.message);

@@ -72,7 +72,7 @@ export async function runWorkspaceStatus(args: CliArguments): Promise<number> {
   printTable(['FIELD', 'VALUE'], fieldsOf(answer));
   for (const [title, changes, total] of [
     ['Staged (publish: trl workspace apply):', answer.staged, answer.totals.staged],
-    ['Held (let through: trl workspace apply --held):', answer.held, answer.totals.held],
+    ['Held (to apply: trl workspace apply --held):', answer.held, answer.totals.held],
     ['In conflict, theirs stands:', answer.conflicts, answer.totals.conflicts],
   ] as const) {
     if (total === 0) continue;
@@ -122,7 +122,7 @@ export async function runWorkspaceApply(args: CliArguments): Promise<number> {
   });
 }
 
-interface Asking {
+interface PromptOptions {
   readonly params: WorkspaceApplyParams;
   readonly signal: AbortSignal;
 }
@@ -131,7 +131,7 @@ interface Asking {
 async function applyHeld(
   client: Client,
   args: CliArguments,
-  { params, signal }: Asking,
+  { params, signal }: PromptOptions,
 ): Promise<WorkspaceApplyAnswer | null> {
   const {
     held,
@@ -141,7 +141,7 @@ async function applyHeld(
     session_id: params.session_id,
   });
   if (digest === null) return null;
-  // What was seen is what is let through: another digest is refused.
+  // Only what was shown is applied: the runtime refuses another digest.
   const seen = { ...params, held: true, digest };
   if (args.has('passphrase-stdin')) {
     const passphrase = await readPassphraseFromStdin('workspace apply');
@@ -154,7 +154,7 @@ async function applyHeld(
     const lines = changeLines(held, totals.held);
     terminal.write(`Held back from the real tree:\n${lines.join('\n')}\n\n${shown}\n\n`);
     if (!enrolled) {
-      const said = await terminal.line('Let it through? Nobody is enrolled. Type yes: ', signal);
+      const said = await terminal.line('Apply it? Nobody is enrolled. Type yes: ', signal);
       if (said.trim() !== 'yes') throw new PromptCancelledError();
     }
   }
@@ -204,7 +204,7 @@ function applied(args: CliArguments, answer: WorkspaceApplyAnswer): number {
       process.stderr.write(`${line}\n`);
     }
   }
-  if (totals.held > 0) printMessage(`${totals.held} held; let through: trl workspace apply --held`);
+  if (totals.held > 0) printMessage(`${totals.held} held; to apply: trl workspace apply --held`);
   return code;
 }
 

@@ -32,18 +32,17 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
   return found;
 }
 
-// * A proxy of the environment, by which Node sends requests where it was told to
-// (`NODE_USE_ENV_PROXY`, `--use-env-proxy`). On this machine a runtime speaks plain HTTP, so a
-// proxy would be shown the token.
+// Node sends requests through the proxy of its environment if `NODE_USE_ENV_PROXY` or
+// `--use-env-proxy` is set. A local runtime speaks plain HTTP, so the proxy would see the token.
 
-interface Told {
+interface ProxySettings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** What Node itself was started with. */
   readonly flags: readonly string[];
 }
 
 /** The variable by which a plain `url` would go through a proxy; `null`: it goes straight. */
-export function findProxyVariable(url: string, { env, flags }: Told): string | null {
+export function findProxyVariable(url: string, { env, flags }: ProxySettings): string | null {
   const place = URL.canParse(url) ? new URL(url) : null;
   if (place?.protocol !== 'http:' || !usesProxies({ env, flags })) return null;
   const named = ['http_proxy', 'HTTP_PROXY'].find((name) => (env[name] ?? '') !== '');
@@ -55,7 +54,7 @@ export function findProxyVariable(url: string, { env, flags }: Told): string | n
   return list.split(/[\s,]+/).some((one) => spared.has(one.toLowerCase())) ? null : named;
 }
 
-function usesProxies({ env, flags }: Told): boolean {
+function usesProxies({ env, flags }: ProxySettings): boolean {
   const given = [...flags, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)];
   return env['NODE_USE_ENV_PROXY'] === '1' || given.includes('--use-env-proxy');
 }

@@ -68,7 +68,7 @@ export function checkTarget(to: string): void {
   if (holder === undefined) throw refuse(`there is no directory "${path.dirname(target)}"`);
   if (stat === undefined) return;
   const isEmpty = stat.isDirectory() && readdirSync(target).length === 0;
-  if (!isEmpty || target.endsWith('.tar')) throw refuse('something stands there already');
+  if (!isEmpty || target.endsWith('.tar')) throw refuse('something exists there already');
 }
 
 /** Each file, as it was checked. */
