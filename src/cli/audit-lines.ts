@@ -5,7 +5,7 @@ import { escapeHiddenText } from './print.ts';
 import { showDuration } from './units.ts';
 
 /** An event with its position in the log. */
-export interface PrintableEvent {
+interface PrintableEvent {
   /** 32 hex digits. */
   readonly log: string;
   readonly seq: number;

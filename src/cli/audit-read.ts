@@ -80,14 +80,14 @@ export function seenHeadsFile(env: Env = process.env): string {
 }
 
 /** Which event: of one log by the first digits of its id, or of the only one that has it. */
-export interface EventReference {
+interface EventReference {
   /** Hex digits; `''`: any. */
   readonly log: string;
   readonly seq: number;
 }
 
 /** `12`, `3fa9:12`; `null` for anything else. */
-export function parseEventReference(word: string): EventReference | null {
+function parseEventReference(word: string): EventReference | null {
   const [, log = '', seq = ''] = /^(?:([0-9a-f]{1,32}):)?(\d{1,15})$/.exec(word) ?? [];
   return seq === '' ? null : { log, seq: Number(seq) };
 }

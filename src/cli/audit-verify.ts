@@ -33,7 +33,6 @@ const fileBytesMax = 64 * 1024 * 1024;
 export async function runAuditVerify(args: CliArguments): Promise<number> {
   const [proof, file] = [args.text('proof'), args.text('export')];
   if (proof === undefined && file === undefined) return verifyHere(args);
-  const { verifyExportFile, verifyProofFile } = await import('./audit-verify.ts');
   const given = { key: keyOf(args), json: args.has('json') };
   if (file === undefined) return verifyProofFile(proof ?? '', given);
   return verifyExportFile(file, { ...given, heads: args.all('head').flatMap(headsOf) });
@@ -88,7 +87,7 @@ function keyProblems({ key }: SeenHeads, publicKey: KeyObject): string[] {
 }
 
 /** On standard output what was found, on standard error what that means. */
-export function printVerifyReport(
+function printVerifyReport(
   { logs, findings }: LogsReport,
   problems: readonly string[],
   { isGood, heads }: { readonly isGood: boolean; readonly heads: number },
@@ -127,7 +126,7 @@ function tellLog(report: LogReport): void {
   }
 }
 
-export function verifyReportJson(
+function verifyReportJson(
   { logs, findings }: LogsReport,
   problems: readonly string[],
   isGood: boolean,
@@ -169,7 +168,7 @@ function headsOf(word: string): string[] {
 }
 
 /** @throws TrlError `INVALID_PARAMS` */
-export function readArgumentFile(file: string): string {
+function readArgumentFile(file: string): string {
   try {
     const text = readFileSync(file === '-' ? 0 : file);
     if (text.length > fileBytesMax) throw new Error('it is too large');
@@ -189,7 +188,7 @@ interface Given {
 }
 
 /** Exit code 0 when the event is what a head covers that the key signed, else 1. */
-export function verifyProofFile(file: string, { key, json }: Given): number {
+function verifyProofFile(file: string, { key, json }: Given): number {
   const proof = parsed(file);
   const report = checkEventProof(proof, key ?? undefined);
   const { isGood, reason, event, head } = report;
@@ -208,7 +207,7 @@ export function verifyProofFile(file: string, { key, json }: Given): number {
 }
 
 /** Exit code 0 when nothing was found, else 1. */
-export async function verifyExportFile(
+async function verifyExportFile(
   file: string,
   { key, json, heads }: Given & { readonly heads: readonly string[] },
 ): Promise<number> {
@@ -248,7 +247,7 @@ function seqOf(proof: unknown): number {
 //
 // What a check finds good is remembered, and never replaced by a shorter log.
 
-export interface SeenHeads {
+interface SeenHeads {
   /** Id of the key that signed them; `null`: none were seen. */
   readonly key: string | null;
   /** Signed notes by the id of their log. */
@@ -256,7 +255,7 @@ export interface SeenHeads {
 }
 
 /** @throws TrlError `INVALID_PARAMS` for a file that is none: what was seen must not be lost */
-export function readSeenHeads(file: string): SeenHeads {
+function readSeenHeads(file: string): SeenHeads {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -285,7 +284,7 @@ export function readSeenHeads(file: string): SeenHeads {
 }
 
 /** Keeps the newer head of each log. @throws TrlError `INVALID_PARAMS` when it cannot be written */
-export function saveSeenHeads(file: string, key: string, notes: readonly string[]): void {
+function saveSeenHeads(file: string, key: string, notes: readonly string[]): void {
   const heads = new Map(readSeenHeads(file).heads);
   for (const note of notes) {
     const found = parseNote(note)?.checkpoint;

@@ -200,7 +200,7 @@ export function writeAuditOutput(args: CliArguments, text: string): void {
   }
 }
 
-export function notWrittenError(file: string, cause: unknown): TrlError {
+function notWrittenError(file: string, cause: unknown): TrlError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new TrlError('INVALID_PARAMS', `Cannot write "${file}": ${why}`, { cause });
 }

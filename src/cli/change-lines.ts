@@ -18,7 +18,7 @@ const namedMax = 3;
 const barMax = 40;
 
 /** `M  src/a.txt`, and what is to be known of it. */
-export function changeLine(change: ChangeView): string {
+function changeLine(change: ChangeView): string {
   const { kind, path, state, reason, before, after, marks } = change;
   const notes: string[] = [];
   if (state !== 'applied') notes.push(reason === null ? state : `${state}: ${reason}`);
@@ -69,7 +69,7 @@ export function statLines(files: readonly DiffFile[]): string[] {
   return [...lines, ` ${count} changed, ${added} added lines, ${removed} removed`];
 }
 
-export interface ChangePrintOptions {
+interface ChangePrintOptions {
   /** `attention`: only what did not simply happen; `all`: every change. */
   readonly which: 'attention' | 'all';
   /** Whether to print how to show changes and how to undo them. */

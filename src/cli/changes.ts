@@ -71,7 +71,7 @@ async function diffTargetOf(
 }
 
 /** For a terminal: coloured, and nothing in it can steer it. Elsewhere as it is. */
-export function formatDiffLines(text: string): string[] {
+function formatDiffLines(text: string): string[] {
   const lines = text.replace(/\n$/, '').split('\n');
   return process.stdout.isTTY ? lines.map(shown) : lines;
 }

@@ -29,7 +29,7 @@ import type { ConfigFormat, McpConfigLocation, McpEntry } from './mcp-clients.ts
 const fileBytesMax = 64 * 1024 * 1024;
 const backupsMax = 99;
 
-export interface McpConfigFile {
+interface McpConfigFile {
   /** Where the text is: behind links. */
   readonly real: string;
   /** `null`: there is no file. */

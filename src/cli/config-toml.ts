@@ -145,7 +145,7 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' &&
   value !== null &&
   [Object.prototype, null].includes(Object.getPrototypeOf(value));
-export interface TomlStatement {
+interface TomlStatement {
   /** Keys from the root; of a header its own. */
   readonly path: readonly string[];
   readonly isHeader: boolean;
@@ -156,7 +156,7 @@ export interface TomlStatement {
 }
 
 /** In the order of the text. `text` must be valid TOML. */
-export function scanTomlStatements(text: string): TomlStatement[] {
+function scanTomlStatements(text: string): TomlStatement[] {
   const found: TomlStatement[] = [];
   let table: readonly string[] = [];
   let at = text.startsWith('\ufeff') ? 1 : 0;

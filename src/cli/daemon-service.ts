@@ -10,7 +10,7 @@ const logBytesMax = 64 * 1024 * 1024;
 const fileBytesMax = 64 * 1024;
 
 /** One file of a service. */
-export interface UnitFile {
+interface UnitFile {
   readonly file: string;
   readonly text: string;
 }
@@ -174,11 +174,11 @@ export interface ServiceDefinition {
   readonly logFile: string;
 }
 
-export const systemdUnitName = 'trl';
-export const launchdAgentLabel = 'dev.terminal-runtime-layer.trl';
+const systemdUnitName = 'trl';
+const launchdAgentLabel = 'dev.terminal-runtime-layer.trl';
 
 /** Whether a file of that name was written here; somebody else may have a `trl.service`, too. */
-export const isOwnUnitFile = (text: string): boolean =>
+const isOwnUnitFile = (text: string): boolean =>
   /^Description=(?:Socket of the )?Terminal Runtime Layer$/m.test(text) ||
   text.includes(`<key>Label</key><string>${launchdAgentLabel}</string>`);
 

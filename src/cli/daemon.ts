@@ -253,7 +253,7 @@ function checkRoot(root: string): void {
 }
 
 /** The commands that the daemon with this pid ended or left running; reported once. */
-export function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[] {
+function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[] {
   const file = path.join(stateDir(), 'stopped.json');
   try {
     const told: unknown = JSON.parse(readFileSync(file, 'utf8'));
@@ -266,7 +266,7 @@ export function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[
   }
 }
 
-export interface StoppedCommandRecord {
+interface StoppedCommandRecord {
   readonly exec_id: string;
   readonly session_id: string;
   readonly session: string | null;
@@ -295,7 +295,7 @@ function stoppedIn(value: unknown): StoppedCommandRecord[] {
  * Ends a runner that no daemon has, as one that was killed leaves it; answers whether there was
  * one. What runs in it gets TERM, and KILL when it does not end.
  */
-export async function stopOrphanedRunner(): Promise<boolean> {
+async function stopOrphanedRunner(): Promise<boolean> {
   const dir = runnerDirectory();
   if (dir === null || isTaken(dir) || leftIn(dir).length === 0) return false;
   const since = Date.now();

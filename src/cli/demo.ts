@@ -95,7 +95,7 @@ async function perform(
 // What the demo does, one thing after the other, and how it looks whether that is true.
 
 /** Where the demo is played. */
-export interface DemoContext {
+interface DemoContext {
   readonly client: Client;
   /** The workspace, absolute. */
   readonly work: string;
@@ -108,7 +108,7 @@ export interface DemoContext {
 }
 
 /** What was seen of one act. */
-export interface DemoStepResult {
+interface DemoStepResult {
   readonly title: string;
   /** Whether the check found what was meant to happen. */
   readonly ok: boolean;
@@ -123,7 +123,7 @@ interface Act {
 
 const answerMs = 20_000;
 
-export const demoSteps: readonly Act[] = [
+const demoSteps: readonly Act[] = [
   { title: 'A command runs, in a sandbox of its own', play: allowed },
   { title: 'It has no network', play: withoutNetwork },
   { title: 'A secret does not come out', play: redacted },
@@ -259,7 +259,7 @@ const filesBelow = (directory: string): string[] =>
 const outputLinesMax = 6;
 const columnsMax = 100;
 
-export class DemoPrinter {
+class DemoPrinter {
   readonly #on: boolean;
 
   /** With `on` false nothing is shown. */

@@ -189,7 +189,7 @@ export const passedCheck = (name: string, found: string): DoctorCheck => ({
 });
 
 /** Whether `program` runs; what it says first of itself. */
-export async function checkProgram(
+async function checkProgram(
   name: string,
   without: 'missing' | 'optional',
   install: string,
@@ -200,7 +200,7 @@ export async function checkProgram(
 }
 
 /** What a program prints first; `null` when it cannot be run or fails. */
-export async function readFirstLine(file: string, args: readonly string[]): Promise<string | null> {
+async function readFirstLine(file: string, args: readonly string[]): Promise<string | null> {
   try {
     const { stdout } = await run(file, [...args], { timeout: probeMs });
     return stdout.split('\n').find((line) => line.trim() !== '') ?? '';
@@ -212,7 +212,7 @@ export async function readFirstLine(file: string, args: readonly string[]): Prom
 export const withSudo = (command: string): string =>
   process.getuid?.() === 0 ? command : `sudo ${command}`;
 
-export function isWritablePath(file: string): boolean {
+function isWritablePath(file: string): boolean {
   try {
     accessSync(file, constants.W_OK);
     return true;
@@ -222,7 +222,7 @@ export function isWritablePath(file: string): boolean {
 }
 
 /** `''` when it cannot be read. */
-export function readTextOrEmpty(file: string): string {
+function readTextOrEmpty(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

@@ -60,7 +60,7 @@ export async function runDoctor(args: CliArguments): Promise<number> {
 const answerMs = 3_000;
 const startMs = 15_000;
 
-export async function checkRuntime(args: CliArguments, socketPath: string): Promise<DoctorCheck[]> {
+async function checkRuntime(args: CliArguments, socketPath: string): Promise<DoctorCheck[]> {
   const running = await daemon(socketPath);
   const others = [await httpDoor(), ...agents()];
   // Whatever waits for one that stands still waits for ever.
@@ -199,7 +199,7 @@ function fixOf(found: string): string | null {
 const name = 'secrets';
 
 /** Of the variables that the doctor was started with, and of the `.env` files that are settings. */
-export async function checkAmbiguousSecrets(): Promise<DoctorCheck> {
+async function checkAmbiguousSecrets(): Promise<DoctorCheck> {
   try {
     const weak = await weakSecrets();
     if (weak.length === 0) {

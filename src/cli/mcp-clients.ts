@@ -104,7 +104,7 @@ export interface McpConfigLocation {
 }
 
 /** What the location of a file depends on. */
-export interface McpHostEnvironment {
+interface McpHostEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   /** The directory that is the project. */

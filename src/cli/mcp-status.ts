@@ -14,7 +14,7 @@ import { isOwnArguments, isOwnProgram } from './own-program.ts';
 import { printJson, printTable } from './print.ts';
 
 /** What is found in one place. */
-export interface McpStatus {
+interface McpStatus {
   readonly client: string;
   readonly scope: string;
   readonly file: string;

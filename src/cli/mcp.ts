@@ -74,7 +74,7 @@ function noProject(root: string): TrlError {
 // Whether a directory can be a project at all.
 
 /** Whether it is the home directory, or holds it: no project, but where programs start servers. */
-export function containsHomeDirectory(directory: string): boolean {
+function containsHomeDirectory(directory: string): boolean {
   return `${realHome()}/`.startsWith(directory === '/' ? directory : `${directory}/`);
 }
 

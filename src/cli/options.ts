@@ -96,9 +96,7 @@ export function checkSessionFlags(args: CliArguments): void {
 }
 
 /** `K=V` as they are; `K` alone takes the value from this process, when it has one. */
-export function readEnvironmentFlags(
-  args: CliArguments,
-): Readonly<Record<string, string>> | undefined {
+function readEnvironmentFlags(args: CliArguments): Readonly<Record<string, string>> | undefined {
   const entries = args.all('env').flatMap((text): [string, string][] => {
     const at = text.indexOf('=');
     const value = at === -1 ? process.env[text] : text.slice(at + 1);
@@ -107,7 +105,7 @@ export function readEnvironmentFlags(
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-export function readLimitFlags(args: CliArguments): LimitParams | undefined {
+function readLimitFlags(args: CliArguments): LimitParams | undefined {
   const params = given<LimitParams>({
     memory_bytes: args.read('memory', parseSize, sizeFlagHint),
     cpu_s: args.read('cpu', parseCount, countFlagHint),

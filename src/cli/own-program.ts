@@ -47,7 +47,7 @@ export function isOwnProgram(command: string): boolean {
 }
 
 /** The path that starts this program: the one in PATH if there is one. */
-export function ownProgramPath(): string {
+function ownProgramPath(): string {
   const own = ownFile();
   const named = inPath('trl');
   return named !== null && real(named) === real(own) ? named : own;

@@ -181,7 +181,7 @@ const words = { pass: 'passed', review: 'needs a review', block: 'blocked' } as 
 const order = { pass: 'pass', review: 'review', block: 'block ' } as const;
 
 /** `block  denied.content  src/a.ts  t-…`, and below it what to do. */
-export function publishFindingLines({ findings }: PublishVerdict): string[] {
+function publishFindingLines({ findings }: PublishVerdict): string[] {
   const told = new Set<string>();
   return findings.flatMap((finding) => {
     const { rule, decision, item, trace } = finding;
@@ -204,13 +204,7 @@ function evidenceLines({ evidence }: FindingView): string[] {
 }
 
 /** One sentence about all of it. */
-export function publishSummary({
-  decision,
-  audience,
-  items,
-  findings,
-  basis,
-}: PublishVerdict): string {
+function publishSummary({ decision, audience, items, findings, basis }: PublishVerdict): string {
   const count = (all: number, what: string): string => `${all} ${what}${all === 1 ? '' : 's'}`;
   const found = findings.filter((one) => one.decision !== 'pass').length;
   const known = basis === 'non-interference' ? '; who made it could read nothing denied' : '';
@@ -219,7 +213,7 @@ export function publishSummary({
 }
 
 /** How it can be approved; `null`: it needs no approval. */
-export function publishRemedy({ decision }: PublishVerdict): string | null {
+function publishRemedy({ decision }: PublishVerdict): string | null {
   switch (decision) {
     case 'pass':
       return null;

@@ -213,7 +213,7 @@ const told = (): void => {};
 // The key of tags, for what hides values without a runtime.
 
 /** The installation's, when there is one: equal secrets then have the tags of its receipts. */
-export function readTagKey(): Buffer {
+function readTagKey(): Buffer {
   const home = process.env['XDG_STATE_HOME'] || path.join(os.homedir(), '.local', 'state');
   const dir = path.join(home, 'trl');
   const found = statSync(dir, { throwIfNoEntry: false });

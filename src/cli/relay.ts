@@ -12,7 +12,7 @@ import type { OutputErrorHandler } from './standard-output.ts';
 /** What a shell reports of a program whose output nobody reads: 128 + SIGPIPE. */
 const brokenPipeCode = 141;
 
-export interface RelayOptions {
+interface RelayOptions {
   /** The receipt in one line instead of the output. */
   readonly json: boolean;
   readonly raw: boolean;
@@ -187,7 +187,7 @@ export function isStdinPiped(): boolean {
   }
 }
 
-export interface StdinFeedOptions {
+interface StdinFeedOptions {
   /** Ends it. */
   readonly signal: AbortSignal;
   /** Whether the command's input ends with this one. */

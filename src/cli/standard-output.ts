@@ -6,7 +6,7 @@ import { TerminalModes } from './terminal-modes.ts';
 import type { TerminalAccessLevel } from './terminal-sequences.ts';
 import { showDuration } from './units.ts';
 
-export interface StandardOutputOptions {
+interface StandardOutputOptions {
   /** Whether all control sequences pass to a terminal. Elsewhere all bytes pass. */
   readonly raw: boolean;
   /** How far the terminal is the command's. */
