@@ -90,8 +90,8 @@ function refusedCall({ method, code, message, door, reason, peer, count, first }
 }
 
 function summaryOf({ kind, data }: AuditEvent): string {
-  const { [kind]: telling } = summaries;
-  const parts = telling === undefined ? [JSON.stringify(data)] : telling(data);
+  const { [kind]: summarize } = summaries;
+  const parts = summarize === undefined ? [JSON.stringify(data)] : summarize(data);
   const text = parts
     .filter((part) => part !== null && part !== undefined && part !== '')
     .map((part) => (typeof part === 'string' ? part : JSON.stringify(part)))

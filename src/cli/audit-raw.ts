@@ -12,8 +12,8 @@ import { generateIdentity, parseIdentities } from '../sealing/keys.ts';
 import type { AgeIdentity } from '../sealing/keys.ts';
 import { rawLogKeyPath } from '../sealing/raw-log-files.ts';
 import type { RawLogRecord } from '../sealing/raw-log-records.ts';
-import { listRawLogs, shredRawLog as shredLog } from '../sealing/retention.ts';
-import { digestRawLog, revealRawLog as revealPieces } from '../sealing/reveal.ts';
+import { listRawLogs, shredRawLog } from '../sealing/retention.ts';
+import { digestRawLog, revealRawLog } from '../sealing/reveal.ts';
 import { SealingError } from '../sealing/sealing-error.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
@@ -48,9 +48,9 @@ export async function runAuditReveal(args: CliArguments): Promise<number> {
   }
   const identities = await identitiesOf(file);
   const base = path.join(rawOutputDirectory(), exec);
-  const pieces = revealPieces(base, identities);
+  const chunks = revealRawLog(base, identities);
   // A log that cannot be opened is reported before the log records that it was shown.
-  const first = await pieces.next().catch(asTrlError);
+  const first = await chunks.next().catch(asTrlError);
   const sealed = await digestRawLog(base).catch(asTrlError);
   const recorded = recordedDigest(exec);
   const isSame = recorded === null ? null : recorded === sealed.sha256;
@@ -61,9 +61,9 @@ export async function runAuditReveal(args: CliArguments): Promise<number> {
   if (isSame === null) {
     printMessage('the log does not tell of this sealed output: its origin is not proved');
   }
-  const show = shower(args);
+  const show = chunkWriter(args);
   try {
-    for (let next = first; next.done !== true; next = await pieces.next()) await show(next.value);
+    for (let next = first; next.done !== true; next = await chunks.next()) await show(next.value);
   } catch (error) {
     if (!(error instanceof SealingError)) throw error;
     printMessage(`${error.message} [${error.reason}]`);
@@ -84,7 +84,7 @@ export async function runAuditShred(args: CliArguments): Promise<number> {
     const isThere = existsSync(rawLogKeyPath(base));
     const data = { bytes: kept.get(exec)?.bytes ?? null, why: 'asked for' };
     if (isThere) await recordCliAction('audit shred', { kind: 'raw-log.shredded', exec, data });
-    const shredded = isThere && (await shredLog(base));
+    const shredded = isThere && (await shredRawLog(base));
     results.push({ exec_id: exec, shredded });
     if (!args.has('json')) {
       printMessage(
@@ -106,7 +106,7 @@ function recordedDigest(exec: ExecId): string | null {
 }
 
 /** Writes a chunk to its own stream, or as a line of JSON. */
-function shower(args: CliArguments): (piece: RawLogRecord) => Promise<void> {
+function chunkWriter(args: CliArguments): (chunk: RawLogRecord) => Promise<void> {
   if (args.has('json')) {
     return async ({ stream, offset, bytes }) => {
       printJson({ stream, offset, data_b64: Buffer.from(bytes).toString('base64') });

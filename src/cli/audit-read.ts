@@ -120,13 +120,13 @@ export function parseTimeFlag(text: string, now: number = Date.now()): number | 
  */
 export async function recordCliAction(
   verb: string,
-  told: Pick<AuditEvent, 'kind' | 'exec' | 'data'>,
+  event: Pick<AuditEvent, 'kind' | 'exec' | 'data'>,
 ): Promise<void> {
   const about = { version: version(), pid: process.pid, verb: `trl ${verb}` };
   const log = await openAuditLog({ directory: auditDirectory(), about });
   try {
     const actor = `uid:${process.getuid?.() ?? 'unknown'}`;
-    await log.append([{ ...told, at: Date.now(), actor }]);
+    await log.append([{ ...event, at: Date.now(), actor }]);
   } finally {
     await log.close();
   }

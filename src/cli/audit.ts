@@ -2,10 +2,10 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { readPublicKey } from '../audit/audit-key.ts';
-import { exportLogLines as linesOfLog } from '../audit/export.ts';
+import { exportLogLines } from '../audit/export.ts';
 import { listLogDirectories } from '../audit/open-log.ts';
 import { proveEvent } from '../audit/prove.ts';
-import type { AuditLogEntry as Found } from '../audit/read-events.ts';
+import type { AuditLogEntry } from '../audit/read-events.ts';
 import { TrlError } from '../errors.ts';
 import { toDot } from '../provenance/dot.ts';
 import { CommandGraphBuilder } from '../provenance/graph.ts';
@@ -68,14 +68,14 @@ export async function runAuditShow(args: CliArguments): Promise<number> {
   return 0;
 }
 
-function envelopeOf(found: readonly Found[]): unknown {
+function envelopeOf(found: readonly AuditLogEntry[]): unknown {
   const statement = found.findLast(({ event }) => event.kind === 'exec.statement');
   if (statement !== undefined) return statement.event.data['envelope'];
   throw new TrlError('EXEC_NOT_FOUND', 'Cannot find the statement: none is recorded of it');
 }
 
 /** As `audit.list` answers it. */
-function viewOf({ log: id, seq, leaf, event }: Found): object {
+function viewOf({ log: id, seq, leaf, event }: AuditLogEntry): object {
   const { kind, at, actor, session, exec, data } = event;
   return {
     log: id,
@@ -96,7 +96,7 @@ function isoOf(ms: number): string | null {
 }
 
 /** A heading, and what it says behind bars: nothing of it passes for a line of this program. */
-function detailsOf({ log: id, seq, leaf, event }: Found): string {
+function detailsOf({ log: id, seq, leaf, event }: AuditLogEntry): string {
   const { kind, at, actor, session, exec } = event;
   const heading = `${id.slice(0, 8)}:${seq}  ${formatEventTime(at)}  ${escapeHiddenText(kind)}`;
   const columns = process.stdout.columns ?? columnsDefault;
@@ -105,7 +105,7 @@ function detailsOf({ log: id, seq, leaf, event }: Found): string {
 }
 
 /** A statement is shown as what it says. */
-function shownData(event: Found['event']): object {
+function shownData(event: AuditLogEntry['event']): object {
   const statement = readEventStatement(event);
   return statement === null ? { data: event.data } : { statement };
 }
@@ -146,7 +146,7 @@ export async function runAuditExport(args: CliArguments): Promise<number> {
   let bytes = 0;
   try {
     for (const directory of directories) {
-      for (const line of linesOfLog(directory, publicKey)) bytes += writeAll(fd, line);
+      for (const line of exportLogLines(directory, publicKey)) bytes += writeAll(fd, line);
     }
   } catch (cause) {
     throw notWrittenError(file ?? 'standard output', cause);

@@ -111,7 +111,7 @@ export async function runUndo(args: CliArguments): Promise<number> {
   const params = { exec_id: execId, dry_run: args.has('dry-run'), ...toWirePaths(words) };
   const answer = await client.call('exec.undo', params);
   progress.end();
-  const code = told(args, answer, 'undo');
+  const code = reportRestored(args, answer, 'undo');
   return typeof answer.nothing === 'string' ? 1 : code;
 }
 
@@ -128,10 +128,10 @@ export async function runSnapshotRestore(args: CliArguments): Promise<number> {
   };
   const answer = await client.call('snapshot.restore', params);
   progress.end();
-  return told(args, answer, 'restore');
+  return reportRestored(args, answer, 'restore');
 }
 
-function told(args: CliArguments, answer: RestoreAnswer, verb: string): number {
+function reportRestored(args: CliArguments, answer: RestoreAnswer, verb: string): number {
   const { restored, conflicts, impossible, totals, dry_run: isDry } = answer;
   const code = totals.conflicts + totals.impossible > 0 ? 1 : 0;
   if (args.has('json')) {

@@ -36,16 +36,16 @@ import { showDuration } from './units.ts';
 /** Exit code 0 when everything was as it should be, else 1. */
 export async function runDemo(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
-  const paper = new DemoPrinter(!args.has('json'));
+  const printer = new DemoPrinter(!args.has('json'));
   const begun = performance.now();
   const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-demo-')));
   try {
-    const told = await perform(base, paper, interrupts.signal);
-    const ok = told.every((one) => one.ok);
+    const results = await perform(base, printer, interrupts.signal);
+    const ok = results.every((one) => one.ok);
     const durationMs = Math.round(performance.now() - begun);
     const install = mcpInstallLine();
-    if (args.has('json')) printJson({ ok, duration_ms: durationMs, acts: told, install });
-    else paper.end(ok, durationMs, install);
+    if (args.has('json')) printJson({ ok, duration_ms: durationMs, acts: results, install });
+    else printer.end(ok, durationMs, install);
     return ok ? 0 : 1;
   } catch (error) {
     if (interrupts.signal.aborted) return interrupts.exitCode ?? 130;
@@ -57,7 +57,7 @@ export async function runDemo(args: CliArguments): Promise<number> {
 
 async function perform(
   base: string,
-  paper: DemoPrinter,
+  printer: DemoPrinter,
   signal: AbortSignal,
 ): Promise<DemoStepResult[]> {
   const work = path.join(base, 'project');
@@ -69,27 +69,27 @@ async function perform(
   for (const name of own) delete process.env[name];
   const channel = await spawnDaemon({ workspaceRoots: [work], policy: 'auto' });
   await using client = await clientOver(channel, { ownsDaemon: true });
-  const stage = { client, work, state, paper, signal, receipts: [] };
-  const told: DemoStepResult[] = [];
+  const context = { client, work, state, printer, signal, receipts: [] };
+  const results: DemoStepResult[] = [];
   for (const { title, play } of demoSteps) {
     signal.throwIfAborted();
-    paper.title(told.length + 1, title);
+    printer.title(results.length + 1, title);
     try {
-      told.push({ title, ...(await play(stage)) });
+      results.push({ title, ...(await play(context)) });
     } catch (error) {
       signal.throwIfAborted();
       const found = isTrlError(error) ? `${error.message} [${error.code}]` : String(error);
-      told.push({ title, ok: false, command: null, found });
+      results.push({ title, ok: false, command: null, found });
     }
-    const last = told.at(-1);
-    if (last !== undefined) paper.check(last.ok, last.found);
+    const last = results.at(-1);
+    if (last !== undefined) printer.check(last.ok, last.found);
     // Without a sandbox the rest would say the same.
-    if (told.length === 1 && last?.ok === false) {
-      paper.advice('the reason, and what helps: trl doctor');
+    if (results.length === 1 && last?.ok === false) {
+      printer.advice('the reason, and what helps: trl doctor');
       break;
     }
   }
-  return told;
+  return results;
 }
 
 // What the demo does, one thing after the other, and how it looks whether that is true.
@@ -101,7 +101,7 @@ interface DemoContext {
   readonly work: string;
   /** Where the runtime keeps its records. */
   readonly state: string;
-  readonly paper: DemoPrinter;
+  readonly printer: DemoPrinter;
   readonly signal: AbortSignal;
   /** Of the commands so far. */
   readonly receipts: Receipt[];
@@ -116,14 +116,14 @@ interface DemoStepResult {
   readonly found: string;
 }
 
-interface Act {
+interface DemoStep {
   readonly title: string;
-  readonly play: (stage: DemoContext) => Promise<Omit<DemoStepResult, 'title'>>;
+  readonly play: (context: DemoContext) => Promise<Omit<DemoStepResult, 'title'>>;
 }
 
 const answerMs = 20_000;
 
-const demoSteps: readonly Act[] = [
+const demoSteps: readonly DemoStep[] = [
   { title: 'A command runs, in a sandbox of its own', play: allowed },
   { title: 'It has no network', play: withoutNetwork },
   { title: 'A secret does not come out', play: redacted },
@@ -131,33 +131,33 @@ const demoSteps: readonly Act[] = [
   { title: 'Everything is on record', play: recorded },
 ];
 
-async function allowed(stage: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
-  const { work } = stage;
+async function allowed(context: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
+  const { work } = context;
   for (const fruit of ['pear', 'apple', 'quince']) writeFileSync(path.join(work, fruit), '');
   const command = 'ls; echo "as $(id -un), beside $(ls /proc | grep -c ^[0-9]) processes"';
-  const receipt = await show(stage, command);
+  const receipt = await show(context, command);
   const { kind, level } = receipt.sandbox;
   const ok = receipt.exit_code === 0 && kind !== 'none' && receipt.stdout.startsWith('apple\n');
   return { ok, command, found: `exit ${receipt.exit_code}, sandbox ${kind}, level ${level}` };
 }
 
-async function withoutNetwork(stage: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
+async function withoutNetwork(context: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
   const command = 'exec 3<>/dev/tcp/1.1.1.1/443 && echo connected';
-  const receipt = await show(stage, command);
+  const receipt = await show(context, command);
   const { network } = receipt.sandbox;
   const ok = receipt.exit_code !== 0 && network === 'off' && receipt.stdout === '';
   return { ok, command, found: `the connection failed: network ${network} in the sandbox` };
 }
 
-async function redacted(stage: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
-  const { work, state } = stage;
+async function redacted(context: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
+  const { work, state } = context;
   const letters = randomBytes(64)
     .toString('base64')
     .replaceAll(/[^A-Za-z0-9]/g, '');
   const token = `ghp_${letters.slice(0, 36)}`;
   writeFileSync(path.join(work, 'notes.txt'), `deploy with ${token}\n`);
   const command = 'cat notes.txt';
-  const receipt = await show(stage, command);
+  const receipt = await show(context, command);
   const { count } = receipt.redactions ?? { count: 0 };
   const leaks = [receipt.stdout, receipt.stderr, ...filesBelow(state)].some((text) =>
     text.includes(token),
@@ -168,13 +168,13 @@ async function redacted(stage: DemoContext): Promise<Omit<DemoStepResult, 'title
   return { ok: !leaks && count > 0, command, found };
 }
 
-async function asked(stage: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
-  const { client, work, paper, signal } = stage;
+async function asked(context: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
+  const { client, work, printer, signal } = context;
   const target = path.join(work, 'archive');
   mkdirSync(target);
   writeFileSync(path.join(target, 'report.txt'), 'kept\n');
   const command = 'rm -r archive';
-  paper.command(command);
+  printer.command(command);
   await using session = await client.createSession({ working_dir: work, policy: 'guarded' });
   try {
     await session.run(command, { signal });
@@ -185,9 +185,9 @@ async function asked(stage: DemoContext): Promise<Omit<DemoStepResult, 'title'>>
   const [view] = await client.approvals({ state: 'pending' });
   if (view === undefined) return { ok: false, command, found: 'there is no question' };
   for (const { decision, reason } of view.verdict.rules) {
-    if (decision === 'ask') paper.aside(`waits for you: it ${escapeHiddenText(reason)}`);
+    if (decision === 'ask') printer.aside(`waits for you: it ${escapeHiddenText(reason)}`);
   }
-  const yes = await answer(stage);
+  const yes = await answer(context);
   await client.decide({ ...approvalReference(view), decision: yes ? 'approve' : 'deny' });
   if (!yes) {
     const ok = existsSync(target);
@@ -199,9 +199,9 @@ async function asked(stage: DemoContext): Promise<Omit<DemoStepResult, 'title'>>
 }
 
 /** Whether the person at the terminal says yes in time. Where nobody is, the answer is no. */
-async function answer({ paper, signal }: DemoContext): Promise<boolean> {
+async function answer({ printer, signal }: DemoContext): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    paper.aside('nobody is at a terminal here, so the answer is no');
+    printer.aside('nobody is at a terminal here, so the answer is no');
     return false;
   }
   const patience = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
@@ -219,11 +219,11 @@ async function answer({ paper, signal }: DemoContext): Promise<boolean> {
 
 async function recorded({
   state,
-  paper,
+  printer,
   receipts,
 }: DemoContext): Promise<Omit<DemoStepResult, 'title'>> {
   const command = 'trl audit verify';
-  paper.command(command);
+  printer.command(command);
   const directory = auditDirectory();
   const publicKey = readPublicKey(path.join(directory, 'key.pub'));
   // Each receipt has a signed head: what it says of the log must still be so.
@@ -238,13 +238,13 @@ async function recorded({
   return { ok: isGood && isTold && heads.length > 0, command, found };
 }
 
-async function show(stage: DemoContext, command: string): Promise<Receipt> {
-  const { client, work, paper, receipts } = stage;
-  paper.command(command);
+async function show(context: DemoContext, command: string): Promise<Receipt> {
+  const { client, work, printer, receipts } = context;
+  printer.command(command);
   await using session = await client.createSession({ working_dir: work, shell: 'bash' });
   const receipt = await session.run(command);
   receipts.push(receipt);
-  paper.output(receipt.stdout + receipt.stderr);
+  printer.output(receipt.stdout + receipt.stderr);
   return receipt;
 }
 

@@ -31,7 +31,7 @@ export function runPublishCheck(args: CliArguments): Promise<number> {
       async (at) => decided(at.client, args, { params: await target(at), signal }),
       signal,
     );
-    return tell(args, verdict);
+    return printVerdict(args, verdict);
   });
 }
 
@@ -49,7 +49,7 @@ export function runPublishRun(args: CliArguments): Promise<number> {
         const params = leaving(await target(at));
         if (args.has('accept') || args.has('evidence')) {
           const verdict = await decided(client, args, { params, signal });
-          if (verdict.decision !== 'pass') return tell(args, verdict);
+          if (verdict.decision !== 'pass') return printVerdict(args, verdict);
         }
         return published(client, args, { params, to });
       },
@@ -73,7 +73,7 @@ async function published(
   } catch (error) {
     const verdict = isTrlError(error, 'PUBLICATION_BLOCKED') ? verdictIn(error) : null;
     if (verdict === null || args.has('json')) throw error;
-    return tell(args, verdict);
+    return printVerdict(args, verdict);
   }
 }
 
@@ -131,7 +131,7 @@ async function askYes(client: Client, verdict: PublishVerdict, signal: AbortSign
   if (said.trim() !== 'yes') throw new PromptCancelledError();
 }
 
-function tell(args: CliArguments, verdict: PublishVerdict): number {
+function printVerdict(args: CliArguments, verdict: PublishVerdict): number {
   const code = verdict.decision === 'pass' ? 0 : exitBlocked;
   if (args.has('json')) {
     printJson(verdict);

@@ -3,7 +3,7 @@
  *
  * A list of what passes, as what a terminal may understand has no end. To a command that draws on
  * the terminal: colours and styles, cursor movement, erasing, scrolling, tabs, modes of display,
- * character sets, links to the web; to one that has none, what text-sequences.ts says. Taken out
+ * character sets, links to the web; to one that has none, what `TextSequences` allows. Taken out
  * are above all: the clipboard (OSC 52), titles (OSC 0 1 2), every query that makes the terminal
  * type an answer (DA, DSR, DECRQM, DECRQSS, XTVERSION, colours, checksums), DCS, APC, PM, SOS,
  * window operations, printing, key programming. Sequences begin with ESC or with a C1 control in
