@@ -92,6 +92,8 @@ const finished: readonly string[] = [
   'src/mcp',
   'src/protocol',
   'src/tools',
+  'src/cli',
+  'src/local',
 ];
 
 const only = process.env['TRL_VOCABULARY']?.split(' ');

@@ -1,7 +1,7 @@
 /**
- * The user's own runtime in the background: a process of its own session with a log file. Which
- * process it is stands in `daemon.json` of the state directory, with when it started, so that
- * another one that later has the same number is not taken for it.
+ * The user's own runtime in the background: a process of its own session with a log file.
+ * `daemon.json` in the state directory has its pid and start time, so that a later process with the
+ * same pid is not mistaken for it.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -29,7 +29,7 @@ import { daemonCommand, daemonEntry, daemonEnvironment } from './spawn.ts';
 /** A runtime that was started in the background. */
 export interface DaemonRecord {
   readonly pid: number;
-  /** As the kernel tells it, in its own unit; `null` where it does not. */
+  /** From the kernel, in the kernel's unit; `null` if the kernel does not report it. */
   readonly startedAt: string | null;
   readonly socketPath: string;
   /** Of the program that it runs, when it was started because somebody needed it. */
@@ -47,7 +47,7 @@ interface Program {
 const startMs = 30_000;
 /** The daemon gives commands ten seconds to end. */
 const stopMs = 30_000;
-/** The runner gives them five, where no daemon tells it to. */
+/** The runner gives them five if no daemon stops it. */
 export const killMs = 8_000;
 export const pollMs = 50;
 const logBytesMax = 8 * 1024 * 1024;
@@ -66,8 +66,8 @@ export function runningDaemon(): DaemonRecord | null {
 
 /**
  * Starts the user's runtime because somebody needs it, unless another program does so just now or
- * it runs already. Its environment has no secret: whoever starts it, it is the same for all. It
- * ends when nobody used it for a while.
+ * it runs already. Its environment has no secret and does not depend on the program that starts it.
+ * It ends when nobody has used it for a while.
  *
  * @param replaces one of an older build, which leaves what runs to the new one
  * @throws TrlError BACKEND_UNAVAILABLE with what it said when it does not start
@@ -103,7 +103,7 @@ async function startUnderLock(socketPath: string, replaces: DaemonRecord | null)
   // First of all: nothing is stopped by a program that cannot start another.
   const argv = [process.execPath, ...daemonCommand(), 'serve', '--projects', '--idle-exit'];
   using _lock = inStateDir(takeLock);
-  // Whoever had the lock before may have started it meanwhile.
+  // The previous owner of the lock may have started it meanwhile.
   if (replaces !== null && runningDaemon()?.pid === replaces.pid) {
     await stopProcess(replaces, 'SIGUSR2');
   } else if (await answers(socketPath)) return;

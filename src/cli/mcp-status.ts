@@ -4,21 +4,21 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { LineReader } from '../protocol/lines.ts';
 import type { CliArguments } from './args.ts';
+import { readMcpConfigFile } from './config-file.ts';
+import { CannotEditError } from './config-json.ts';
 import { editableClients, mcpScopes } from './mcp-clients.ts';
-import { parseMcpEntry, findMcpEntry, readServerName, mcpTargetFor } from './mcp-install.ts';
 import type { McpEntry } from './mcp-clients.ts';
+import { findMcpEntry, mcpTargetFor, parseMcpEntry, readServerName } from './mcp-install.ts';
 import type { McpTarget } from './mcp-install.ts';
-import { readMcpConfigFile } from './mcp-install-file.ts';
-import { CannotEditError } from './mcp-install-json.ts';
-import { isOwnArguments, isOwnProgram } from './mcp-install-own.ts';
+import { isOwnArguments, isOwnProgram } from './own-program.ts';
 import { printJson, printTable } from './print.ts';
 
 /** What is found in one place. */
-export interface McpStatus {
+interface McpStatus {
   readonly client: string;
   readonly scope: string;
   readonly file: string;
-  /** `null`: it cannot be told. */
+  /** `null`: unknown. */
   readonly installed: boolean | null;
   readonly command: readonly string[] | null;
   /** How many tools the server has; `null`: it was not asked, or did not answer. */
@@ -44,7 +44,7 @@ export async function runMcpStatus(args: CliArguments): Promise<number> {
   return found.some(({ installed, problem }) => installed === true && problem !== null) ? 1 : 0;
 }
 
-/** Equal commands are started once. */
+/** Starts identical commands once. */
 async function statusOf(targets: readonly McpTarget[]): Promise<McpStatus[]> {
   const asked = new Map<string, Promise<number>>();
   const ask = (entry: McpEntry): Promise<number> => {
