@@ -20,6 +20,7 @@ const words = [
   'errors.ts',
   'frame.ts',
   'hidden-characters.ts',
+  'json-shape.ts',
   'launcher-variables.ts',
   'limits.ts',
   'variable-names.ts',
@@ -71,7 +72,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],
   // The machine that has the files of workspaces; the daemon reaches them by its port alone.
-  ['host', place([...concepts, 'protocol'])],
+  ['host', place([...concepts, 'runner', 'protocol'])],
   ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
   ['approval-subject.ts', place(['execution.ts', ...concepts])],

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fieldOf, isObject } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { killMs, pollMs, stateDir } from '../local/index.ts';
 
@@ -10,9 +11,9 @@ export function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[
   const file = path.join(stateDir(), 'stopped.json');
   try {
     const told: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    if (!isObject(told) || Reflect.get(told, 'pid') !== pid) return [];
+    if (!isObject(told) || fieldOf(told, 'pid') !== pid) return [];
     rmSync(file, { force: true });
-    const commands: unknown = Reflect.get(told, 'commands');
+    const commands = fieldOf(told, 'commands');
     return Array.isArray(commands) ? commands.flatMap(stoppedIn) : [];
   } catch {
     return [];
@@ -27,12 +28,13 @@ export interface StoppedCommandRecord {
   readonly end: string;
 }
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
 function stoppedIn(value: unknown): StoppedCommandRecord[] {
   if (!isObject(value)) return [];
-  const text = (name: string): string => String(Reflect.get(value, name) ?? '');
-  const session: unknown = Reflect.get(value, 'session');
+  const text = (name: string): string => {
+    const found = fieldOf(value, name);
+    return typeof found === 'string' ? found : '';
+  };
+  const session = fieldOf(value, 'session');
   return [
     {
       exec_id: text('exec_id'),
@@ -77,7 +79,7 @@ function isTaken(dir: string): boolean {
 function runnerDirectory(): string | null {
   try {
     const known: unknown = JSON.parse(readFileSync(path.join(stateDir(), 'runner.json'), 'utf8'));
-    const dir: unknown = isObject(known) ? Reflect.get(known, 'dir') : null;
+    const dir = fieldOf(known, 'dir');
     return typeof dir === 'string' && path.isAbsolute(dir) ? dir : null;
   } catch {
     return null;

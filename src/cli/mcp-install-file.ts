@@ -21,6 +21,7 @@ import {
 } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import { fieldOf } from '../json-shape.ts';
 import { CannotEditError } from './mcp-install-json.ts';
 
 /** Clients keep histories in such files; more than this is none of them. */
@@ -181,7 +182,7 @@ function checkSame(real: string, before: string | null): void {
 
 /** The kernel's word for it, without the path, which the message names already. */
 function reasonOf(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+  const code = fieldOf(error, 'code');
   if (code === 'EACCES' || code === 'EPERM') return `its directory cannot be written to (${code})`;
   return typeof code === 'string' ? code : String(error);
 }

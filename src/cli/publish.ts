@@ -1,4 +1,5 @@
 /** `trl publish check|run`: what must not leave does not, and a person decides what nobody can. */
+import { fieldOf } from '../json-shape.ts';
 import type { Client, PublishCheckParams, PublishParams, PublishVerdict } from '../client/index.ts';
 import { checkTarget, takePublication } from '../local/index.ts';
 import { isTrlError, type TrlError } from '../errors.ts';
@@ -145,7 +146,7 @@ function verdictIn({ data }: TrlError): PublishVerdict | null {
 }
 
 function isVerdict(data: unknown): data is PublishVerdict {
-  return typeof data === 'object' && data !== null && Array.isArray(Reflect.get(data, 'findings'));
+  return Array.isArray(fieldOf(data, 'findings'));
 }
 
 async function withInterrupts(act: (signal: AbortSignal) => Promise<number>): Promise<number> {

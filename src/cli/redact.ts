@@ -4,6 +4,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { fieldOf } from '../json-shape.ts';
 import type { KnownSecret } from '../redacted.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
@@ -120,11 +121,11 @@ function readLine(
     new TrlError('INVALID_PARAMS', `Cannot read line ${number}: ${what}`);
   const value = parsed(line) ?? null;
   if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
-  const text: unknown = Reflect.get(value, 'text');
-  const command: unknown = Reflect.get(value, 'command');
+  const text = fieldOf(value, 'text');
+  const command = fieldOf(value, 'command');
   if (typeof text !== 'string') throw bad('"text" is no string');
   return {
-    id: Reflect.get(value, 'id'),
+    id: fieldOf(value, 'id'),
     text,
     command: typeof command === 'string' ? command : null,
   };
@@ -151,8 +152,8 @@ function readKnown(file: string): KnownSecret[] {
       new TrlError('INVALID_PARAMS', `Cannot read "${file}", line ${index + 1}: ${what}`);
     const value = parsed(line);
     if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
-    const name: unknown = Reflect.get(value, 'name');
-    const secret: unknown = Reflect.get(value, 'value');
+    const name = fieldOf(value, 'name');
+    const secret = fieldOf(value, 'value');
     if (typeof name !== 'string' || typeof secret !== 'string') {
       throw bad('"name" and "value" are wanted, both strings');
     }

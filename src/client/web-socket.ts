@@ -5,6 +5,7 @@
  * A page cannot stop its browser from reading, so such a channel does not hold back: the client
  * asks for a window (`system.hello`), and the runtime sends no more output than it has room for.
  */
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { toBase64Url, encodeUtf8 } from './bytes.ts';
 import type { Channel, ChannelSink } from './channel.ts';
@@ -93,8 +94,8 @@ const isLoopback = (host: string): boolean =>
 
 /** What a page came from is its own to ask: whoever is on that way wrote the page. */
 function isOfThisPage(base: URL): boolean {
-  const page: unknown = Reflect.get(globalThis, 'location');
-  return typeof page === 'object' && page !== null && Reflect.get(page, 'origin') === base.origin;
+  const page = fieldOf(globalThis, 'location');
+  return typeof page === 'object' && page !== null && fieldOf(page, 'origin') === base.origin;
 }
 
 async function opened(socket: WebSocketLike, signal?: AbortSignal): Promise<boolean> {

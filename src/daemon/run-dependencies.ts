@@ -26,7 +26,7 @@ export function createRunDependencies(
     sessionState: async (id) => {
       const link = await runners.link();
       const key = Buffer.from(macKey).toString('hex');
-      return stateOf(await link.request({ op: 'state', session_id: id, key }));
+      return link.request('state', { session_id: id, key });
     },
     variables,
     revealed: (workspace, requester) => approving.revealed(workspace, requester),
@@ -69,16 +69,4 @@ function narrowIn(bounds: Bounds): readonly string[] {
   return all.flatMap(([name, value, usual]) =>
     value === null || (usual !== null && value >= usual) ? [] : [`${name} ${value}`],
   );
-}
-
-function stateOf(answer: object): Awaited<ReturnType<RunDependencies['sessionState']>> {
-  const cwd: unknown = Reflect.get(answer, 'cwd');
-  const path: unknown = Reflect.get(answer, 'path');
-  const macs: unknown = Reflect.get(answer, 'macs');
-  const entries = typeof macs === 'object' && macs !== null ? Object.entries(macs) : [];
-  return {
-    cwd: typeof cwd === 'string' ? cwd : null,
-    path: typeof path === 'string' ? path : null,
-    macs: Object.fromEntries(entries.map(([name, mac]) => [name, String(mac)])),
-  };
 }

@@ -113,13 +113,13 @@ export class Runners {
     if (known.length === 0 || this.#opening === null) return;
     const link = await this.link();
     const of = session === null ? {} : { session_id: session };
-    await link.request({ op: 'learn', known, ...of });
+    await link.request('learn', { known, ...of });
   }
 
   /** Hands a script the answer to one of its calls. */
   async answer(id: ExecId, call: number, text: string): Promise<void> {
     const link = await this.link();
-    await link.request({ op: 'answer', exec_id: id, call, text });
+    await link.request('answer', { exec_id: id, call, text });
   }
 
   /** Ends commands; those that have ended meanwhile are no matter. */
@@ -127,15 +127,16 @@ export class Runners {
     const link = await this.link();
     const grace = graceMs === undefined ? {} : { grace_ms: graceMs };
     for (const id of ids) {
-      await link.request({ op: 'stop', exec_id: id, reason, ...grace }).catch(() => null);
+      await link.request('stop', { exec_id: id, reason, ...grace }).catch(() => null);
     }
   }
 
   /** Ends them at once; those that have ended meanwhile are no matter. */
   async kill(ids: readonly ExecId[]): Promise<void> {
     const { link } = await this.open();
-    const kill = { op: 'signal', signal: 'SIGKILL' } as const;
-    await Promise.allSettled(ids.map((id) => link.request({ ...kill, exec_id: id })));
+    const kill = (id: ExecId): Promise<object> =>
+      link.request('signal', { signal: 'SIGKILL', exec_id: id });
+    await Promise.allSettled(ids.map(kill));
   }
 
   /** Prepares to hear of an exit, so that none comes unheard. */

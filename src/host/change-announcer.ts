@@ -14,6 +14,7 @@ import {
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { baseNameOf, parentPathOf } from '../workspace/byte-path.ts';
 import { readCurrentFile, type FileEntry } from '../workspace/merge/current-file.ts';
+import type { WatchedMount } from '../runner/operations.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import { findExtendedCopy } from './extended-copies.ts';
 import type { ChangeCommitter } from './change-committer.ts';
@@ -30,46 +31,13 @@ const copiesBytesMax = 128 * KiB * KiB;
 /** Files held open. */
 const pinsMax = 256;
 
-/** A mount in which a command watches files. */
-export interface WatchedViewMount {
-  readonly root: string;
-  readonly dev: number;
-  readonly mask: string | null;
-}
-
-/** What the runner does with the mounts of views. */
-export interface ViewMountClient {
-  /** `refresh` makes a mounted view show its layers as they are; no paths: all of it. */
-  request(
-    message:
-      | { readonly op: 'refresh'; readonly view: string; readonly paths: readonly BytePath[] }
-      | { readonly op: 'watched'; readonly view: string },
-  ): Promise<object>;
-}
-
-/** Asks the runner; `null`: nobody watches, or it cannot tell. */
-export async function findWatchedMount(
-  mounts: ViewMountClient,
-  view: string,
-): Promise<WatchedViewMount | null> {
-  const mount: unknown = Reflect.get(await mounts.request({ op: 'watched', view }), 'mount');
-  return isMount(mount) ? mount : null;
-}
-
-function isMount(value: unknown): value is WatchedViewMount {
-  if (typeof value !== 'object' || value === null) return false;
-  const mask: unknown = Reflect.get(value, 'mask');
-  const isMask = mask === null || typeof mask === 'string';
-  return isMask && typeof Reflect.get(value, 'root') === 'string' && 'dev' in value;
-}
-
 export interface AnnouncerDependencies {
   readonly tree: WorkspaceTree;
   readonly store: SnapshotStore;
   readonly layer: LayerCapture;
   readonly upper: string;
   /** `null`: no command watches. */
-  readonly watched: () => Promise<WatchedViewMount | null>;
+  readonly watched: () => Promise<WatchedMount | null>;
   /** Whether commands may see a path at all, and as what the view has there. */
   readonly mayAnnounce: (path: BytePath) => boolean;
   /** Must not throw. */

@@ -1,4 +1,5 @@
 /** Puts what a view's commands changed, and what waits in its layer, into the store. */
+import { fieldOf } from '../json-shape.ts';
 import type { Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
@@ -159,10 +160,10 @@ export function readStoredPending(kept: unknown): {
   readonly ledger: string | null;
 } {
   if (typeof kept !== 'object' || kept === null) return { waiting: [], ledger: null };
-  const waiting: unknown = Reflect.get(kept, 'waiting');
+  const waiting = fieldOf(kept, 'waiting');
   return {
     waiting: Array.isArray(waiting) ? waiting : [],
-    ledger: String(Reflect.get(kept, 'ledger')),
+    ledger: String(fieldOf(kept, 'ledger')),
   };
 }
 
@@ -174,5 +175,5 @@ export function readStoredSyncState(kept: unknown): StoredSyncState {
 
 function isKeptPoints(value: unknown): value is StoredSyncState {
   if (typeof value !== 'object' || value === null) return false;
-  return ['points', 'displaced'].every((name) => Array.isArray(Reflect.get(value, name)));
+  return ['points', 'displaced'].every((name) => Array.isArray(fieldOf(value, name)));
 }

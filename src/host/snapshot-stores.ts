@@ -10,6 +10,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { fieldOf } from '../json-shape.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
@@ -264,5 +265,5 @@ function lockAt(file: string): DatabaseSync | null {
 }
 
 function isIntent(value: unknown): value is CommitIntent {
-  return typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'items'));
+  return Array.isArray(fieldOf(value, 'items'));
 }

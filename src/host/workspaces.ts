@@ -24,7 +24,7 @@ import { parsePathRules } from '../workspace/path-rules.ts';
 import { bytePathOf } from '../workspace/byte-path.ts';
 import { DryRuns } from './dry-runs.ts';
 import { createSessionFilter, type CommitFilterScope } from './session-filter.ts';
-import { findWatchedMount, type ViewMountClient } from './change-announcer.ts';
+import type { RunnerLink } from '../process/runner-link.ts';
 import {
   LayerLayout,
   workspaceMounts,
@@ -53,7 +53,7 @@ export interface WorkspacesOptions extends Pick<CommitFilterScope, 'tags'> {
   readonly directory: string;
   readonly host: HostFacts;
   /** The runner, which has the mounts of views. */
-  readonly mounts: () => Promise<ViewMountClient>;
+  readonly mounts: () => Promise<Pick<RunnerLink, 'request'>>;
   readonly stores: SnapshotStores;
   readonly renames: AtomicRenames;
   /** Must not throw. */
@@ -283,7 +283,7 @@ export class Workspaces implements WorkspaceViews {
     const { mounts } = this.#options;
     const refresh = async (directories: readonly BytePath[] | 'all'): Promise<void> => {
       const paths = directories === 'all' ? [] : directories;
-      await (await mounts()).request({ op: 'refresh', view, paths });
+      await (await mounts()).request('refresh', { view, paths });
     };
     const sessions = new Set([record.id, ...this.#source.sessionsIn(view)]);
     const running = (): ExecId[] => [...sessions].flatMap((id) => this.#source.running(id));
@@ -304,7 +304,7 @@ export class Workspaces implements WorkspaceViews {
       refresh,
       announcing: layered && {
         upper: layered.overlay.upper,
-        watched: async () => findWatchedMount(await mounts(), view),
+        watched: async () => (await (await mounts()).request('watched', { view })).mount,
         mayAnnounce: (path) => !this.#masks.hides(view, path) && !workspace.mounts.isCovered(path),
       },
       adopted: isAdopted ? running() : [],

@@ -5,6 +5,7 @@
  */
 import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
+import { fieldOf, isObject } from '../json-shape.ts';
 import { answerScopes, approvalTextKind, scopeMeanings } from '../protocol/approval.ts';
 import type { AnswerScope, ApprovalView } from '../protocol/approval.ts';
 import {
@@ -36,12 +37,10 @@ const answers = ['approve', 'deny', 'done'] as const;
 
 /** Whether the client shows forms to its person. Clients of before said just `{}`. */
 export function supportsForms(capabilities: unknown): boolean {
-  const elicitation = isObject(capabilities) ? Reflect.get(capabilities, 'elicitation') : null;
+  const elicitation = fieldOf(capabilities, 'elicitation');
   if (!isObject(elicitation)) return false;
   return Object.hasOwn(elicitation, 'form') || !Object.hasOwn(elicitation, 'url');
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** The question as a form: with both answers, or, where none is taken here, with where to go. */
 export function approvalFormResult(

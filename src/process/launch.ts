@@ -27,15 +27,15 @@ export async function launch(
   const { exec_id } = approved.plan;
   if (permitted === null || !link.canPrepare) {
     await permitted;
-    await link.request({ op: 'launch', ...link.seal(approved), known, own });
+    await link.request('launch', { ...link.seal(approved), known, own });
     return;
   }
-  const launched = link.request({ op: 'launch', ...link.seal(approved), known, own, hold: true });
+  const launched = link.request('launch', { ...link.seal(approved), known, own, hold: true });
   launched.catch(() => {});
   const [permit] = await Promise.allSettled([permitted]);
   const start = permit.status === 'fulfilled';
   // Where it failed, so does the launch that waits for it.
-  link.request({ op: 'permit', exec_id, start }).catch(() => {});
+  link.request('permit', { exec_id, start }).catch(() => {});
   const [started] = await Promise.allSettled([launched]);
   if (permit.status === 'rejected') throw permit.reason;
   if (started.status === 'rejected') throw started.reason;

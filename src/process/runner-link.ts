@@ -5,9 +5,17 @@ import type { Duplex } from 'node:stream';
 import type { ApprovedPlan, ExecId, Exit, OutputProgress } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { fieldOf } from '../json-shape.ts';
 import { redactedBytes, type RedactedBytes } from '../redaction/redacted-text.ts';
 import { BoxCache, controlBytesMax, hmac, wireVersions } from '../runner/wire.ts';
-import type { RunnerAnswer, RunnerEvent, RunnerRequest, SealedPlan } from '../runner/wire.ts';
+import type { RunnerAnswer, RunnerEvent } from '../runner/wire.ts';
+import {
+  parseOperationAnswer,
+  type OperationAnswer,
+  type OperationName,
+  type OperationParams,
+  type SealedPlan,
+} from '../runner/operations.ts';
 
 /** Output of one follow. Bytes are acknowledged when the promise of `output` has settled. */
 export interface OutputFollower {
@@ -40,9 +48,6 @@ interface Pending {
   resolve(answer: object): void;
   reject(error: Error): void;
 }
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
 const gone = (cause?: unknown): TrlError =>
   new TrlError('BACKEND_UNAVAILABLE', 'The runner ended; what ran in it is lost', { cause });
@@ -118,13 +123,16 @@ export class RunnerLink {
   }
 
   /** @throws TrlError with the runner's code, or `BACKEND_UNAVAILABLE` when it is gone */
-  request(request: RunnerRequest): Promise<object> {
-    if (this.#closed) return Promise.reject(gone());
+  async request<Name extends OperationName>(
+    name: Name,
+    params: OperationParams<Name>,
+  ): Promise<OperationAnswer<Name>> {
+    if (this.#closed) throw gone();
     const n = (this.#n += 1);
-    return new Promise((resolve, reject) => {
-      this.#pending.set(n, { resolve, reject });
-      this.#send({ n, ...request });
-    });
+    const answer = Promise.withResolvers<object>();
+    this.#pending.set(n, answer);
+    this.#send({ n, op: name, ...params });
+    return parseOperationAnswer(name, await answer.promise);
   }
 
   /** Streams a journal from `from`; answers a function that ends it. */
@@ -136,14 +144,14 @@ export class RunnerLink {
     const channel = this.#freeChannel();
     this.#following.set(channel, following);
     try {
-      await this.request({ op: 'follow', exec_id: id, channel, ...range });
+      await this.request('follow', { exec_id: id, channel, ...range });
     } catch (error) {
       this.#following.delete(channel);
       throw error;
     }
     return () => {
       if (!this.#following.delete(channel) || this.#closed) return;
-      this.request({ op: 'unfollow', channel }).catch(() => {});
+      this.request('unfollow', { channel }).catch(() => {});
     };
   }
 
@@ -211,10 +219,10 @@ export class RunnerLink {
   }
 
   #handshake(message: unknown): void {
-    const hello = field(message, 'hello');
+    const hello = fieldOf(message, 'hello');
     if (hello !== undefined) {
-      const nonce = field(hello, 'nonce');
-      const proof = field(hello, 'proof');
+      const nonce = fieldOf(hello, 'nonce');
+      const proof = fieldOf(hello, 'proof');
       const wanted = hmac(this.#key, 'runner', this.#nonce, String(nonce), String(this.epoch));
       if (typeof proof !== 'string' || proof.length !== wanted.length) throw new Error('no proof');
       if (!timingSafeEqual(Buffer.from(proof), Buffer.from(wanted))) throw new Error('wrong proof');
@@ -223,12 +231,12 @@ export class RunnerLink {
       this.#send({ proof: own });
       return;
     }
-    const welcome = field(message, 'welcome');
+    const welcome = fieldOf(message, 'welcome');
     if (!this.#isProven) throw new Error('no proof');
     if (welcome === undefined) throw new Error('the runner refused');
-    this.pid = Number(field(welcome, 'pid'));
-    this.journal = field(welcome, 'journal') === 'tmpfs' ? 'tmpfs' : 'ram';
-    this.canPrepare = field(welcome, 'holds') === true;
+    this.pid = Number(fieldOf(welcome, 'pid'));
+    this.journal = fieldOf(welcome, 'journal') === 'tmpfs' ? 'tmpfs' : 'ram';
+    this.canPrepare = fieldOf(welcome, 'holds') === true;
     this.#settleOpen?.resolve();
     this.#settleOpen = null;
   }

@@ -22,12 +22,12 @@ import { basename, dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TrlError } from '../errors.ts';
+import { isCount, isText, objectOf } from '../json-shape.ts';
 import { launcherEnvironment } from '../launcher-variables.ts';
 import { removeMemoryGroups } from '../runner/cgroup.ts';
 import { isMemoryDir } from '../runner/journal.ts';
 import { descendants, sendSignal } from '../runner/processes.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
-import type { RunnerRequest } from '../runner/wire.ts';
 import { RunnerLink, type RunnerLinkEvents } from './runner-link.ts';
 
 export interface RunnerOptions {
@@ -50,7 +50,10 @@ export interface RunnerOptions {
   readonly sealing?: Sealing | null;
 }
 
-interface Known {
+/** What the state directory records of the runner. */
+const isRunnerRecord = objectOf({ dir: isText, key: isText, epoch: isCount });
+
+interface RunnerRecord {
   readonly dir: string;
   readonly key: string;
   readonly epoch: number;
@@ -67,23 +70,16 @@ const ephemeralLingerMs = 1_000;
 
 const recordPath = (stateDir: string): string => join(stateDir, 'runner.json');
 
-async function readKnown(stateDir: string): Promise<Known | null> {
+async function readRecord(stateDir: string): Promise<RunnerRecord | null> {
   try {
     const known: unknown = JSON.parse(await readFile(recordPath(stateDir), 'utf8'));
-    if (typeof known !== 'object' || known === null) return null;
-    const dir: unknown = Reflect.get(known, 'dir');
-    const key: unknown = Reflect.get(known, 'key');
-    const epoch: unknown = Reflect.get(known, 'epoch');
-    if (typeof dir !== 'string' || typeof key !== 'string' || typeof epoch !== 'number') {
-      return null;
-    }
-    return { dir, key, epoch };
+    return isRunnerRecord(known) ? known : null;
   } catch {
     return null;
   }
 }
 
-async function writeKnown(stateDir: string, known: Known): Promise<void> {
+async function writeRecord(stateDir: string, known: RunnerRecord): Promise<void> {
   const path = recordPath(stateDir);
   await writeFile(`${path}.new`, JSON.stringify(known), { mode: 0o600 });
   await rename(`${path}.new`, path);
@@ -260,7 +256,7 @@ const goneMs = 2_000;
  */
 export async function endRunner({ link, dir }: Runner, waitMs: number): Promise<void> {
   const { pid } = link;
-  const asked = link.request({ op: 'shutdown' }).catch(() => {});
+  const asked = link.request('shutdown', {}).catch(() => {});
   const isLate = await Promise.race([asked.then(() => false), sleep(waitMs, true, { ref: false })]);
   const since = Date.now() - (isLate ? goneMs : 0);
   for (; isRunner(pid, dir) && Date.now() - since < 2 * goneMs; await sleep(gonePollMs)) {
@@ -286,12 +282,6 @@ export interface Runner {
   readonly adopted: boolean;
 }
 
-const redactionOf = ({ redaction: start, sealing = null }: RunnerOptions): RunnerRequest => ({
-  op: 'redaction',
-  start,
-  sealing,
-});
-
 /**
  * @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had
  */
@@ -299,18 +289,18 @@ export async function openRunner(
   options: RunnerOptions,
   events: RunnerLinkEvents,
 ): Promise<Runner> {
-  const { stateDir } = options;
-  const known = stateDir === null ? null : await readKnown(stateDir);
+  const { stateDir, redaction: start, sealing = null } = options;
+  const known = stateDir === null ? null : await readRecord(stateDir);
   const epoch = (known?.epoch ?? 0) + 1;
   if (known !== null && stateDir !== null) {
     // The new epoch is on disk before it is used, so no later daemon can use it again.
-    await writeKnown(stateDir, { ...known, epoch });
+    await writeRecord(stateDir, { ...known, epoch });
     const auth = { key: Buffer.from(known.key, 'hex'), epoch };
     const link = await RunnerLink.open(join(known.dir, 'runner.sock'), auth, events).catch(
       () => null,
     );
     if (link !== null) {
-      await link.request(redactionOf(options));
+      await link.request('redaction', { start, sealing });
       return { link, dir: known.dir, adopted: true };
     }
     // After a restart of the host, the directory around it may be another user's.
@@ -319,11 +309,11 @@ export async function openRunner(
   const dir = await runtimeDir(options.env);
   const key = randomBytes(32).toString('hex');
   try {
-    if (stateDir !== null) await writeKnown(stateDir, { dir, key, epoch });
+    if (stateDir !== null) await writeRecord(stateDir, { dir, key, epoch });
     await startRunner(dir, key, options);
     const auth = { key: Buffer.from(key, 'hex'), epoch };
     const link = await RunnerLink.open(join(dir, 'runner.sock'), auth, events);
-    await link.request(redactionOf(options));
+    await link.request('redaction', { start, sealing });
     return { link, dir, adopted: false };
   } catch (error) {
     await rm(dir, { recursive: true, force: true });

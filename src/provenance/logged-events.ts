@@ -2,6 +2,7 @@
  * Events of an audit log as a graph reads them. A log may hold what another version wrote, so
  * nothing of `data` is taken for granted.
  */
+import { fieldOf } from '../json-shape.ts';
 import { encodePathName } from './path-names.ts';
 
 /** An event, with its place in the log. */
@@ -24,7 +25,7 @@ export interface EventFileChange {
 
 export function jsonField(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
+    ? fieldOf(value, name)
     : undefined;
 }
 

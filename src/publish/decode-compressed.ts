@@ -1,5 +1,6 @@
 /** Compressed data, within bounds. */
 import zlib from 'node:zlib';
+import { fieldOf } from '../json-shape.ts';
 import { latin1 } from './decode-format.ts';
 
 const MiB = 2 ** 20;
@@ -118,10 +119,9 @@ function stream(
 function resultOf(
   answer: object,
 ): { readonly failed: 'damaged' } | { readonly bytes: Uint8Array; readonly used: number } {
-  const bytes: unknown = Reflect.get(answer, 'buffer');
-  const engine: unknown = Reflect.get(answer, 'engine');
-  const used: unknown =
-    typeof engine === 'object' && engine !== null ? Reflect.get(engine, 'bytesWritten') : null;
+  const bytes = fieldOf(answer, 'buffer');
+  const engine = fieldOf(answer, 'engine');
+  const used = fieldOf(engine, 'bytesWritten');
   if (!(bytes instanceof Uint8Array) || typeof used !== 'number') return { failed: 'damaged' };
   return { bytes, used };
 }

@@ -1,4 +1,5 @@
 /** Sources that a source map carries (ECMA-426): names, and texts where they are in it. */
+import { fieldOf } from '../json-shape.ts';
 
 export interface MapSource {
   readonly name: string;
@@ -26,9 +27,9 @@ export function readMapSources(bytes: Uint8Array): readonly MapSource[] {
 
 function collect(map: unknown, found: MapSource[], depth: number): void {
   if (typeof map !== 'object' || map === null || depth > 3) return;
-  const sources: unknown = Reflect.get(map, 'sources');
-  const contents: unknown = Reflect.get(map, 'sourcesContent');
-  const root: unknown = Reflect.get(map, 'sourceRoot');
+  const sources = fieldOf(map, 'sources');
+  const contents = fieldOf(map, 'sourcesContent');
+  const root = fieldOf(map, 'sourceRoot');
   if (Array.isArray(sources)) {
     for (const [at, name] of sources.entries()) {
       if (found.length >= sourcesMax) return;
@@ -40,11 +41,11 @@ function collect(map: unknown, found: MapSource[], depth: number): void {
       });
     }
   }
-  const sections: unknown = Reflect.get(map, 'sections');
+  const sections = fieldOf(map, 'sections');
   if (!Array.isArray(sections)) return;
   for (const section of sections) {
     if (typeof section === 'object' && section !== null) {
-      collect(Reflect.get(section, 'map'), found, depth + 1);
+      collect(fieldOf(section, 'map'), found, depth + 1);
     }
   }
 }

@@ -20,6 +20,7 @@ import {
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { fieldOf } from '../json-shape.ts';
 import { closeInherited } from './descriptors.ts';
 import { isMemoryDir, JournalSpace } from './journal.ts';
 import { SandboxPool } from './sandbox-pool.ts';
@@ -51,8 +52,7 @@ function readStart(): Start {
   }
   const message: unknown = JSON.parse(bytes.subarray(0, length).toString('utf8'));
   bytes.fill(0);
-  const get = (name: string): unknown =>
-    typeof message === 'object' && message !== null ? Reflect.get(message, name) : undefined;
+  const get = (name: string): unknown => fieldOf(message, name);
   const key = Buffer.from(String(get('key')), 'hex');
   if (key.length !== 32) throw new Error('the key is not 32 bytes');
   const filesDir = get('files_dir');

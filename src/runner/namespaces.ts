@@ -12,7 +12,7 @@ import { openNamespace, type OpenNamespace } from './namespace.ts';
 import type { MountedOverlay } from './overlay.ts';
 import { OverlayRefresher } from './overlay-refresher.ts';
 import { hasInotifyWatch } from './inotify-watches.ts';
-import type { RefreshResult, WatchedMount } from './wire.ts';
+import type { RefreshResult, WatchedMount } from './operations.ts';
 
 /**
  * A holder and what is entering or refreshing it: its descriptors are named by number, so they stay

@@ -18,7 +18,7 @@ import { openPseudoTerminal } from './pty.ts';
 import { DeferredSink, RedactorProcess, type RedactionChannelOptions } from './redactor-process.ts';
 import { PreparedLaunch } from './prepared-launch.ts';
 import { ShellStates } from './shell-state.ts';
-import type { RefreshResult, WatchedMount } from './wire.ts';
+import type { RefreshResult, WatchedMount } from './operations.ts';
 
 export interface SandboxPoolEvents {
   output(execution: Execution): void;

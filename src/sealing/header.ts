@@ -22,6 +22,7 @@ import {
   hkdfSync,
   type KeyObject,
 } from 'node:crypto';
+import { fieldOf } from '../json-shape.ts';
 import { canonicalJson } from '../canonical.ts';
 import { SealingError } from './sealing-error.ts';
 import { rawX25519Key, x25519PublicKey, type AgeIdentity, type AgeRecipient } from './keys.ts';
@@ -148,10 +149,10 @@ function wrappingKey(
 
 function readHeader(bytes: Uint8Array): Header {
   const found = parsed(bytes);
-  const exec = field(found, 'exec');
-  const nonce = field(found, 'nonce');
-  const recipients = field(found, 'recipients');
-  const isKnown = field(found, 'version') === 1 && field(found, 'algorithm') === algorithm;
+  const exec = fieldOf(found, 'exec');
+  const nonce = fieldOf(found, 'nonce');
+  const recipients = fieldOf(found, 'recipients');
+  const isKnown = fieldOf(found, 'version') === 1 && fieldOf(found, 'algorithm') === algorithm;
   const isWhole =
     typeof exec === 'string' &&
     isHex(nonce, noncePrefixBytes) &&
@@ -169,13 +170,10 @@ function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-
 const isHex = (value: unknown, bytes: number): value is string =>
   typeof value === 'string' && value.length === bytes * 2 && /^[0-9a-f]*$/.test(value);
 
 const isWrapped = (value: unknown): value is Wrapped =>
-  typeof field(value, 'recipient') === 'string' &&
-  isHex(field(value, 'ephemeral'), 32) &&
-  isHex(field(value, 'wrapped'), dataKeyBytes + tagBytes);
+  typeof fieldOf(value, 'recipient') === 'string' &&
+  isHex(fieldOf(value, 'ephemeral'), 32) &&
+  isHex(fieldOf(value, 'wrapped'), dataKeyBytes + tagBytes);

@@ -1,6 +1,7 @@
 /** Where the raw log of an execution lies: `EXEC.key` and `EXEC.log` in one private directory. */
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { fieldOf } from '../json-shape.ts';
 
 /** @param base path of both files up to their endings: `DIRECTORY/EXEC` */
 export const rawLogKeyPath = (base: string): string => `${base}.key`;
@@ -18,6 +19,6 @@ export async function syncParentDirectory(path: string): Promise<void> {
 
 /** `ENOSPC` and the like; `null`: no error of the system's. */
 export function systemErrorCode(error: unknown): string | null {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+  const code = fieldOf(error, 'code');
   return typeof code === 'string' ? code : null;
 }

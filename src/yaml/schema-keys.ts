@@ -1,4 +1,5 @@
 /** Which keys a mapping of a file may have, by the JSON Schema of the file. */
+import { fieldOf } from '../json-shape.ts';
 
 type Path = readonly (string | number)[];
 
@@ -27,6 +28,6 @@ function forms(schema: unknown): unknown[] {
 
 function field(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
+    ? fieldOf(value, key)
     : undefined;
 }
