@@ -1,12 +1,14 @@
 /** The host whose files are on this machine. */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { limits } from '../limits.ts';
 import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
-import { openGuard } from '../workspace/guard.ts';
-import { surveyWorkspace } from '../workspace/workspace-survey.ts';
+import { openGuard, type Guard } from '../workspace/guard.ts';
+import { surveyWorkspace, type WorkspaceFacts } from '../workspace/workspace-survey.ts';
 import { resolveProject, resolveWorkspace } from '../workspace/roots.ts';
+import { localFileLookups } from './file-lookups.ts';
 import { LocalHomeCaches } from './home-caches.ts';
 import { LocalFiles } from './local-files.ts';
 import { LocalHistory } from './history.ts';
@@ -34,7 +36,7 @@ export class LocalHost implements WorkspaceHost {
   readonly resolve = resolveWorkspace;
   readonly project = resolveProject;
   readonly survey = surveyWorkspace;
-  readonly guard = openGuard;
+  readonly lookups = localFileLookups;
 
   constructor(options: LocalHostOptions) {
     const { stateDirectory, dataDirectory, facts, homeCaches, key, log, mounts, tags } = options;
@@ -63,6 +65,11 @@ export class LocalHost implements WorkspaceHost {
       bytesMax: limits.cacheBytes.default,
       log,
     });
+  }
+
+  guard(facts: WorkspaceFacts, quarantine: string): Promise<Guard> {
+    mkdirSync(quarantine, { recursive: true, mode: 0o700 });
+    return openGuard(facts, quarantine);
   }
 
   attach(source: AllSessions): void {

@@ -1,7 +1,6 @@
 /**
- * What the daemon needs of the machine that has a workspace's files. The daemon decides, records
- * and answers; everything that reads or writes a workspace is on the other side of this port.
- * Requests and answers are data, so that a host can be another machine than the daemon's.
+ * The one port between the daemon, which decides, records and answers, and the machine that runs
+ * commands and has their files. Requests and answers are data: the machine can be another one.
  */
 import type { SharedTree } from '../caches.ts';
 import type {
@@ -22,8 +21,11 @@ import type { Guard } from '../workspace/guard.ts';
 import type { SurveyInput, WorkspaceFacts } from '../workspace/workspace-survey.ts';
 import type { ResolvedRoots, RootsInput } from '../workspace/roots.ts';
 import type { ChangeRecord } from './change-record.ts';
+import type { FileLookups } from './machine-port.ts';
 
+/** The files of workspaces. */
 export interface WorkspaceHost {
+  readonly lookups: FileLookups;
   readonly views: WorkspaceViews;
   readonly history: ChangeHistory;
   readonly files: WorkspaceFiles;
@@ -55,7 +57,7 @@ export interface WorkspaceHost {
    */
   survey(input: SurveyInput): Promise<WorkspaceFacts>;
 
-  /** @param quarantine an existing directory, private to the runtime, outside every workspace */
+  /** @param quarantine private to the runtime (0700), outside every workspace; made if missing */
   guard(facts: WorkspaceFacts, quarantine: string): Promise<Guard>;
 
   /**
@@ -395,3 +397,4 @@ export interface HistoryStats {
 }
 
 export type { ChangeRecord, RecordedChange } from './change-record.ts';
+export type { FileLookups, MachinePort, RunnerConnection, SandboxLookups } from './machine-port.ts';

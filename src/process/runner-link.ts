@@ -1,4 +1,4 @@
-/** The daemon's end of the runner's socket: proves itself, asks, and takes output and events. */
+/** The daemon's end of the runner's socket: proof, requests, output and events. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { connect as dial } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -35,7 +35,7 @@ export interface RunnerLinkEvents {
   /** What a running command has printed so far; about once a second while it prints. */
   progress(progress: OutputProgress): void;
   waiting(id: ExecId, info: Waiting): void;
-  /** A script calls a tool; `text` is what it wrote, whatever that is. */
+  /** A script calls a tool; `text` is what it wrote, unchecked. */
   toolCall(id: ExecId, call: number, text: string): void;
   /** The runner is gone: nothing more comes. Called once. */
   lost(): void;
@@ -74,7 +74,7 @@ export class RunnerLink {
   /** The runner's process id, once connected. */
   pid = 0;
   journal: 'tmpfs' | 'ram' = 'ram';
-  /** Whether the runner makes launches ready that are not permitted yet. */
+  /** Whether the runner prepares launches before they are permitted. */
   canPrepare = false;
 
   private constructor(stream: Duplex, key: Uint8Array, epoch: number, events: RunnerLinkEvents) {
@@ -91,7 +91,7 @@ export class RunnerLink {
     this.#send({ hello: { versions: wireVersions, epoch, nonce: this.#nonce } });
   }
 
-  /** @throws TrlError `BACKEND_UNAVAILABLE` when nobody answers or the answer proves no key */
+  /** @throws TrlError `BACKEND_UNAVAILABLE` when no runner answers that can prove the key */
   static async open(
     path: string,
     auth: { key: Uint8Array; epoch: number },
@@ -112,7 +112,7 @@ export class RunnerLink {
     return this.#closed;
   }
 
-  /** What makes the runner accept a plan, once: call it right before the request is sent. */
+  /** Seals a plan for one launch: call it right before the request is sent. */
   seal({ plan: { exec_id: id }, canonical, digest, box }: ApprovedPlan): SealedPlan {
     const seq = (this.#seq += 1);
     const mac = hmac(this.#key, 'plan', digest, id, String(this.epoch), String(seq));
@@ -135,7 +135,7 @@ export class RunnerLink {
     return parseOperationAnswer(name, await answer.promise);
   }
 
-  /** Streams a journal from `from`; answers a function that ends it. */
+  /** Streams a journal from `from`; returns a function that ends it. */
   async follow(
     id: ExecId,
     range: { from: number; max?: number },
@@ -209,7 +209,7 @@ export class RunnerLink {
     if (following === undefined) return;
     const stream = frame.type === frameTypes.stdout ? 'stdout' : 'stderr';
     const next = frame.offset + frame.payload.length;
-    // A runner's journal holds what its redactor gave out, and nothing else.
+    // A runner's journal has only output of its redactor.
     const taken = following.output(stream, frame.offset, redactedBytes(frame.payload));
     const ack = (): void => {
       if (!this.#closed) this.#send({ n: 0, op: 'ack', channel: frame.channel, offset: next });
@@ -241,7 +241,7 @@ export class RunnerLink {
     this.#settleOpen = null;
   }
 
-  /** What comes after the proof is our own runner's: its types hold. */
+  /** After the proof, events are our own runner's and are not checked. */
   #message(message: RunnerAnswer | RunnerEvent): void {
     if (!('n' in message)) return this.#event(message);
     const pending = this.#pending.get(message.n);

@@ -71,7 +71,7 @@ export class DaemonConnection {
     stream.on('close', () => this.end());
   }
 
-  /** What is sent inside leaves at once. */
+  /** Sends everything that `send` writes in one packet. */
   batch(send: () => void): void {
     this.#stream.cork();
     send();
@@ -92,7 +92,7 @@ export class DaemonConnection {
     this.pendingLaunches.close();
     clearTimeout(this.#timer);
     this.#stream.destroy();
-    // One that never proved itself, or was followed by another, is nobody's loss.
+    // A connection without a proof, or replaced by a newer one, changes nothing when it ends.
     if (this.#gate.current !== this) return;
     this.#gate.current = null;
     this.#served.onDisconnected();
@@ -102,7 +102,7 @@ export class DaemonConnection {
     try {
       for (const frame of this.#reader.push(bytes)) this.#frame(frame);
     } catch (error) {
-      // A frame that cannot be one: whoever sends it is not our daemon.
+      // An invalid frame: the sender is not our daemon.
       process.stderr.write(`connection ended: ${String(error)}\n`);
       this.end();
     }
@@ -154,7 +154,7 @@ export class DaemonConnection {
   async #request(message: object): Promise<void> {
     const n = fieldOf(message, 'n');
     try {
-      // An older daemon's connection is ended with its epoch; a late request of it is nobody's.
+      // The connection of an older daemon ends with its epoch, and so do its late requests.
       if (this.#epoch !== this.#gate.epoch) throw new TrlError('AUTH_FAILED', 'an older epoch');
       const answer = await serveRequest(this.#served, this, message);
       this.event({ n, ok: true, ...answer });

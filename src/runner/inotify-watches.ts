@@ -1,4 +1,4 @@
-/** Which programs watch files: what others save is written through a view for those alone. */
+/** Finds programs that watch files: only for them are external saves written through a view. */
 import { fstatSync, readdirSync, readFileSync } from 'node:fs';
 import { descriptorTarget } from './processes.ts';
 
@@ -25,7 +25,7 @@ function descriptorsOf(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/fd`);
   } catch {
-    // It ended, or lets nobody look.
+    // The process ended, or may not be inspected.
     return [];
   }
 }

@@ -1,11 +1,11 @@
-/** Launches that wait for their daemon's word: until it comes, nothing of the command runs. */
+/** Launches that wait for `permit`: until it comes, nothing of the command runs. */
 import type { ExecId } from '../command.ts';
 
 export class PendingLaunches {
   readonly #waiting = new Map<ExecId, (isPermitted: boolean) => void>();
   #isClosed = false;
 
-  /** Settles with what {@link settle} says of it; `false` when its daemon is gone. */
+  /** Resolves with the value given to {@link settle}; `false` when its daemon is gone. */
   waitForCommit(id: ExecId): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     this.settle(id, false);
@@ -17,7 +17,7 @@ export class PendingLaunches {
     this.#waiting.delete(id);
   }
 
-  /** Nobody permits anything any more. */
+  /** Refuses all that wait. */
   close(): void {
     this.#isClosed = true;
     for (const id of this.#waiting.keys()) this.settle(id, false);

@@ -1,4 +1,4 @@
-/** The end of a pipe out of a sandbox: bytes as they come, and at the end all that is left. */
+/** Reads a pipe out of a sandbox: bytes as they come, and at the end all that is left. */
 import { readSync } from 'node:fs';
 import { Socket } from 'node:net';
 
@@ -7,7 +7,7 @@ export const pipeReadBytesMax = 64 * 1024;
 /** One for all: every read is taken before the next one begins. */
 const readBuffer = Buffer.allocUnsafeSlow(pipeReadBytesMax);
 
-/** Bytes out of a command. `take` answers whether to go on reading. */
+/** Bytes out of a command. `take` returns whether to continue reading. */
 export interface ByteConsumer {
   take(bytes: Uint8Array): boolean;
 }
@@ -42,8 +42,8 @@ export class PipeReader {
     this.#socket.resume();
   }
   /**
-   * Takes what lies in the pipe without waiting; answers whether that was all, that is, whether
-   * every writer is gone. At most what a pipe holds, so it is quick.
+   * Reads what is in the pipe without waiting; returns whether that was all, that is, whether every
+   * writer is gone. At most what a pipe holds, so it is quick.
    */
   readRest(): boolean {
     if (this.#socket.destroyed) return true;
@@ -54,7 +54,7 @@ export class PipeReader {
         this.#taker?.take(readBuffer.subarray(0, count));
       }
     } catch {
-      // EAGAIN: empty, but somebody still holds the other end.
+      // EAGAIN: the pipe is empty, but a writer still has the other end.
       return false;
     }
   }

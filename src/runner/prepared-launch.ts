@@ -1,4 +1,4 @@
-/** A command from its launch until it runs: made ready, then waiting for its daemon's word. */
+/** A command from its launch until it runs: it is prepared, then waits for `permit`. */
 import type { SessionId } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
 import type { RedactionChannel } from './redactor-process.ts';
@@ -19,13 +19,13 @@ export class PreparedLaunch {
     else this.#redaction.learn(known);
   }
 
-  /** Where what it prints goes, from here on. */
+  /** The destination of its output from now on. */
   attachOutput(redaction: RedactionChannel): void {
     this.#redaction = redaction;
     if (this.#learnt.length > 0) redaction.learn(this.#learnt);
   }
 
-  /** It is not to run, whatever its daemon says of it. */
+  /** Cancels it, even if the daemon permits it. */
   cancel(): void {
     this.#withdrawn.resolve(false);
   }

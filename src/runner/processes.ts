@@ -39,7 +39,7 @@ export const isAlive = (pid: number): boolean => {
   return state !== null && state !== 'Z' && state !== 'X';
 };
 
-/** Processes whose environment carries `TRL_EXEC_ID=id`, whoever their parent is now. */
+/** Processes whose environment carries `TRL_EXEC_ID=id`, also under another parent. */
 export function markedProcesses(id: string): number[] {
   const found: number[] = [];
   for (const name of readdirSync('/proc')) {
@@ -52,7 +52,7 @@ export function markedProcesses(id: string): number[] {
   return found;
 }
 
-/** What a shim waits by, in seconds: a number that tells it from what a command started. */
+/** Seconds of the shim's own `sleep`: a number by which it is recognised. */
 export const shimPauseSeconds = '0.0201';
 
 export const isShimPause = (pid: number): boolean =>

@@ -34,8 +34,8 @@ export const controlBytesMax = 128 * 1024 * 1024;
 const boxesMax = 64;
 
 /**
- * What an end of a connection knows of boxes by their digest. Both ends see the same boxes in the
- * same order and forget the oldest by the same rule, so each knows what the other knows.
+ * The boxes that one end of a connection knows, by their digest. Both ends see the same boxes in
+ * the same order and forget the oldest by the same rule, so they know the same.
  */
 export class BoxCache<Value> {
   readonly #known = new Map<string, Value>();
@@ -70,6 +70,6 @@ export type RunnerEvent =
   /** The followed range ended: nothing more will come on the channel. */
   | { event: 'end'; channel: number; offset: number; reason: 'exit' | 'max' | 'slow' }
   | { event: 'gap'; channel: number; from: number; to: number }
-  /** A script calls a tool; `text` is what it wrote, whatever that is. */
+  /** A script calls a tool; `text` is what it wrote, unchecked. */
   | { event: 'call'; exec_id: ExecId; call: number; text: string }
   | { event: 'waiting'; exec_id: ExecId; pid: number; program: string; certain: boolean };
