@@ -10,7 +10,7 @@ import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { fieldOf, isObject } from '../json-shape.ts';
 import { JournalFollowers } from './journal-followers.ts';
 import type { SealedPlan } from './operations.ts';
-import { PendingLaunches } from './pending-launches.ts';
+import { PendingLaunches } from './prepared-launch.ts';
 import { serveRequest, type RunnerService } from './serve-request.ts';
 import { BoxCache, controlBytesMax, hmac, wireVersions } from './wire.ts';
 

@@ -10,7 +10,7 @@ import { boundMemory, refuseUnboundedMemory, type MemoryGroup } from './cgroup.t
 import { OutputDigester } from './output-digester.ts';
 import { buildExit } from './exit.ts';
 import { StdinWriter } from './stdin-writer.ts';
-import { waitUntilDrained } from './drain.ts';
+import { waitUntilDrained } from './pipe-reader.ts';
 import type { Journal, JournalStream } from './journal.ts';
 import { sendSignal, findInputWait, type InputWait } from './processes.ts';
 import type { DeferredSink, RedactionChannel, RedactionSink } from './redactor-process.ts';

@@ -11,7 +11,7 @@ import type { CommandBox } from './command-box.ts';
 import { openNamespace, type OpenNamespace } from './namespace.ts';
 import type { MountedOverlay } from './overlay.ts';
 import { OverlayRefresher } from './overlay-refresher.ts';
-import { hasInotifyWatch } from './inotify-watches.ts';
+import { hasInotifyWatch } from './processes.ts';
 import type { RefreshResult, WatchedMount } from './operations.ts';
 
 /**
