@@ -44,7 +44,8 @@ function open(named: FileErrorTarget, follow: boolean): number | null {
   } catch (cause) {
     const code = fieldOf(cause, 'code');
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const reason = code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be opened (${code})`;
+    const reason =
+      code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be opened (${String(code)})`;
     throw failure(named, reason, cause);
   }
 }
