@@ -94,6 +94,10 @@ const finished: readonly string[] = [
   'src/tools',
   'src/cli',
   'src/local',
+  'src/process',
+  'src/redactor',
+  'src/runner',
+  'src/sandbox',
 ];
 
 const only = process.env['TRL_VOCABULARY']?.split(' ');

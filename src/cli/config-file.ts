@@ -24,6 +24,7 @@ import path from 'node:path';
 import { CannotEditError, readJsonAt, removeJsonAt, setJsonAt } from './config-json.ts';
 import { readTomlAt, removeTomlAt, setTomlAt, tomlSection } from './config-toml.ts';
 import type { ConfigFormat, McpConfigLocation, McpEntry } from './mcp-clients.ts';
+import { fieldOf } from '../json-shape.ts';
 
 /** Clients keep histories in such files; more than this is none of them. */
 const fileBytesMax = 64 * 1024 * 1024;
@@ -183,7 +184,7 @@ function checkSame(real: string, before: string | null): void {
 
 /** The kernel's word for it, without the path, which the message names already. */
 function reasonOf(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+  const code = fieldOf(error, 'code');
   if (code === 'EACCES' || code === 'EPERM') return `its directory cannot be written to (${code})`;
   return typeof code === 'string' ? code : String(error);
 }

@@ -4,6 +4,7 @@
  */
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
@@ -200,8 +201,8 @@ export function findMcpEntry(text: string | null, { location, name }: McpTarget)
 /** Whether it starts the same, whatever else is set in it. */
 function isSameEntry(found: unknown, { command, args }: McpEntry): boolean {
   if (typeof found !== 'object' || found === null) return false;
-  const given: unknown = Reflect.get(found, 'args');
-  return Reflect.get(found, 'command') === command && isDeepStrictEqual(given, [...args]);
+  const given = fieldOf(found, 'args');
+  return fieldOf(found, 'command') === command && isDeepStrictEqual(given, [...args]);
 }
 
 function put(text: string | null, { location, name }: McpTarget, entry: McpEntry): string {
@@ -253,8 +254,8 @@ const ownNames = /(^|\/)trl(\.cjs)?$/;
 
 export function parseMcpEntry(found: unknown): McpEntry | null {
   if (typeof found !== 'object' || found === null) return null;
-  const command: unknown = Reflect.get(found, 'command');
-  const args: unknown = Reflect.get(found, 'args');
+  const command = fieldOf(found, 'command');
+  const args = fieldOf(found, 'args');
   const isText = (one: unknown): one is string => typeof one === 'string';
   return isText(command) && Array.isArray(args) && args.every(isText) ? { command, args } : null;
 }

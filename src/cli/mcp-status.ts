@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { fieldOf } from '../json-shape.ts';
 import { LineReader } from '../protocol/lines.ts';
 import type { CliArguments } from './args.ts';
 import { readMcpConfigFile } from './config-file.ts';
@@ -120,13 +121,13 @@ async function shakeHands(child: ChildProcess, signal: AbortSignal): Promise<num
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
   send({ id: 1, method: 'initialize', params });
   for await (const message of messagesOf(child, signal)) {
-    const id: unknown = Reflect.get(message, 'id');
-    const result: unknown = Reflect.get(message, 'result');
+    const id = fieldOf(message, 'id');
+    const result = fieldOf(message, 'result');
     if (id === 1 && typeof result === 'object') {
       send({ method: 'notifications/initialized' });
       send({ id: 2, method: 'tools/list', params: {} });
     } else if (id === 2 && typeof result === 'object' && result !== null) {
-      const tools: unknown = Reflect.get(result, 'tools');
+      const tools = fieldOf(result, 'tools');
       return Array.isArray(tools) ? tools.length : 0;
     } else if (id === 1 || id === 2) {
       throw new Error('it answers with an error');

@@ -10,6 +10,7 @@ import type {
   PublishVerdict,
 } from '../client/index.ts';
 import { TrlError, isTrlError } from '../errors.ts';
+import { fieldOf } from '../json-shape.ts';
 import { checkTarget, takePublication } from '../local/index.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
@@ -151,7 +152,7 @@ function verdictIn({ data }: TrlError): PublishVerdict | null {
 }
 
 function isVerdict(data: unknown): data is PublishVerdict {
-  return typeof data === 'object' && data !== null && Array.isArray(Reflect.get(data, 'findings'));
+  return Array.isArray(fieldOf(data, 'findings'));
 }
 
 async function withInterrupts(act: (signal: AbortSignal) => Promise<number>): Promise<number> {

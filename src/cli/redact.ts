@@ -8,6 +8,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } fro
 import os from 'node:os';
 import path from 'node:path';
 import { openSecretKey, redactionKeyName } from '../approval/key.ts';
+import { fieldOf } from '../json-shape.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
 import { LineReader } from '../protocol/lines.ts';
@@ -126,11 +127,11 @@ function readLine(
     new TrlError('INVALID_PARAMS', `Cannot read line ${number}: ${what}`);
   const value = parsed(line) ?? null;
   if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
-  const text: unknown = Reflect.get(value, 'text');
-  const command: unknown = Reflect.get(value, 'command');
+  const text = fieldOf(value, 'text');
+  const command = fieldOf(value, 'command');
   if (typeof text !== 'string') throw bad('"text" is no string');
   return {
-    id: Reflect.get(value, 'id'),
+    id: fieldOf(value, 'id'),
     text,
     command: typeof command === 'string' ? command : null,
   };
@@ -157,8 +158,8 @@ function readKnown(file: string): KnownSecret[] {
       new TrlError('INVALID_PARAMS', `Cannot read "${file}", line ${index + 1}: ${what}`);
     const value = parsed(line);
     if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
-    const name: unknown = Reflect.get(value, 'name');
-    const secret: unknown = Reflect.get(value, 'value');
+    const name = fieldOf(value, 'name');
+    const secret = fieldOf(value, 'value');
     if (typeof name !== 'string' || typeof secret !== 'string') {
       throw bad('"name" and "value" are wanted, both strings');
     }

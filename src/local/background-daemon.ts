@@ -20,6 +20,7 @@ import {
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { takenLauncherVariables } from '../launcher-variables.ts';
 import { version } from '../protocol/version.ts';
@@ -321,13 +322,13 @@ function readRecord(file: string): DaemonRecord | null {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (typeof value !== 'object' || value === null) return null;
-    const pid: unknown = Reflect.get(value, 'pid');
-    const startedAt: unknown = Reflect.get(value, 'startedAt');
-    const socketPath: unknown = Reflect.get(value, 'socketPath');
+    const pid = fieldOf(value, 'pid');
+    const startedAt = fieldOf(value, 'startedAt');
+    const socketPath = fieldOf(value, 'socketPath');
     if (!Number.isSafeInteger(pid) || typeof pid !== 'number' || pid <= 1) return null;
     if (typeof socketPath !== 'string') return null;
     const startedAt_ = typeof startedAt === 'string' ? startedAt : null;
-    const program = programIn(Reflect.get(value, 'program'));
+    const program = programIn(fieldOf(value, 'program'));
     return {
       pid,
       startedAt: startedAt_,
@@ -341,9 +342,9 @@ function readRecord(file: string): DaemonRecord | null {
 
 function programIn(value: unknown): Program | null {
   if (typeof value !== 'object' || value === null) return null;
-  const version: unknown = Reflect.get(value, 'version');
-  const file: unknown = Reflect.get(value, 'file');
-  const at: unknown = Reflect.get(value, 'at');
+  const version = fieldOf(value, 'version');
+  const file = fieldOf(value, 'file');
+  const at = fieldOf(value, 'at');
   const isWhole = typeof version === 'string' && typeof file === 'string' && typeof at === 'number';
   return isWhole ? { version, file, at } : null;
 }

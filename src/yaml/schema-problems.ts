@@ -1,5 +1,6 @@
 /** Problems that the schema finds, as sentences with a position. */
 import type * as z from 'zod/mini';
+import { fieldOf } from '../json-shape.ts';
 import { nearestWord } from '../nearest-word.ts';
 import type { FileProblem } from './file-error.ts';
 import { fileProblemsMax, type YamlTree } from './tree.ts';
@@ -126,7 +127,7 @@ function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>(
     (inner, key) =>
       typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key)
-        ? Reflect.get(inner, key)
+        ? fieldOf(inner, String(key))
         : undefined,
     value,
   );
