@@ -11,7 +11,6 @@ import type { Facts } from './policy/facts.ts';
 import { isPathInside } from './policy/path-containment.ts';
 import type { ParsedCommand } from './policy/judge.ts';
 import { pythonInterpreterName } from './policy/python/check.ts';
-import { fingerprintProject } from './policy/shapes/project.ts';
 import { deriveCommandShape } from './policy/shapes/shape.ts';
 import {
   unanalysedTextMentions,

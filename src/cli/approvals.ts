@@ -158,7 +158,7 @@ async function find(client: Client, word: string, verb: string): Promise<Approva
   return view;
 }
 
-// * `trl approvals enroll`: sets the passphrase that proves a person. It speaks to no daemon and
+// `trl approvals enroll`: sets the passphrase that proves a person. It speaks to no daemon and
 // takes the passphrase from the terminal only: an agent could do everything else, too.
 
 export async function runApprovalsEnroll(): Promise<number> {

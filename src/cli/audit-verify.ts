@@ -16,7 +16,6 @@ import path from 'node:path';
 import { auditKeyIdOf, readPublicKey } from '../audit/audit-key.ts';
 import { verifyExport } from '../audit/export.ts';
 import { checkEventProof } from '../audit/prove.ts';
-import { systemErrorCode } from '../segment-files.ts';
 import { parseNote } from '../audit/signed-note.ts';
 import { verifyLogs } from '../audit/verify.ts';
 import type { LogReport } from '../audit/log-check.ts';
@@ -242,7 +241,7 @@ function seqOf(proof: unknown): number {
   return typeof seq === 'number' ? seq : 0;
 }
 
-// * Heads of logs that were seen before, so that an end that is cut off is found:
+// Heads of logs that were seen before, so that an end that is cut off is found:
 //
 //   {"version":1,"key":"<key id>","heads":{"<log>":{"size":42,"head":"<signed note>"}}}
 //
@@ -261,7 +260,8 @@ function readSeenHeads(file: string): SeenHeads {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return { key: null, heads: new Map() };
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+      return { key: null, heads: new Map() };
     throw unusable(file, error instanceof Error ? error.message : String(error));
   }
   try {

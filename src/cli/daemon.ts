@@ -28,6 +28,7 @@ import type { ServiceDefinition, ServiceManager } from './daemon-service.ts';
 import { escapeHiddenText, printJson, printLines, printMessage } from './print.ts';
 import { countFlagHint, parseCount } from './units.ts';
 import { httpFlags } from './verb.ts';
+import { fieldOf, isObject } from '../json-shape.ts';
 
 const notRunning = 3;
 const linesUsual = 100;
@@ -257,9 +258,9 @@ function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[] {
   const file = path.join(stateDir(), 'stopped.json');
   try {
     const told: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    if (!isObject(told) || Reflect.get(told, 'pid') !== pid) return [];
+    if (fieldOf(told, 'pid') !== pid) return [];
     rmSync(file, { force: true });
-    const commands: unknown = Reflect.get(told, 'commands');
+    const commands = fieldOf(told, 'commands');
     return Array.isArray(commands) ? commands.flatMap(stoppedIn) : [];
   } catch {
     return [];
@@ -274,12 +275,10 @@ interface StoppedCommandRecord {
   readonly end: string;
 }
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
 function stoppedIn(value: unknown): StoppedCommandRecord[] {
   if (!isObject(value)) return [];
-  const text = (name: string): string => String(Reflect.get(value, name) ?? '');
-  const session: unknown = Reflect.get(value, 'session');
+  const text = (name: string): string => String(fieldOf(value, name) ?? '');
+  const session = fieldOf(value, 'session');
   return [
     {
       exec_id: text('exec_id'),
@@ -324,7 +323,7 @@ function isTaken(dir: string): boolean {
 function runnerDirectory(): string | null {
   try {
     const known: unknown = JSON.parse(readFileSync(path.join(stateDir(), 'runner.json'), 'utf8'));
-    const dir: unknown = isObject(known) ? Reflect.get(known, 'dir') : null;
+    const dir = fieldOf(known, 'dir');
     return typeof dir === 'string' && path.isAbsolute(dir) ? dir : null;
   } catch {
     return null;

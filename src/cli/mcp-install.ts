@@ -1,6 +1,6 @@
 /**
- * `trl mcp install` and `uninstall`: adds this runtime's tools to another program, with one entry in
- * its file, and removes them. `--print` writes nothing and shows what belongs where.
+ * `trl mcp install` and `uninstall`: adds this runtime's tools to another program, with one entry
+ * in its file, and removes them. `--print` writes nothing and shows what belongs where.
  */
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -212,8 +212,8 @@ function put(text: string | null, { location, name }: McpTarget, entry: McpEntry
 
 /**
  * The text before the install, with what the entry replaced, if a backup with the entry added is
- * exactly the current text; otherwise the current text without the entry. `after` is `null` where there was no file;
- * `backup` is the one used up.
+ * exactly the current text; otherwise the current text without the entry. `after` is `null` where
+ * there was no file; `backup` is the one used up.
  */
 function takenOut(
   text: string,

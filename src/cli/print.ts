@@ -47,7 +47,9 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
 
 type Flags = Pick<CliArguments, 'has'>;
 
-/** Prints the answer of a verb: as JSON with `--json`, otherwise with `show`. Returns exit code 0. */
+/**
+ * Prints the answer of a verb: as JSON with `--json`, otherwise with `show`. Returns exit code 0.
+ */
 export function printAnswer(args: Flags, answer: unknown, show: () => void): number {
   if (args.has('json')) printJson(answer);
   else show();

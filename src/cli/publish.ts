@@ -219,7 +219,10 @@ function publishRemedy({ decision }: PublishVerdict): string | null {
     case 'pass':
       return null;
     case 'review':
-      return 'a person can approve it: repeat the command with --accept; --evidence says what was found';
+      return (
+        'a person can approve it: repeat the command with --accept; ' +
+        '--evidence says what was found'
+      );
     case 'block':
       return (
         'nobody can approve it as it is; --evidence says what was found, and ' +

@@ -148,7 +148,7 @@ function sessionWord(args: CliArguments, verb: string): string {
   throw new TrlError('INVALID_PARAMS', `Cannot run "trl ${verb}": name a session with --session`);
 }
 
-// * `trl secrets set NAME`: takes a value from a person at a terminal, or from a pipe. Never from an
+// `trl secrets set NAME`: takes a value from a person at a terminal, or from a pipe. Never from an
 // argument: every process of the host can read those, and shells write them down.
 
 const verb = 'secrets set';

@@ -67,7 +67,7 @@ function maySet(marker: string, mode: string, level: TerminalAccessLevel): boole
   return displayModes.has(mode) || (level === 'interactive' && inputModes.has(mode));
 }
 
-// * What passes to the terminal of a command that has none of its own: colours, links, and the motion
+// What passes to the terminal of a command that has none of its own: colours, links, and the motion
 // that progress needs, within the lines that the command has written. A list of what passes, each
 // with bounded numbers: nothing of it outlives the command, moves or erases what was there before.
 

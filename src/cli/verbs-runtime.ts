@@ -52,8 +52,8 @@ export const runtimeSections: readonly VerbSection[] = [
         about: "add this runtime's tools to an agent's program",
         details:
           `Programs: ${editableClients.join(', ')}.\n` +
-          "It adds one entry to the program's configuration file, shows the difference first and\n" +
-          'keeps a backup. "trl mcp uninstall" restores the file.',
+          "It adds one entry to the program's configuration file, shows the difference first\n" +
+          'and keeps a backup. "trl mcp uninstall" restores the file.',
         flags: ['client', 'scope', 'name', 'tools', 'dry-run', 'yes', 'print', 'json'],
         examples: [
           'trl mcp install --client claude-code',

@@ -205,8 +205,8 @@ export const workSections: readonly VerbSection[] = [
         words: '[PATH…]',
         about: 'apply staged changes; with --held also held changes',
         details:
-          'Only a person may apply held changes. Exits with 1 after a conflict, or if a change is\n' +
-          'still held.',
+          'Only a person may apply held changes. Exits with 1 after a conflict, or if a\n' +
+          'change is still held.',
         flags: ['session', 'held', 'passphrase-stdin', ...remoteFlags],
         examples: ['trl workspace apply src', 'trl workspace apply --held .git/hooks'],
         load: async () => (await import('./workspace.ts')).runWorkspaceApply,

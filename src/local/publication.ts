@@ -138,7 +138,7 @@ function writeAll(fd: number, bytes: Uint8Array): void {
 
 const modeOf = ({ mode }: PublishedFile): number => Number.parseInt(mode, 8) & permissionsMax;
 
-// * A tar archive (POSIX.1-2001): equal files make equal bytes, for times and owners are left out.
+// A tar archive (POSIX.1-2001): equal files make equal bytes, for times and owners are left out.
 //
 //   [header of a pax record, record]   where a name is longer than 100 bytes, or no ASCII
 //   header (512 bytes), content, zeros up to 512

@@ -4,6 +4,7 @@ import { fieldOf } from '../json-shape.ts';
 import { nearestWord } from '../nearest-word.ts';
 import type { FileProblem } from './file-error.ts';
 import { fileProblemsMax, type YamlTree } from './tree.ts';
+import { isObject } from '../json-shape.ts';
 
 type Issue = z.core.$ZodIssue;
 type Path = readonly (string | number)[];
@@ -156,8 +157,5 @@ function forms(schema: unknown): unknown[] {
   return Array.isArray(several) ? several : [schema];
 }
 
-function field(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
-    : undefined;
-}
+const field = (value: unknown, key: string): unknown =>
+  isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
