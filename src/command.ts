@@ -1,8 +1,5 @@
 /**
- * The words every part shares: what is asked, what would be done, what was done.
- * This module imports types of words only and holds no behaviour.
- *
- * The way of one command:
+ * Types that every part shares; no behaviour. The stages of one command:
  * Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
  */
 import type { SharedTree } from './caches.ts';

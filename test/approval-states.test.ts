@@ -7,7 +7,7 @@ import { subjectDigest } from '../src/approval/subject.ts';
 import type { ApprovalSubject } from '../src/approval/subject.ts';
 import { TrlError } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
-import { ask, asked, desk, Disk, no, person, yes } from './support/approval.ts';
+import { ask, asked, desk, no, person, yes } from './support/approval.ts';
 
 const minute = 60_000;
 const code = (wanted: string) => (error: unknown) =>

@@ -186,7 +186,7 @@ test('the tables of docs/cli.md are current and name every flag', () => {
   assert.equal(withCliTables(text), text, 'run: tools/node tools/cli-tables.ts');
   const flags = [...text.matchAll(/^\| `--([a-z-]+)[^`]*` \|/gm)].map(([, name]) => name);
   const there = new Set([...verbs.values()].flatMap((verb) => verb.flags));
-  assert.deepEqual(flags.toSorted(), [...there].toSorted());
+  assert.deepEqual(new Set(flags), there);
 });
 
 test('the README leads to every page, once', () => {

@@ -260,8 +260,9 @@ function readSeenHeads(file: string): SeenHeads {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
       return { key: null, heads: new Map() };
+    }
     throw unusable(file, error instanceof Error ? error.message : String(error));
   }
   try {

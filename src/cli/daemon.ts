@@ -277,7 +277,10 @@ interface StoppedCommandRecord {
 
 function stoppedIn(value: unknown): StoppedCommandRecord[] {
   if (!isObject(value)) return [];
-  const text = (name: string): string => String(fieldOf(value, name) ?? '');
+  const text = (name: string): string => {
+    const found = fieldOf(value, name);
+    return typeof found === 'string' ? found : '';
+  };
   const session = fieldOf(value, 'session');
   return [
     {

@@ -1,7 +1,6 @@
 /**
- * The port to the machine that has the files of workspaces. The daemon decides, records and
- * answers; everything that reads or writes a workspace is on the other side of this port. Requests
- * and answers are data, so that the host can be another machine than the daemon's.
+ * The file side of the port between the daemon, which decides, records and answers, and the machine
+ * that has the workspaces (`machine-port.ts` has the runner's side). Requests and answers are data.
  *
  *   host      attach, resolve, project, survey, guard, recover, close
  *   views     whyNotLayered, refuseLayers, plan, open, find, leave, preview,

@@ -37,8 +37,9 @@ export class CommandShares {
     start: () => Promise<TrackedExecution>,
   ): Promise<TrackedExecution> {
     this.#parts.sessions.takeOver(session, caller);
-    if (this.#whyNoSession(session, caller) !== null)
+    if (this.#whyNoSession(session, caller) !== null) {
       await this.#parts.sessionService.endAbandoned();
+    }
     const why = this.#whyNoSession(session, caller);
     if (why !== null) {
       throw new TrlError('MAX_SESSIONS_REACHED', `Cannot start a command: ${why}`);

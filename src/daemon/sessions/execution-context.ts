@@ -97,11 +97,8 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
   const visible = visibleTrees(host);
   const rules = record.workspaceRules;
   const hidden = { allow: rules?.read.allow ?? [], deny: grants.files.read.deny };
-  const plan = await input.files.views.plan(
-    record,
-    workspaceIdentityOf(workspace, input.files),
-    hidden,
-  );
+  const directory = workspaceIdentityOf(workspace, input.files);
+  const plan = await input.files.views.plan(record, directory, hidden);
   if (plan === null) refuseUnlayered(input, hidden);
   const facts = none
     ? null
