@@ -1,7 +1,7 @@
 /**
- * What changes in the runtime, for those who watch all of it (`system.watch`): which thing changed,
- * and how it stands when its reader has room to hear of it. So a slow reader costs one entry a
- * thing, and misses steps but never the last one.
+ * Changes of the whole runtime, for the readers of `system.watch`. Each entry names the thing that
+ * changed; its state is read when the reader can receive it. A slow reader therefore costs one
+ * entry per thing, and misses intermediate states but never the last one.
  */
 import type { ApprovalId, Caller, SessionId } from '../command.ts';
 import type { FeedEvent } from '../api/system.ts';
@@ -13,15 +13,15 @@ import { requestView } from './secrets/secret-service.ts';
 import { sessionViewOf, type Sessions } from './sessions/sessions.ts';
 import type { WorkspaceViews } from '../host/port.ts';
 
-/** Who hears of what. */
+/** Which callers can see which changes. */
 export interface FeedVisibility {
   canSeeSession(caller: Caller, method: 'system.watch', session: SessionId): boolean;
   canSeeActor(caller: Caller, method: 'system.watch', actor: string): boolean;
 }
 
 /**
- * Told of a thing by its key. `look` answers how it stands; `null`: there is nothing to tell any
- * more. It must not throw.
+ * Receives the key of a changed thing. `look` returns its current state; `null`: there is nothing
+ * to report any more. The listener must not throw.
  */
 export type FeedListener = (key: string, look: () => Look) => void;
 type Look = FeedEvent | null | Promise<FeedEvent | null>;
@@ -38,7 +38,9 @@ export interface FeedParts {
 interface Reader {
   readonly caller: Caller;
   readonly tell: FeedListener;
-  /** Sessions it was told of: whose they were is not known when they have ended. */
+  /**
+   * Sessions that were reported to this reader: the owner of a session is unknown after its end.
+   */
   readonly seen: Set<SessionId>;
 }
 
@@ -62,15 +64,15 @@ export class Feed {
     });
   }
 
-  /** The pending changes of a session's view have changed. */
+  /** Reports that the pending changes in a session's view have changed. */
   reportPendingChanges(id: SessionId): void {
     this.#each((reader) => this.#held(reader, id));
   }
 
   /**
-   * Tells of everything there is, and of each change from then on. `tell` must not throw.
+   * Reports everything that exists, then each change. `tell` must not throw.
    *
-   * @returns a function that ends it
+   * @returns a function that ends the watch
    */
   watch(caller: Caller, tell: FeedListener): () => void {
     const reader: Reader = { caller, tell, seen: new Set() };
@@ -152,7 +154,7 @@ export class Feed {
     reader.tell(`held ${id}`, look);
   }
 
-  /** A request ends by itself, which only its list notices: it is looked at when that is due. */
+  /** A request expires without an event from its list, so the feed checks it when it is due. */
   #awaitExpiry(): void {
     clearTimeout(this.#expiry);
     if (this.#readers.size === 0) return;
@@ -169,7 +171,7 @@ export class Feed {
   }
 }
 
-/** Without the receipt, which who wants it asks for. */
+/** Omits the receipt: a reader that needs it requests it. */
 function briefly(tracked: TrackedExecution): ExecView {
   const { receipt: _, ...brief } = execView(tracked, null);
   return brief;

@@ -1,6 +1,6 @@
 /**
- * The doors besides the socket: HTTP where it was asked for, and one on the loopback for logins
- * alone, opened when a person first asks for the console. What they need is loaded then.
+ * The transports in addition to the socket: HTTP if it is configured, and a loopback one for logins
+ * only, opened when a person first requests the console. Their code is loaded on demand.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ export class Transports {
   #door: Promise<HttpTransport> | null = null;
   #mcp: McpMount | null = null;
   #isStopping = false;
-  /** Whether HTTP was asked for. */
+  /** Whether HTTP is configured. */
   #isAsked = false;
 
   constructor(
@@ -36,8 +36,8 @@ export class Transports {
   }
 
   /**
-   * @returns the origin of the door
-   * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken
+   * @returns the origin of the transport
+   * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` if the address cannot be used
    */
   async open(settings: HttpSettings): Promise<string> {
     this.#isAsked = true;
@@ -45,7 +45,7 @@ export class Transports {
     return (await this.#door).origin;
   }
 
-  /** Whether somebody has a connection, or may make one. */
+  /** Whether a client has a connection, or may open one. */
   get isUsed(): boolean {
     return this.#isAsked || (this.#opened.core.counts.http.http.connections ?? 0) > 0;
   }
@@ -99,7 +99,7 @@ export class Transports {
   }
 }
 
-/** What was built of the console: beside the bundle, or in the checkout's `dist`. */
+/** The built console: next to the bundle, or in the checkout's `dist`. */
 function consoleDirectory(): string {
   const here = fileURLToPath(import.meta.url);
   const beside = join(dirname(here), 'console');

@@ -1,18 +1,18 @@
 /**
- * Keys of calls that nothing else remembers any more, so that a call which is made again late, or
- * to another runtime than the first one, does not run again. On disk, for a day; as many of each
- * scope as `limits.usedKeys` says.
+ * Keys of calls that no other record contains any more, so that a call does not run twice if it is
+ * repeated late, or sent to another runtime. Each key stays on disk for a day, up to
+ * `limits.usedKeys` keys per scope.
  */
 import { limits } from '../limits.ts';
 import type { StateStore } from '../session/store.ts';
 
 export interface UsedKey {
-  /** Within which the key is one: a session, or a caller. */
+  /** Where the key is unique: a session, or a caller. */
   readonly scope: string;
   readonly key: string;
-  /** Tells the call from others, without what it says; absent for one of before. */
+  /** Identifies the call without its content; absent in records from an earlier version. */
   readonly call?: string;
-  /** What became of it. */
+  /** The result of the call. */
   readonly state: string;
   /** Unix ms. */
   readonly at: number;
@@ -35,7 +35,10 @@ export class UsedKeys {
     return found === undefined || isOld(found) ? null : found;
   }
 
-  /** @throws TrlError `BACKEND_UNAVAILABLE` when it cannot be kept: then it is not */
+  /**
+   * @throws TrlError `BACKEND_UNAVAILABLE` if the key cannot be stored; it is then not in memory
+   *   either
+   */
   put(used: UsedKey): void {
     this.#store.put('keys', idOf(used), used);
     this.#hold(used);
@@ -46,7 +49,7 @@ export class UsedKeys {
     if (found !== undefined) this.#drop(found);
   }
 
-  /** Nothing is called within it any more. */
+  /** Removes a scope in which no further call can happen. */
   endScope(scope: string): void {
     for (const used of this.#all.get(scope)?.values() ?? []) this.#drop(used);
   }
