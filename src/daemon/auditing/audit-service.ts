@@ -1,7 +1,7 @@
 /**
- * What the wire tells of the audit log. Whoever is on the socket has the user's uid, an agent too.
- * Without proof of a person a caller sees the events of the session that it names, and nothing of
- * what a publication was held back for.
+ * The audit log on the wire. Every process on the socket has the uid of the user, also an agent.
+ * Without proof of a person, a caller sees only the events of the session that it names, and not
+ * the findings that blocked a publication.
  */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -30,7 +30,7 @@ export interface AuditServiceOptions {
 
 export class DaemonAuditService implements AuditService {
   readonly #options: AuditServiceOptions;
-  /** One at a time: each reads files of any size. */
+  /** Queries run one at a time: each reads files of any size. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: AuditServiceOptions) {
@@ -48,10 +48,10 @@ export class DaemonAuditService implements AuditService {
       since: timeOf(params.since),
       until: timeOf(params.until),
     };
-    // One more tells whether there are more.
-    const asked = { filter, limit: limit + 1 };
+    // One additional event shows whether there are more.
+    const query = { filter, limit: limit + 1 };
     const found = await this.#inTurn(async () =>
-      (await reading()).queryLogs('newest', this.#options.directory, asked),
+      (await loadQueries()).queryLogs('newest', this.#options.directory, query),
     );
     return {
       events: found.slice(0, limit).map((one) => viewOf(one, sees)),
@@ -64,9 +64,9 @@ export class DaemonAuditService implements AuditService {
     const { log, seq, session_id: session } = params;
     const sees = await this.#sees(caller, params, 'Cannot show what was recorded');
     const found = await this.#inTurn(async () =>
-      (await reading()).queryLogs('event', directory, { log, seq }),
+      (await loadQueries()).queryLogs('event', directory, { log, seq }),
     );
-    // What is of another session is not told apart from what is not there.
+    // An event of another session gives the same answer as a missing event.
     const isTheirs = sees === 'all' || (found !== null && found.event.session === session);
     if (found === null || !isTheirs) {
       throw new TrlError('EXEC_NOT_FOUND', `Cannot find event ${seq} of log ${log}`);
@@ -81,9 +81,9 @@ export class DaemonAuditService implements AuditService {
     }
     const { directory } = this.#options;
     if (!existsSync(path.join(directory, 'logs'))) return { good: true, findings: [], logs: [] };
-    const asked = { publicKeyFile: path.join(directory, 'key.pub'), heads: params.heads ?? [] };
+    const query = { publicKeyFile: path.join(directory, 'key.pub'), heads: params.heads ?? [] };
     const report = await this.#inTurn(async () =>
-      (await reading()).queryLogs('verify', directory, asked),
+      (await loadQueries()).queryLogs('verify', directory, query),
     );
     return {
       good: report.isGood,
@@ -93,8 +93,8 @@ export class DaemonAuditService implements AuditService {
   }
 
   /**
-   * @throws TrlError `AUTH_FAILED` for a wrong passphrase, and where neither a person is proved nor
-   *   a session named
+   * @throws TrlError `AUTH_FAILED` for a wrong passphrase, or if the call neither proves a person
+   *   nor names a session
    */
   async #sees(
     caller: Caller,
@@ -122,8 +122,8 @@ export class DaemonAuditService implements AuditService {
   }
 }
 
-/** Loaded with the first call: commands do not wait for it. */
-const reading = () => import('./log-queries.ts');
+/** Loaded at the first call, so that commands do not wait for it. */
+const loadQueries = () => import('./log-queries.ts');
 
 const timeOf = (iso: string | undefined): number | undefined =>
   iso === undefined ? undefined : Date.parse(iso);

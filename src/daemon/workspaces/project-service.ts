@@ -1,4 +1,4 @@
-/** Where sessions may work, and what programs keep there for later commands. */
+/** Where sessions may work, and the caches that programs keep there for later commands. */
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { HomeCaches } from '../../host/port.ts';
@@ -13,7 +13,7 @@ export interface ProjectServiceParts {
   readonly projects: Projects;
   readonly caches: HomeCaches;
   readonly sessions: Sessions;
-  /** Whether a command of it runs or starts. */
+  /** Whether a command of the session runs or starts. */
   readonly isBusy: (session: LiveSession) => boolean;
 }
 
@@ -24,7 +24,7 @@ export class DaemonProjectService implements ProjectService {
     this.#parts = parts;
   }
 
-  /** @throws TrlError as {@link Projects.trust}; `PERMISSION_DENIED` for what a command asks for */
+  /** @throws TrlError as {@link Projects.trust}; `PERMISSION_DENIED` for a call from a command */
   async trust(caller: Caller, directory: string): Promise<MethodAnswers['workspace.trust']> {
     if (caller.within === undefined) return this.#parts.projects.trust(directory);
     const message = 'Cannot trust a directory: a script may not, who starts it may';
@@ -55,7 +55,7 @@ export class DaemonProjectService implements ProjectService {
     const { caches, sessions, isBusy } = this.#parts;
     const all = await caches.list();
     const meant = all.filter(({ root }) => directory === null || isBelow(directory, root));
-    // Layers that a session has mounted cannot be emptied under it.
+    // Layers that a session has mounted cannot be emptied meanwhile.
     const having = sessions.all().filter((session) => {
       return isBusy(session) || session.record.shareCache !== undefined;
     });
