@@ -53,20 +53,24 @@ export class Feed {
     this.#parts = parts;
     const { sessions, execs, requests } = parts;
     const { approvals } = parts.approvalService;
-    sessions.watch(({ record }) => this.#each((reader) => this.#session(reader, record.id)));
-    execs.watch((tracked) => this.#each((reader) => this.#exec(reader, tracked)));
+    sessions.watch(({ record }) =>
+      this.#forEachReader((reader) => this.#reportSession(reader, record.id)),
+    );
+    execs.watch((tracked) =>
+      this.#forEachReader((reader) => this.#reportExecution(reader, tracked)),
+    );
     approvals.watch(({ id, asked }) => {
-      this.#each((reader) => this.#approval(reader, id, asked.session));
+      this.#forEachReader((reader) => this.#reportApproval(reader, id, asked.session));
     });
     requests.watch(() => {
-      this.#each((reader) => this.#requests(reader));
+      this.#forEachReader((reader) => this.#reportRequests(reader));
       this.#awaitExpiry();
     });
   }
 
   /** Reports that the pending changes in a session's view have changed. */
   reportPendingChanges(id: SessionId): void {
-    this.#each((reader) => this.#held(reader, id));
+    this.#forEachReader((reader) => this.#reportPending(reader, id));
   }
 
   /**
@@ -79,14 +83,14 @@ export class Feed {
     const { sessions, execs } = this.#parts;
     const { approvals } = this.#parts.approvalService;
     for (const { record } of sessions.all()) {
-      this.#session(reader, record.id);
-      this.#held(reader, record.id);
+      this.#reportSession(reader, record.id);
+      this.#reportPending(reader, record.id);
     }
-    for (const tracked of execs.list(null)) this.#exec(reader, tracked);
+    for (const tracked of execs.list(null)) this.#reportExecution(reader, tracked);
     for (const { id, asked } of approvals.list({ state: 'pending' })) {
-      this.#approval(reader, id, asked.session);
+      this.#reportApproval(reader, id, asked.session);
     }
-    this.#requests(reader);
+    this.#reportRequests(reader);
     this.#readers.add(reader);
     this.#awaitExpiry();
     return () => {
@@ -95,18 +99,18 @@ export class Feed {
     };
   }
 
-  #each(tell: (reader: Reader) => void): void {
+  #forEachReader(tell: (reader: Reader) => void): void {
     for (const reader of this.#readers) tell(reader);
   }
 
-  #sees({ caller }: Reader, session: SessionId): boolean {
+  #canSee({ caller }: Reader, session: SessionId): boolean {
     return this.#parts.visibility.canSeeSession(caller, 'system.watch', session);
   }
 
-  #session(reader: Reader, id: SessionId): void {
+  #reportSession(reader: Reader, id: SessionId): void {
     const { sessions } = this.#parts;
     const isThere = sessions.find(id) !== null;
-    if (isThere ? !this.#sees(reader, id) : !reader.seen.delete(id)) return;
+    if (isThere ? !this.#canSee(reader, id) : !reader.seen.delete(id)) return;
     if (isThere) reader.seen.add(id);
     reader.tell(`session ${id}`, () => {
       const found = sessions.find(id);
@@ -115,16 +119,16 @@ export class Feed {
     });
   }
 
-  #exec(reader: Reader, { record }: TrackedExecution): void {
-    if (!this.#sees(reader, record.sessionId)) return;
+  #reportExecution(reader: Reader, { record }: TrackedExecution): void {
+    if (!this.#canSee(reader, record.sessionId)) return;
     reader.tell(`exec ${record.id}`, () => {
       const found = this.#parts.execs.find(record.id);
       return found === null ? null : { kind: 'exec', exec: briefly(found) };
     });
   }
 
-  #approval(reader: Reader, id: ApprovalId, session: SessionId): void {
-    if (!this.#sees(reader, session)) return;
+  #reportApproval(reader: Reader, id: ApprovalId, session: SessionId): void {
+    if (!this.#canSee(reader, session)) return;
     reader.tell(`approval ${id}`, () => {
       const { approvalService: approving } = this.#parts;
       const found = approving.approvals.list({}).find((one) => one.id === id);
@@ -132,18 +136,18 @@ export class Feed {
     });
   }
 
-  #requests({ caller, tell }: Reader): void {
-    const { requests, visibility: sight } = this.#parts;
+  #reportRequests({ caller, tell }: Reader): void {
+    const { requests, visibility } = this.#parts;
     tell('secret-requests', () => {
       const seen = requests
         .list()
-        .filter(({ requester }) => sight.canSeeActor(caller, 'system.watch', requester));
+        .filter(({ requester }) => visibility.canSeeActor(caller, 'system.watch', requester));
       return { kind: 'secret-requests', requests: seen.map(requestView) };
     });
   }
 
-  #held(reader: Reader, id: SessionId): void {
-    if (!this.#sees(reader, id)) return;
+  #reportPending(reader: Reader, id: SessionId): void {
+    if (!this.#canSee(reader, id)) return;
     const { views } = this.#parts;
     const look = async (): Promise<FeedEvent | null> => {
       const found = await views.find(id)?.catch(() => null);
@@ -162,7 +166,7 @@ export class Feed {
     if (!Number.isFinite(due)) return;
     this.#expiry = setTimeout(
       () => {
-        this.#each((reader) => this.#requests(reader));
+        this.#forEachReader((reader) => this.#reportRequests(reader));
         this.#awaitExpiry();
       },
       Math.max(0, due - Date.now()) + 1,

@@ -73,11 +73,11 @@ async function serve(
     await core.close();
     return;
   }
-  const doors = new Transports(opened, options);
+  const transports = new Transports(opened, options);
   // HTTP opens before the socket, so that a client that finds the socket finds both.
-  const origin = http === null ? null : await doors.open(http);
-  const door = await openSocketTransport({ ...options, place, inherited });
-  const { socketPath } = door;
+  const origin = http === null ? null : await transports.open(http);
+  const socket = await openSocketTransport({ ...options, place, inherited });
+  const { socketPath } = socket;
   const { version: own } = options;
   const web = origin === null ? {} : { http: origin };
   const said = args.json
@@ -89,14 +89,14 @@ async function serve(
   const elsewhere = olderSocketNotice(socketPath);
   if (elsewhere !== null) masked(elsewhere);
   const isUsed = (): boolean =>
-    door.connections > 0 || doors.isUsed || core.stats().active_sessions > 0;
+    socket.connections > 0 || transports.isUsed || core.stats().active_sessions > 0;
   const how = await Promise.race([asked, unused(isUsed, opened.idleExitMs)]);
-  door.stop();
-  doors.stop();
+  socket.stop();
+  transports.stop();
   await (how === 'stop' ? core.stop(hurry) : core.leave());
   await core.close();
-  await door.close();
-  await doors.close();
+  await socket.close();
+  await transports.close();
 }
 
 /** Resolves after a period without use; never resolves if the daemon does not exit when idle. */

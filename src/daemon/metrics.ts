@@ -59,7 +59,7 @@ export class RuntimeMetrics implements Disposable {
 
   /** Counts an event of the audit log. Must not throw. */
   readonly recordEvent = ({ kind, data }: Pick<AuditEvent, 'kind' | 'data'>): void => {
-    if (kind === 'exec.ended') this.#ended(data);
+    if (kind === 'exec.ended') this.#countEnd(data);
     else if (kind === 'exec.refused') this.#ends.refused += 1;
     else if (kind === 'exec.failed') this.#ends.failed += 1;
     else if (kind === 'exec.decided') countIn(this.#verdicts, data['decision']);
@@ -103,7 +103,7 @@ export class RuntimeMetrics implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #ended(data: AuditEvent['data']): void {
+  #countEnd(data: AuditEvent['data']): void {
     this.#ends[endOf(data)] += 1;
     const ms = numberIn(data['duration_ms']);
     const at = bucketsMs.findIndex((le) => ms <= le);

@@ -207,7 +207,7 @@ function openTagKey(ephemeral: boolean, log: Log): Buffer {
     return openSecretKey(openStateDir(false), redactionKeyName);
   } catch (error) {
     if (!ephemeral || existsSync(join(stateHomeDirectory(), redactionKeyName))) throw error;
-    log(`tags of hidden values are of this run alone: ${String(error)}`);
+    log(`tags of hidden values are valid in this run only: ${String(error)}`);
     return openSecretKey(null);
   }
 }

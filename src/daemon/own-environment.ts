@@ -119,7 +119,7 @@ function erase(names: ReadonlySet<string>): string | null {
       closeSync(memory);
     }
     const left = entriesOf(readFileSync('/proc/self/environ'), names);
-    return left.length === 0 ? null : 'the kernel shows them still';
+    return left.length === 0 ? null : 'the kernel still shows them';
   } catch (error) {
     // Without this file, the variables do not show there.
     if (isErrno(error, 'ENOENT') && !exists('/proc/self/environ')) return null;
@@ -155,7 +155,7 @@ function blockStart(): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [start, end] = [Number(fields[startField]), Number(fields[endField])];
   if (start > 0 && end > start && Number.isSafeInteger(end)) return start;
-  throw new Error('its place in memory is not shown');
+  throw new Error('its address in memory is not shown');
 }
 
 /**
@@ -164,21 +164,21 @@ function blockStart(): number {
  * @returns the reason if it cannot; else it does not return
  */
 export function reexecuteProcess(values: Readonly<Record<string, string>>): string {
-  if (process.execve === undefined) return 'this Node cannot start itself anew (process.execve)';
+  if (process.execve === undefined) return 'this Node cannot restart itself (process.execve)';
   try {
-    if (statfsSync('/dev/shm').type !== tmpfsMagic) return '/dev/shm is no memory';
+    if (statfsSync('/dev/shm').type !== tmpfsMagic) return '/dev/shm is not in memory';
     const memory = openSync('/dev/shm', O_TMPFILE | O_RDWR, 0o600);
     writeSync(memory, JSON.stringify(values));
     // The next open takes the lowest free descriptor: standard input, which `execve` passes on.
     closeSync(0);
     const input = openSync(`/proc/self/fd/${memory}`, O_RDWR);
     closeSync(memory);
-    if (input !== 0) return 'standard input is held by another part';
+    if (input !== 0) return 'another part of the daemon uses standard input';
     const argv = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     process.execve(process.execPath, argv, { ...copyOf(process.env), [handedOver]: '0' });
-    return 'it came back';
+    return 'execve returned';
   } catch (error) {
-    return `it cannot start itself anew (${error instanceof Error ? error.message : ''})`;
+    return `it cannot restart itself (${error instanceof Error ? error.message : ''})`;
   }
 }
 

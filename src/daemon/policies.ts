@@ -155,7 +155,7 @@ export class Policies {
         this.#projects.set(workspace, { marks: '', policy: before });
       }
       this.#listeners.emit({ policy });
-      this.#log(`policy "${policy.name}" was read anew: ${policy.version.slice(0, 12)}`);
+      this.#log(`policy "${policy.name}" was read again: ${policy.version.slice(0, 12)}`);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.#listeners.emit({ refused: why });

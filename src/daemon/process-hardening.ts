@@ -18,7 +18,7 @@ export async function hardenProcess(isDebugged: boolean): Promise<string[]> {
   process.report.reportOnSignal = false;
   process.report.reportOnUncaughtException = false;
   if (process.platform === 'linux' && !withoutMemoryInCores()) {
-    said.push('a core dump of this process would hold secrets: run it with ulimit -c 0');
+    said.push('a core dump of this process would contain secrets: run it with ulimit -c 0');
   }
   if (isDebugged) {
     const { close, url } = await import('node:inspector');

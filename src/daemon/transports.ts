@@ -17,7 +17,7 @@ const forLogins = { host: '127.0.0.1', port: 0, tls: null, names: [], origins: [
 export class Transports {
   readonly #opened: Pick<OpenedDaemon, 'core' | 'identities' | 'auditing' | 'roots' | 'log'>;
   readonly #options: TransportOptions;
-  #door: Promise<HttpTransport> | null = null;
+  #http: Promise<HttpTransport> | null = null;
   #mcp: McpMount | null = null;
   #isStopping = false;
   /** Whether HTTP is configured. */
@@ -30,8 +30,8 @@ export class Transports {
     this.#opened = opened;
     this.#options = options;
     opened.core.console.serveBy(async () => {
-      this.#door ??= this.#listen(forLogins, true);
-      return { origin: (await this.#door).origin };
+      this.#http ??= this.#listen(forLogins, true);
+      return { origin: (await this.#http).origin };
     });
   }
 
@@ -41,8 +41,8 @@ export class Transports {
    */
   async open(settings: HttpSettings): Promise<string> {
     this.#isAsked = true;
-    this.#door = this.#listen(settings, false);
-    return (await this.#door).origin;
+    this.#http = this.#listen(settings, false);
+    return (await this.#http).origin;
   }
 
   /** Whether a client has a connection, or may open one. */
@@ -52,13 +52,13 @@ export class Transports {
 
   stop(): void {
     this.#isStopping = true;
-    void this.#door?.then((door) => door.stop());
+    void this.#http?.then((transport) => transport.stop());
   }
 
   async close(): Promise<void> {
-    const door = await this.#door?.catch(() => null);
+    const transport = await this.#http?.catch(() => null);
     await this.#mcp?.close();
-    await door?.close();
+    await transport?.close();
   }
 
   async #listen(settings: HttpSettings, loginsOnly: boolean): Promise<HttpTransport> {
@@ -67,7 +67,7 @@ export class Transports {
       import('./http/server.ts'),
       import('./http/metrics-text.ts'),
     ]);
-    const door = await openHttpTransport({
+    const transport = await openHttpTransport({
       ...this.#options,
       settings,
       identities,
@@ -80,12 +80,12 @@ export class Transports {
     const [root] = roots;
     if (!loginsOnly && root !== undefined) {
       this.#mcp = mcpMount({ ...this.#options, root, keys: core.keys });
-      door.mount('/mcp', this.#mcp.mounted);
+      transport.mount('/mcp', this.#mcp.mounted);
     }
-    core.counts.includeHttp(() => door.metrics());
-    if (this.#isStopping) door.stop();
-    log(`HTTP on ${door.origin}`);
-    return door;
+    core.counts.includeHttp(() => transport.metrics());
+    if (this.#isStopping) transport.stop();
+    log(`HTTP on ${transport.origin}`);
+    return transport;
   }
 
   #document: Promise<string> | null = null;

@@ -27,7 +27,7 @@ export class UsedKeys {
   constructor(store: StateStore) {
     this.#store = store;
     const found = store.all('keys').map(({ json }): UsedKey => JSON.parse(json));
-    for (const used of found.toSorted((a, b) => a.at - b.at)) this.#hold(used);
+    for (const used of found.toSorted((a, b) => a.at - b.at)) this.#add(used);
   }
 
   find(scope: string, key: string): UsedKey | null {
@@ -41,20 +41,20 @@ export class UsedKeys {
    */
   put(used: UsedKey): void {
     this.#store.put('keys', idOf(used), used);
-    this.#hold(used);
+    this.#add(used);
   }
 
   forget(scope: string, key: string): void {
     const found = this.#all.get(scope)?.get(key);
-    if (found !== undefined) this.#drop(found);
+    if (found !== undefined) this.#remove(found);
   }
 
   /** Removes a scope in which no further call can happen. */
   endScope(scope: string): void {
-    for (const used of this.#all.get(scope)?.values() ?? []) this.#drop(used);
+    for (const used of this.#all.get(scope)?.values() ?? []) this.#remove(used);
   }
 
-  #hold(used: UsedKey): void {
+  #add(used: UsedKey): void {
     const own = this.#all.get(used.scope) ?? new Map<string, UsedKey>();
     this.#all.set(used.scope, own);
     if (!own.delete(used.key)) this.#size += 1;
@@ -69,11 +69,11 @@ export class UsedKeys {
   #prune(own: ReadonlyMap<string, UsedKey>, most: number): void {
     for (const oldest of own.values()) {
       if (own.size <= most && !isOld(oldest)) return;
-      this.#drop(oldest);
+      this.#remove(oldest);
     }
   }
 
-  #drop(used: UsedKey): void {
+  #remove(used: UsedKey): void {
     const own = this.#all.get(used.scope);
     if (own?.delete(used.key) === true) this.#size -= 1;
     if (own?.size === 0) this.#all.delete(used.scope);

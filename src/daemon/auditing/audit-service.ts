@@ -38,7 +38,7 @@ export class DaemonAuditService implements AuditService {
   }
 
   async list(caller: Caller, params: AuditListParams): Promise<MethodAnswers['audit.list']> {
-    const sees = await this.#sees(caller, params, 'Cannot list what was recorded');
+    const sees = await this.#visibility(caller, params, 'Cannot list what was recorded');
     const limit = params.limit ?? limits.auditListed.default;
     const filter: EventFilter = {
       exec: params.exec_id,
@@ -50,7 +50,7 @@ export class DaemonAuditService implements AuditService {
     };
     // One additional event shows whether there are more.
     const query = { filter, limit: limit + 1 };
-    const found = await this.#inTurn(async () =>
+    const found = await this.#runAlone(async () =>
       (await loadQueries()).queryLogs('newest', this.#options.directory, query),
     );
     return {
@@ -62,8 +62,8 @@ export class DaemonAuditService implements AuditService {
   async get(caller: Caller, params: AuditGetParams): Promise<MethodAnswers['audit.get']> {
     const { directory } = this.#options;
     const { log, seq, session_id: session } = params;
-    const sees = await this.#sees(caller, params, 'Cannot show what was recorded');
-    const found = await this.#inTurn(async () =>
+    const sees = await this.#visibility(caller, params, 'Cannot show what was recorded');
+    const found = await this.#runAlone(async () =>
       (await loadQueries()).queryLogs('event', directory, { log, seq }),
     );
     // An event of another session gives the same answer as a missing event.
@@ -76,13 +76,13 @@ export class DaemonAuditService implements AuditService {
 
   async verify(caller: Caller, params: AuditVerifyParams): Promise<MethodAnswers['audit.verify']> {
     const action = 'Cannot check the audit log';
-    if ((await this.#sees(caller, { ...params, session_id: '' }, action)) !== 'all') {
+    if ((await this.#visibility(caller, { ...params, session_id: '' }, action)) !== 'all') {
       throw new TrlError('AUTH_FAILED', `${action}: a person does it, or "trl audit verify"`);
     }
     const { directory } = this.#options;
     if (!existsSync(path.join(directory, 'logs'))) return { good: true, findings: [], logs: [] };
     const query = { publicKeyFile: path.join(directory, 'key.pub'), heads: params.heads ?? [] };
-    const report = await this.#inTurn(async () =>
+    const report = await this.#runAlone(async () =>
       (await loadQueries()).queryLogs('verify', directory, query),
     );
     return {
@@ -96,7 +96,7 @@ export class DaemonAuditService implements AuditService {
    * @throws TrlError `AUTH_FAILED` for a wrong passphrase, or if the call neither proves a person
    *   nor names a session
    */
-  async #sees(
+  async #visibility(
     caller: Caller,
     given: { readonly session_id?: string; readonly passphrase?: string },
     action: string,
@@ -112,10 +112,10 @@ export class DaemonAuditService implements AuditService {
     }
     if (given.session_id !== undefined) return 'session';
     const how = 'name a session, or prove to be a person; "trl audit log" reads the files itself';
-    throw new TrlError('AUTH_FAILED', `${action} of everybody: ${how}`);
+    throw new TrlError('AUTH_FAILED', `${action} of all sessions: ${how}`);
   }
 
-  #inTurn<Answer>(act: () => Promise<Answer>): Promise<Answer> {
+  #runAlone<Answer>(act: () => Promise<Answer>): Promise<Answer> {
     const mine = this.#last.then(act, act);
     this.#last = mine.catch(() => {});
     return mine;

@@ -102,7 +102,7 @@ export class Auditing {
     const own = records.map((one) => this.#event(one));
     let late = this.#takeLate();
     if (urgent && own.length > 0 && fittedBytes(late) > withEndBytesMax) {
-      this.#putBack(late);
+      this.#requeue(late);
       late = [];
     }
     const { sink, log } = this.#options;
@@ -117,14 +117,14 @@ export class Auditing {
       const last = places.at(-1);
       return last === undefined ? null : { ...last, head: sink.head() ?? '' };
     } catch (error) {
-      this.#putBack(late);
+      this.#requeue(late);
       if (!isTrlError(error, 'AUDIT_UNAVAILABLE')) throw error;
       const isNews = !this.#isFailing;
       this.#isFailing = true;
       if (isNews) log(error.message);
       // A past event is recorded as soon as possible; a future action must not happen without its
       // record.
-      if (urgent || !this.required) this.#keep(own);
+      if (urgent || !this.required) this.#enqueue(own);
       if (!this.required) return null;
       if (isNews) this.#failures.emit();
       throw error;
@@ -146,7 +146,7 @@ export class Auditing {
   /** Records an event for which no caller waits. It stays in memory until it is on disk. */
   note(record: AuditRecord): void {
     this.#timer ??= setImmediate(() => this.#flush());
-    this.#keep([this.#event(record)]);
+    this.#enqueue([this.#event(record)]);
   }
 
   noteAll(records: readonly AuditRecord[]): void {
@@ -191,13 +191,13 @@ export class Auditing {
       actor: actor ?? null,
       session,
       exec,
-      data: maskValues(this.#quoting(data), this.#options.masking),
+      data: maskValues(this.#maskQuotes(data), this.#options.masking),
     });
     this.#events.emit(made.event);
     return made;
   }
 
-  #quoting(data: AuditRecord['data']): AuditRecord['data'] {
+  #maskQuotes(data: AuditRecord['data']): AuditRecord['data'] {
     const { maskText: shown } = this.#options;
     const { message, why } = data;
     if (shown === undefined) return data;
@@ -217,30 +217,30 @@ export class Auditing {
     return [...late, this.#event({ kind: 'log.interrupted', data: { dropped } })];
   }
 
-  #keep(events: readonly FittedEvent[]): void {
+  #enqueue(events: readonly FittedEvent[]): void {
     let bytes = fittedBytes(this.#late);
     for (const one of events) {
       bytes += one.bytes;
       if (this.#late.length < lateMax && bytes <= lateBytesMax) this.#late.push(one);
       else this.#dropped += 1;
     }
-    this.#later();
+    this.#scheduleFlush();
   }
 
   /** Puts the events before those that arrived meanwhile. */
-  #putBack(late: readonly FittedEvent[]): void {
+  #requeue(late: readonly FittedEvent[]): void {
     if (late.length === 0) return;
     this.#late = [...late, ...this.#late];
-    this.#later();
+    this.#scheduleFlush();
   }
 
-  #later(): void {
+  #scheduleFlush(): void {
     this.#timer ??= setTimeout(() => this.#flush(), retryMs).unref();
   }
 
   #flush(): void {
     this.#timer = null;
-    void this.record().catch(() => this.#later());
+    void this.record().catch(() => this.#scheduleFlush());
   }
 }
 

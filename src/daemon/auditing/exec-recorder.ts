@@ -42,7 +42,7 @@ export interface StatementSigner {
 
 export class ExecRecorder implements Recorder {
   readonly #auditing: Auditing;
-  readonly #stating: StatementSigner;
+  readonly #signer: StatementSigner;
   /** Of running commands. */
   readonly #bases = new Map<ExecId, ExecBasis>();
   /**
@@ -53,9 +53,9 @@ export class ExecRecorder implements Recorder {
   /** Ends of adopted commands that an earlier daemon recorded. */
   readonly #ends = new Map<ExecId, RecordedEnd>();
 
-  constructor(auditing: Auditing, stating: StatementSigner) {
+  constructor(auditing: Auditing, signer: StatementSigner) {
     this.#auditing = auditing;
-    this.#stating = stating;
+    this.#signer = signer;
   }
 
   /** Takes over recorded ends of adopted commands, so that they are not recorded again. */
@@ -80,12 +80,12 @@ export class ExecRecorder implements Recorder {
     const { exec_id: id } = approved.plan;
     const basis = this.#bases.get(id);
     if (basis === undefined) throw new Error(`Cannot record ${id}: it was not registered`);
-    this.#stating.prepare(basis);
-    const told = startEvents(basis);
+    this.#signer.prepare(basis);
+    const events = startEvents(basis);
     // A queued command was recorded when it was requested.
     const isKnown = approval?.execId === id;
     await this.#auditing.record(
-      ...told
+      ...events
         .filter(({ kind }) => !isKnown || kind !== 'exec.requested')
         .map((one) => ({ ...one, ...whose(id, basis) })),
     );
@@ -111,18 +111,18 @@ export class ExecRecorder implements Recorder {
     if (before?.failure) throw before.failure;
     const { exit, reverted, recorded } = outcome;
     const of = basis === undefined ? { exec: id, session: exit.session_id } : whose(id, basis);
-    const told: AuditRecord[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
+    const events: AuditRecord[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
     // Later findings are in the next record of the session, because this statement is signed.
     const isSigned = before?.kinds.has('exec.statement') === true;
     if (recorded !== null && recorded.changes.length > 0 && !isSigned) {
-      told.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
+      events.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
     }
     if (basis !== undefined && !isSigned) {
-      const data = { envelope: await this.#stating.sign(id, basis, outcome, beside) };
-      told.push({ kind: 'exec.statement', ...of, data });
+      const data = { envelope: await this.#signer.sign(id, basis, outcome, beside) };
+      events.push({ kind: 'exec.statement', ...of, data });
     }
     const isNew = ({ kind }: AuditRecord): boolean => before?.kinds.has(kind) !== true;
-    const news = told.filter(isNew);
+    const news = events.filter(isNew);
     return before !== undefined && news.length === 0
       ? before.mark
       : this.#auditing.recordEnd(...news);
@@ -149,23 +149,23 @@ export function pendingApprovalEvents(
   question: PendingApproval,
   shown: MaskText,
 ): AuditRecord[] {
-  const { subject: asked, verdict, plan, parent, tool } = question;
-  const of = { exec: id, session: asked.session, actor: asked.requester };
+  const { subject, verdict, plan, parent, tool } = question;
+  const of = { exec: id, session: subject.session, actor: subject.requester };
   return [
     {
       kind: 'exec.requested',
       ...of,
       data: {
-        ...commandData(shown(asked.command), asked.command),
-        ...(asked.language === undefined ? {} : { language: asked.language }),
+        ...commandData(shown(subject.command), subject.command),
+        ...(subject.language === undefined ? {} : { language: subject.language }),
         ...(parent === null ? {} : { parent }),
         ...(tool === null ? {} : { tool: { ...tool } }),
-        shell: asked.shell.path,
-        cwd: asked.cwd,
-        mode: asked.mode,
+        shell: subject.shell.path,
+        cwd: subject.cwd,
+        mode: subject.mode,
         env: Object.keys(plan.command_env).toSorted(),
-        stdin: asked.stdin.kind,
-        pty: asked.pty !== null,
+        stdin: subject.stdin.kind,
+        pty: subject.pty !== null,
       },
     },
     { kind: 'exec.decided', ...of, data: verdictData(verdict) },
@@ -206,10 +206,10 @@ export function refusalEvents(
   const rules = verdict?.rules ?? [];
   const { code, message } = failureOf(error);
   const isRefusal = verdict !== null || code === 'INVALID_PARAMS' || code === 'WORKSPACE_ESCAPE';
-  const told: AuditRecord[] = [{ kind: 'exec.requested', ...of, data: requested }];
-  if (verdict !== null) told.push({ kind: 'exec.decided', ...of, data: verdict });
+  const events: AuditRecord[] = [{ kind: 'exec.requested', ...of, data: requested }];
+  if (verdict !== null) events.push({ kind: 'exec.decided', ...of, data: verdict });
   const kind = isRefusal ? 'exec.refused' : 'exec.failed';
-  return [...told, { kind, ...of, data: { code, message, rules } }];
+  return [...events, { kind, ...of, data: { code, message, rules } }];
 }
 
 type EventData = Pick<AuditRecord, 'kind' | 'data'>;
@@ -234,7 +234,7 @@ function requestData(basis: ExecBasis): AuditRecord['data'] {
   };
 }
 
-function startEvents(basis: ExecBasis): Untold[] {
+function startEvents(basis: ExecBasis): EventData[] {
   const { verdict, approval, plan_digest, box_digest, sandbox, bounds, env, contents } = basis;
   const { workspace, workspace_mode } = basis;
   const planned = {

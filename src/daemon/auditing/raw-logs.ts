@@ -20,7 +20,7 @@ export class RawLogs {
   readonly #options: RawLogsOptions;
   readonly #bytesMax: number;
   /** Bytes of all raw logs that this runtime knows of; `null`: it has not looked yet. */
-  #held: number | null = null;
+  #bytes: number | null = null;
   #working: Promise<void> = Promise.resolve();
 
   constructor(options: RawLogsOptions) {
@@ -30,8 +30,8 @@ export class RawLogs {
 
   /** Adds the raw log of a command that has ended. No caller waits for the cleanup. */
   added({ bytes }: RawLog): void {
-    if (this.#held !== null) this.#held += bytes;
-    if (this.#held !== null && this.#held <= this.#bytesMax) return;
+    if (this.#bytes !== null) this.#bytes += bytes;
+    if (this.#bytes !== null && this.#bytes <= this.#bytesMax) return;
     this.#working = this.#working.then(() => this.#trim());
   }
 
@@ -54,7 +54,7 @@ export class RawLogs {
         },
       });
       const left = await listRawLogs(directory);
-      this.#held = left.reduce((sum, { bytes }) => sum + bytes, 0);
+      this.#bytes = left.reduce((sum, { bytes }) => sum + bytes, 0);
     } catch (error) {
       const why = error instanceof Error ? error.message : 'it failed';
       log(`Cannot keep raw logs within their bound: ${why}`);

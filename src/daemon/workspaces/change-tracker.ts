@@ -66,13 +66,14 @@ export function createChangeTracker(parts: ChangeTrackerParts): ChangeTracker {
   };
 }
 
-const inNoLayer = 'what it changed was to be thrown away, and is';
-const inLayer = 'what it changed and was not applied waits in its session (trl workspace status)';
-const inTree = 'what it changed is in the workspace, and cannot be undone';
+const inNoLayer = 'its changes were to be discarded, and are';
+const inLayer =
+  'its changes that were not applied are pending in its session (trl workspace status)';
+const inTree = 'its changes are in the workspace, and cannot be undone';
 
 /** Adds to an error where the unrecorded changes are. */
 function unrecorded(error: unknown, where: string): unknown {
-  const action = 'look what a command changed';
+  const action = 'read what a command changed';
   const known = isTrlError(error) ? error : (diskFailure(action, error) ?? gone(action, error));
   if (known === null) return error;
   return new TrlError(known.code, `${known.message}; ${where}`, { cause: error });

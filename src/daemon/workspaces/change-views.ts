@@ -147,12 +147,12 @@ export function changeHints(changes: readonly Change[], session: string): string
         ]),
     ...[...asides].map(
       (ref) =>
-        `a commit could not be merged with what somebody else committed: it is ${ref}; ` +
+        `a commit could not be merged with an external commit: it is ${ref}; ` +
         `to merge: git merge ${ref}`,
     ),
     ...(waiting === 0
       ? []
-      : [`${paths(waiting)} of git's waiting until git is done; it goes on by itself`]),
+      : [`${paths(waiting)} of git's waiting until git is done; the runtime then applies them`]),
     ...(staged === 0
       ? []
       : [`${paths(staged)} staged; publish: trl workspace apply --session ${session}`]),

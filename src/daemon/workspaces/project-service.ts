@@ -27,7 +27,7 @@ export class DaemonProjectService implements ProjectService {
   /** @throws TrlError as {@link Projects.trust}; `PERMISSION_DENIED` for a call from a command */
   async trust(caller: Caller, directory: string): Promise<MethodAnswers['workspace.trust']> {
     if (caller.within === undefined) return this.#parts.projects.trust(directory);
-    const message = 'Cannot trust a directory: a script may not, who starts it may';
+    const message = 'Cannot trust a directory: a script may not do this; its user may';
     throw new TrlError('PERMISSION_DENIED', message);
   }
 
@@ -61,7 +61,7 @@ export class DaemonProjectService implements ProjectService {
     });
     const used = meant.find(({ id }) => having.some(({ record }) => sessionCacheId(record) === id));
     if (used !== undefined) {
-      const why = 'a command runs that has them, or a session that shares the host’s';
+      const why = 'a running command uses them, or a session that shares the host’s';
       throw new TrlError('SESSION_BUSY', `Cannot clear the caches of "${used.root}": ${why} too`);
     }
     const answers = await Promise.all(meant.map(({ id }) => caches.clear(id)));

@@ -87,14 +87,17 @@ export class DaemonWorkspaceService implements WorkspaceService {
     const { roots, home, openWorkspaces: opened, host } = this.#parts;
     const place = await host.resolve({ roots, workingDir: params.path, home });
     if (place.workspace === null) {
-      const message = `Cannot open workspace "${params.path}": it is no directory of the host`;
+      const message = `Cannot open workspace "${params.path}": it is not a directory on the host`;
       throw new TrlError('INVALID_PARAMS', message);
     }
     if (place.cwd !== place.workspace) {
       // Its rules would be read from a root that the caller did not name.
       const root = JSON.stringify(place.workspace);
       const message = `Cannot open workspace "${params.path}": it lies in the root ${root}`;
-      throw new TrlError('INVALID_PARAMS', `${message}; open that, or name it a root of its own`);
+      throw new TrlError(
+        'INVALID_PARAMS',
+        `${message}; open that root, or add the directory as a root`,
+      );
     }
     const id: WorkspaceId = `w-${randomBytes(16).toString('hex')}`;
     const { policy, mode = 'direct' } = params;
@@ -112,7 +115,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
   }
 
   async status(_: Caller, id: SessionId): Promise<MethodAnswers['workspace.status']> {
-    const view = await this.#of(id);
+    const view = await this.#viewOf(id);
     const { root, mode, method, denied, git, unrecorded } = view.facts();
     const waiting = await view.pendingChanges();
     const of = (state: Change['state']): Change[] =>
@@ -162,7 +165,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     caller: Caller,
     params: WorkspaceApplyParams,
   ): Promise<MethodAnswers['workspace.apply']> {
-    const view = await this.#of(params.session_id);
+    const view = await this.#viewOf(params.session_id);
     const paths = requestedPaths(params, view.facts().root);
     const conflict = paths === null ? [] : (['conflict'] as const);
     const record = await view.apply(
@@ -170,7 +173,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
         ? {
             paths,
             states: ['staged', 'held', ...conflict],
-            heldDigest: await this.#permitHeld(caller, params, view),
+            heldDigest: await this.#approveHeld(caller, params, view),
           }
         : { paths, states: ['staged', ...conflict] },
     );
@@ -190,7 +193,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     _: Caller,
     params: WorkspaceDiscardParams,
   ): Promise<MethodAnswers['workspace.discard']> {
-    const view = await this.#of(params.session_id);
+    const view = await this.#viewOf(params.session_id);
     const discarded = await view.discard(requestedPaths(params, view.facts().root));
     return this.#masked({
       discarded: listedChanges(discarded),
@@ -240,7 +243,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     // A tree that no command left is the one before the first command.
     const inclusive = params.exec_id !== undefined || record.after !== params.id;
     const how = { ...(await this.#how(params, record.root)), inclusive };
-    return this.#restored(await history.restore(record, how), params.dry_run ?? false);
+    return this.#undoAnswer(await history.restore(record, how), params.dry_run ?? false);
   }
 
   async undo(_: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']> {
@@ -249,12 +252,12 @@ export class DaemonWorkspaceService implements WorkspaceService {
     const workspace = this.#parts.execs.find(params.exec_id)?.record.outcome?.workspace;
     if (workspace?.snapshot != null && workspace.changes.length === 0) {
       const lists = { restored: [], conflicts: [], impossible: [], execs: [] };
-      return this.#restored({ ...lists, nothing: 'it changed nothing' }, dryRun);
+      return this.#undoAnswer({ ...lists, nothing: 'it changed nothing' }, dryRun);
     }
-    const record = await this.#found(params.exec_id);
+    const record = await this.#findRecord(params.exec_id);
     const how = await this.#how(params, record.root);
     const undone = await this.#parts.host.history.undo(record, how);
-    return this.#restored(undone, dryRun);
+    return this.#undoAnswer(undone, dryRun);
   }
 
   async #how(params: SnapshotRestoreParams | ExecUndoParams, root: string): Promise<UndoRequest> {
@@ -262,7 +265,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     return { paths: requestedPaths(params, root), deny, dryRun: params.dry_run ?? false };
   }
 
-  #restored(
+  #undoAnswer(
     { restored, conflicts, impossible, execs, nothing }: UndoResult,
     dryRun: boolean,
   ): MethodAnswers['exec.undo'] {
@@ -287,7 +290,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
    *
    * @returns the digest of the approved changes
    */
-  async #permitHeld(
+  async #approveHeld(
     caller: Caller,
     { digest, passphrase }: WorkspaceApplyParams,
     view: WorkspaceView,
@@ -298,7 +301,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     return seen;
   }
 
-  async #of(id: SessionId): Promise<WorkspaceView> {
+  async #viewOf(id: SessionId): Promise<WorkspaceView> {
     return this.#parts.viewOfSession(this.#parts.sessions.get(id));
   }
 
@@ -306,7 +309,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     { exec_id: exec, id }: SnapshotGetParams,
     records: readonly ChangeRecord[],
   ): Promise<ChangeRecord> {
-    if (exec !== undefined) return this.#found(exec);
+    if (exec !== undefined) return this.#findRecord(exec);
     const newest = records.toSorted((a, b) => b.at - a.at);
     const left = newest.find(({ after }) => after === id);
     const first = left ?? newest.findLast(({ before }) => before === id);
@@ -315,10 +318,10 @@ export class DaemonWorkspaceService implements WorkspaceService {
   }
 
   /** @throws TrlError `EXEC_NOT_FOUND`, also for changes outside the runtime's roots */
-  async #found(exec: ChangeRecord['exec']): Promise<ChangeRecord> {
+  async #findRecord(exec: ChangeRecord['exec']): Promise<ChangeRecord> {
     const found = await this.#parts.host.history.record(exec);
     if (this.#isOurs(found)) return found;
-    const message = `Cannot find what ${exec} changed: that is outside of the workspace roots`;
+    const message = `Cannot find what ${exec} changed: that is outside the workspace roots`;
     throw new TrlError('EXEC_NOT_FOUND', message);
   }
 
@@ -340,7 +343,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
   }
 
   async #recorded(exec: ChangeRecord['exec']) {
-    const { changes, root } = await visibleRecord(this.#parts, await this.#found(exec));
+    const { changes, root } = await visibleRecord(this.#parts, await this.#findRecord(exec));
     return { changes, root };
   }
 
@@ -369,10 +372,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
 const heldAction = 'Cannot apply held changes';
 
 function othersThanShown(): TrlError {
-  return new TrlError(
-    'INVALID_PARAMS',
-    `${heldAction}: they are others than those that were shown`,
-  );
+  return new TrlError('INVALID_PARAMS', `${heldAction}: they differ from those that were shown`);
 }
 
 function recordView(record: ChangeRecord) {
