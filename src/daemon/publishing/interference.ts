@@ -90,8 +90,9 @@ function judgedBy(
 ): Interference {
   if (visibility === null) return { kind: 'unknown' };
   const possible = (reason: string): Interference => ({ kind: 'possible', reason });
-  if (visibility.sandbox === 'none' || visibility.level === 'none')
+  if (visibility.sandbox === 'none' || visibility.level === 'none') {
     return possible('it ran without sandbox');
+  }
   if (visibility.network === 'on') return possible('it had the network');
   if (visibility.shown.length > 0) return possible('it was shown more than its workspace');
   const general = visibility.policyVersion === policy.version ? policy.deny : [];
