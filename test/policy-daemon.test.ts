@@ -240,7 +240,7 @@ test('a policy file bounds sessions, and is read anew or not at all', { skip }, 
 
 /** Has the daemon read its policy file anew, and waits until it has. */
 async function reread(daemon: Daemon): Promise<void> {
-  const count = (): number => daemon.log().split('was read anew').length;
+  const count = (): number => daemon.log().split('was read again').length;
   const before = count();
   process.kill(daemon.pid, 'SIGHUP');
   await eventually('its reading', () => count() !== before);

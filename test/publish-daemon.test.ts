@@ -276,7 +276,7 @@ test('what was denied later is known by what commands left before', { skip }, as
   assert.equal((await check(late, params)).decision, 'pass');
   writePolicy(late.home, policy);
   process.kill(late.pid, 'SIGHUP');
-  for (let left = 100; left > 0 && !late.log().includes('read anew'); left -= 1) {
+  for (let left = 100; left > 0 && !late.log().includes('read again'); left -= 1) {
     await ask(late, 'system.ping', {});
   }
   const found = await check(late, params);

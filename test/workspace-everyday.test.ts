@@ -127,7 +127,7 @@ test('what cannot be recorded for want of room waits, and is not lost', async (t
     assert.ok(message.includes(`"${state}/`), message);
     assert.match(
       message,
-      /no space is left on the disk.*free some.*waits in its session.*command ran.*code 0/,
+      /no space is left on the disk.*free some.*pending in its session.*command ran.*code 0/,
     );
     assert.equal(refused.data?.exit_code, 0, JSON.stringify(refused));
     assert.deepEqual(readdirSync(root), ['known']);

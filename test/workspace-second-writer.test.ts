@@ -356,7 +356,7 @@ test('a command whose workspace is moved away while it runs is told so', { skip 
   const { error } = await running;
   renameSync(`${dir}-moved`, dir);
   assert.equal(error?.code, 'BACKEND_UNAVAILABLE', JSON.stringify(error));
-  assert.match(error.message, /its workspace was moved or deleted meanwhile; what it changed/);
+  assert.match(error.message, /its workspace was moved or deleted meanwhile; its changes/);
 });
 
 test('what was applied and is then made into what is held stays as it is', { skip }, async () => {

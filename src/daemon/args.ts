@@ -1,4 +1,6 @@
-/** What a daemon is started with: its flags, and the variables that stand for some. */
+/**
+ * The daemon's command line: its flags, and the environment variables that replace some of them.
+ */
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -12,18 +14,21 @@ export interface DaemonArgs {
   readonly verb: 'serve' | 'stdio';
   readonly socketPath: string | null;
   readonly roots: readonly string[];
-  /** Whether the user's projects may become roots while it runs. */
+  /** Whether the user may add trusted projects to the roots while the daemon runs. */
   readonly allowsTrust: boolean;
-  /** Whether it ends when nobody used it for a while. */
+  /** Whether the daemon exits after a period without use. */
   readonly exitsWhenIdle: boolean;
-  /** A shipped profile or a file; `null`: the user's own file, else `auto`. */
+  /**
+   * The name of a shipped profile, or a file. `null`: the user's own file if it exists, else
+   * `auto`.
+   */
   readonly policy: string | null;
-  /** A file above the user's `config.yaml`. */
+  /** A file whose values override the user's `config.yaml`. */
   readonly config: string | null;
   readonly envMode: string | null;
-  /** Each such as `sessions_active=128`. */
+  /** For example `sessions_active=128`. */
   readonly bounds: readonly string[];
-  /** Directories of tools. */
+  /** Directories that contain tools. */
   readonly tools: readonly string[];
   readonly ephemeral: boolean;
   readonly json: boolean;

@@ -81,11 +81,11 @@ export class Core implements Runtime {
     return explainCommand({ ...this.#parts, ...this.#services }, caller, params);
   }
 
-  /** Takes over what an earlier daemon left. */
+  /** Takes over the sessions and commands that an earlier daemon left. */
   async adopt(): Promise<void> {
     const { sessions, workspaceHost, endRunner, redaction } = this.#parts;
     const records = sessions.all().map(({ record }) => record);
-    // A runtime for one command leaves recovery to its first command that changes something.
+    // The runtime of a single command recovers only when its first command changes something.
     if (!endRunner) await workspaceHost.recover(records);
     const { queue } = this.#services.executor;
     await adoptExecutions({ ...this.#parts, ...this.#services, queue, tags: redaction.tags });
@@ -116,10 +116,10 @@ export class Core implements Runtime {
   }
 
   /**
-   * Ends what runs, and the runner with it. A later daemon could not use what remains: the
-   * directories and variables of sessions are in the runner's memory.
+   * Ends all running commands and then the runner. A later daemon could not use the sessions that
+   * remain: the runner keeps their directories and variables in memory.
    *
-   * @param hurry aborted: what is left is killed at once
+   * @param hurry when it is aborted, the remaining commands are killed at once
    */
   async stop(hurry: AbortSignal): Promise<void> {
     const { execs, sessions, runners, stopMs: graceMs } = this.#parts;
@@ -127,7 +127,10 @@ export class Core implements Runtime {
     this.#report(await stopCommands({ execs, sessions, runners, graceMs, masked }, hurry));
   }
 
-  /** Leaves what runs to the next daemon, after the foreground commands that a caller waits for. */
+  /**
+   * Waits for the foreground commands of connected callers, then leaves the rest running for the
+   * next daemon.
+   */
   async leave(): Promise<void> {
     const { execs, sessions } = this.#parts;
     const open = execs.running(null).filter(({ record }) => record.mode === 'foreground');
@@ -148,7 +151,7 @@ export class Core implements Runtime {
     try {
       writeStoppedReport(stoppedFile, commands);
     } catch (error) {
-      log(`what ended cannot be told to trl daemon stop: ${String(error)}`);
+      log(`cannot report the ended commands to trl daemon stop: ${String(error)}`);
     }
   }
 
@@ -161,7 +164,7 @@ export class Core implements Runtime {
     this.counts[Symbol.dispose]();
     approvalService[Symbol.dispose]();
     identities[Symbol.dispose]();
-    // Without a session there is no state that a later daemon could use.
+    // Without a session, the runner has no state that a later daemon could use.
     await runners.close(endRunner || sessions.size === 0);
     await workspaceHost.close(endRunner);
     this.#services.inputs.close();
@@ -171,10 +174,10 @@ export class Core implements Runtime {
   }
 }
 
-/** `null`: the system does not say. */
+/** `null`: the system does not report the number. */
 function countOpenFiles(): number | null {
   try {
-    // One of them is the directory that is read.
+    // One of the descriptors belongs to the directory listing itself.
     return readdirSync('/proc/self/fd').length - 1;
   } catch {
     return null;

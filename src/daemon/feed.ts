@@ -1,7 +1,7 @@
 /**
- * What changes in the runtime, for those who watch all of it (`system.watch`): which thing changed,
- * and how it stands when its reader has room to hear of it. So a slow reader costs one entry a
- * thing, and misses steps but never the last one.
+ * Changes of the whole runtime, for the readers of `system.watch`. Each entry names the thing that
+ * changed; its state is read when the reader can receive it. A slow reader therefore costs one
+ * entry per thing, and misses intermediate states but never the last one.
  */
 import type { ApprovalId, Caller, SessionId } from '../command.ts';
 import type { FeedEvent } from '../api/system.ts';
@@ -13,15 +13,15 @@ import { requestView } from './secrets/secret-service.ts';
 import { sessionViewOf, type Sessions } from './sessions/sessions.ts';
 import type { WorkspaceViews } from '../host/port.ts';
 
-/** Who hears of what. */
+/** Which callers can see which changes. */
 export interface FeedVisibility {
   canSeeSession(caller: Caller, method: 'system.watch', session: SessionId): boolean;
   canSeeActor(caller: Caller, method: 'system.watch', actor: string): boolean;
 }
 
 /**
- * Told of a thing by its key. `look` answers how it stands; `null`: there is nothing to tell any
- * more. It must not throw.
+ * Receives the key of a changed thing. `look` returns its current state; `null`: there is nothing
+ * to report any more. The listener must not throw.
  */
 export type FeedListener = (key: string, look: () => Look) => void;
 type Look = FeedEvent | null | Promise<FeedEvent | null>;
@@ -38,7 +38,9 @@ export interface FeedParts {
 interface Reader {
   readonly caller: Caller;
   readonly tell: FeedListener;
-  /** Sessions it was told of: whose they were is not known when they have ended. */
+  /**
+   * Sessions that were reported to this reader: the owner of a session is unknown after its end.
+   */
   readonly seen: Set<SessionId>;
 }
 
@@ -51,40 +53,44 @@ export class Feed {
     this.#parts = parts;
     const { sessions, execs, requests } = parts;
     const { approvals } = parts.approvalService;
-    sessions.watch(({ record }) => this.#each((reader) => this.#session(reader, record.id)));
-    execs.watch((tracked) => this.#each((reader) => this.#exec(reader, tracked)));
+    sessions.watch(({ record }) =>
+      this.#forEachReader((reader) => this.#reportSession(reader, record.id)),
+    );
+    execs.watch((tracked) =>
+      this.#forEachReader((reader) => this.#reportExecution(reader, tracked)),
+    );
     approvals.watch(({ id, asked }) => {
-      this.#each((reader) => this.#approval(reader, id, asked.session));
+      this.#forEachReader((reader) => this.#reportApproval(reader, id, asked.session));
     });
     requests.watch(() => {
-      this.#each((reader) => this.#requests(reader));
+      this.#forEachReader((reader) => this.#reportRequests(reader));
       this.#awaitExpiry();
     });
   }
 
-  /** The pending changes of a session's view have changed. */
+  /** Reports that the pending changes in a session's view have changed. */
   reportPendingChanges(id: SessionId): void {
-    this.#each((reader) => this.#held(reader, id));
+    this.#forEachReader((reader) => this.#reportPending(reader, id));
   }
 
   /**
-   * Tells of everything there is, and of each change from then on. `tell` must not throw.
+   * Reports everything that exists, then each change. `tell` must not throw.
    *
-   * @returns a function that ends it
+   * @returns a function that ends the watch
    */
   watch(caller: Caller, tell: FeedListener): () => void {
     const reader: Reader = { caller, tell, seen: new Set() };
     const { sessions, execs } = this.#parts;
     const { approvals } = this.#parts.approvalService;
     for (const { record } of sessions.all()) {
-      this.#session(reader, record.id);
-      this.#held(reader, record.id);
+      this.#reportSession(reader, record.id);
+      this.#reportPending(reader, record.id);
     }
-    for (const tracked of execs.list(null)) this.#exec(reader, tracked);
+    for (const tracked of execs.list(null)) this.#reportExecution(reader, tracked);
     for (const { id, asked } of approvals.list({ state: 'pending' })) {
-      this.#approval(reader, id, asked.session);
+      this.#reportApproval(reader, id, asked.session);
     }
-    this.#requests(reader);
+    this.#reportRequests(reader);
     this.#readers.add(reader);
     this.#awaitExpiry();
     return () => {
@@ -93,18 +99,18 @@ export class Feed {
     };
   }
 
-  #each(tell: (reader: Reader) => void): void {
+  #forEachReader(tell: (reader: Reader) => void): void {
     for (const reader of this.#readers) tell(reader);
   }
 
-  #sees({ caller }: Reader, session: SessionId): boolean {
+  #canSee({ caller }: Reader, session: SessionId): boolean {
     return this.#parts.visibility.canSeeSession(caller, 'system.watch', session);
   }
 
-  #session(reader: Reader, id: SessionId): void {
+  #reportSession(reader: Reader, id: SessionId): void {
     const { sessions } = this.#parts;
     const isThere = sessions.find(id) !== null;
-    if (isThere ? !this.#sees(reader, id) : !reader.seen.delete(id)) return;
+    if (isThere ? !this.#canSee(reader, id) : !reader.seen.delete(id)) return;
     if (isThere) reader.seen.add(id);
     reader.tell(`session ${id}`, () => {
       const found = sessions.find(id);
@@ -113,16 +119,16 @@ export class Feed {
     });
   }
 
-  #exec(reader: Reader, { record }: TrackedExecution): void {
-    if (!this.#sees(reader, record.sessionId)) return;
+  #reportExecution(reader: Reader, { record }: TrackedExecution): void {
+    if (!this.#canSee(reader, record.sessionId)) return;
     reader.tell(`exec ${record.id}`, () => {
       const found = this.#parts.execs.find(record.id);
       return found === null ? null : { kind: 'exec', exec: briefly(found) };
     });
   }
 
-  #approval(reader: Reader, id: ApprovalId, session: SessionId): void {
-    if (!this.#sees(reader, session)) return;
+  #reportApproval(reader: Reader, id: ApprovalId, session: SessionId): void {
+    if (!this.#canSee(reader, session)) return;
     reader.tell(`approval ${id}`, () => {
       const { approvalService: approving } = this.#parts;
       const found = approving.approvals.list({}).find((one) => one.id === id);
@@ -130,18 +136,18 @@ export class Feed {
     });
   }
 
-  #requests({ caller, tell }: Reader): void {
-    const { requests, visibility: sight } = this.#parts;
+  #reportRequests({ caller, tell }: Reader): void {
+    const { requests, visibility } = this.#parts;
     tell('secret-requests', () => {
       const seen = requests
         .list()
-        .filter(({ requester }) => sight.canSeeActor(caller, 'system.watch', requester));
+        .filter(({ requester }) => visibility.canSeeActor(caller, 'system.watch', requester));
       return { kind: 'secret-requests', requests: seen.map(requestView) };
     });
   }
 
-  #held(reader: Reader, id: SessionId): void {
-    if (!this.#sees(reader, id)) return;
+  #reportPending(reader: Reader, id: SessionId): void {
+    if (!this.#canSee(reader, id)) return;
     const { views } = this.#parts;
     const look = async (): Promise<FeedEvent | null> => {
       const found = await views.find(id)?.catch(() => null);
@@ -152,7 +158,7 @@ export class Feed {
     reader.tell(`held ${id}`, look);
   }
 
-  /** A request ends by itself, which only its list notices: it is looked at when that is due. */
+  /** A request expires without an event from its list, so the feed checks it when it is due. */
   #awaitExpiry(): void {
     clearTimeout(this.#expiry);
     if (this.#readers.size === 0) return;
@@ -160,7 +166,7 @@ export class Feed {
     if (!Number.isFinite(due)) return;
     this.#expiry = setTimeout(
       () => {
-        this.#each((reader) => this.#requests(reader));
+        this.#forEachReader((reader) => this.#reportRequests(reader));
         this.#awaitExpiry();
       },
       Math.max(0, due - Date.now()) + 1,
@@ -169,7 +175,7 @@ export class Feed {
   }
 }
 
-/** Without the receipt, which who wants it asks for. */
+/** Omits the receipt: a reader that needs it requests it. */
 function briefly(tracked: TrackedExecution): ExecView {
   const { receipt: _, ...brief } = execView(tracked, null);
   return brief;

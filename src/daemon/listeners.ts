@@ -1,4 +1,4 @@
-/** Functions that are called with each value. A listener must not throw. */
+/** Functions that receive each value. A listener must not throw. */
 export class Listeners<Values extends readonly unknown[]> {
   readonly #all = new Set<(...values: Values) => void>();
 

@@ -8,7 +8,7 @@
  * both: [--workspace-root DIR]… [--projects] [--policy NAME|FILE] [--config FILE] [--env-mode MODE]
  *       [--bound KEY=N]…
  *
- * An ephemeral one keeps nothing: its runner and all that runs in it end with its stdin.
+ * An ephemeral daemon stores nothing: its runner and all its commands end when its stdin ends.
  */
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,14 +32,14 @@ const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
 async function main(argv: readonly string[]): Promise<void> {
   const inherited = takeInheritedSocket(process.env);
   closeInherited(inherited === null ? [] : [inherited.fd]);
-  // Node would give it to every helper, none of which is to have a variable of this process.
+  // Node would pass it to every helper, and no helper may receive a variable of this process.
   delete process.env['NODE_V8_COVERAGE'];
   const own = OwnEnvironment.open();
   const given = parseDaemonArgs(argv, own.env);
   const args = inherited === null ? given : { ...given, socketPath: inherited.path };
   const http = readHttpFlags(args.http, own.env['TRL_AUTH_TOKEN']);
-  // Before anything else, so that it shows as short as can be, and no program inherits it.
-  // A process that became itself anew would have lost a socket that was handed over.
+  // This comes first to keep the variables visible as briefly as possible, and away from all child
+  // processes. A process that replaces itself would lose an inherited socket.
   const again = args.verb === 'serve' && inherited === null;
   logProblem(own.take(shouldTakeAlways, again), log);
   for (const found of await hardenProcess(hasDebuggerFlag(own.env))) log(found);
@@ -56,7 +56,7 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Serves until stdin ends (stdio) or a signal asks to end. */
+/** Serves until stdin ends (stdio) or a signal requests a stop. */
 async function serve(
   args: DaemonArgs,
   opened: OpenedDaemon,
@@ -73,11 +73,11 @@ async function serve(
     await core.close();
     return;
   }
-  const doors = new Transports(opened, options);
-  // Before the socket: whoever finds that finds both.
-  const origin = http === null ? null : await doors.open(http);
-  const door = await openSocketTransport({ ...options, place, inherited });
-  const { socketPath } = door;
+  const transports = new Transports(opened, options);
+  // HTTP opens before the socket, so that a client that finds the socket finds both.
+  const origin = http === null ? null : await transports.open(http);
+  const socket = await openSocketTransport({ ...options, place, inherited });
+  const { socketPath } = socket;
   const { version: own } = options;
   const web = origin === null ? {} : { http: origin };
   const said = args.json
@@ -89,17 +89,17 @@ async function serve(
   const elsewhere = olderSocketNotice(socketPath);
   if (elsewhere !== null) masked(elsewhere);
   const isUsed = (): boolean =>
-    door.connections > 0 || doors.isUsed || core.stats().active_sessions > 0;
+    socket.connections > 0 || transports.isUsed || core.stats().active_sessions > 0;
   const how = await Promise.race([asked, unused(isUsed, opened.idleExitMs)]);
-  door.stop();
-  doors.stop();
+  socket.stop();
+  transports.stop();
   await (how === 'stop' ? core.stop(hurry) : core.leave());
   await core.close();
-  await door.close();
-  await doors.close();
+  await socket.close();
+  await transports.close();
 }
 
-/** Resolves when nobody used it for so long; never where it does not end by itself. */
+/** Resolves after a period without use; never resolves if the daemon does not exit when idle. */
 async function unused(isUsed: () => boolean, idleExitMs: number | null): Promise<'leave'> {
   if (idleExitMs === null) return new Promise(() => {});
   const pollMs = Math.min(idleExitMs, 1_000);
@@ -110,10 +110,16 @@ async function unused(isUsed: () => boolean, idleExitMs: number | null): Promise
   return 'leave';
 }
 
-/** A terminal and a service manager may both send what one person meant once, in `ms`. */
+/**
+ * A terminal and a service manager may each send a signal for a single request of a person. Signals
+ * within this time, in `ms`, count as one.
+ */
 const sameMs = 500;
 
-/** SIGTERM and SIGINT end what runs, a second one at once; SIGUSR2 leaves it to the next daemon. */
+/**
+ * SIGTERM and SIGINT end all commands, a second signal at once. SIGUSR2 leaves the commands to the
+ * next daemon.
+ */
 function awaitSignals(): { asked: Promise<'stop' | 'leave'>; hurry: AbortSignal } {
   const hurry = new AbortController();
   const { promise, resolve } = Promise.withResolvers<'stop' | 'leave'>();

@@ -1,6 +1,6 @@
 /**
- * What the runtime counts of itself. Commands and approvals are counted where the audit log is
- * told of them, so that both say the same.
+ * The runtime's own counters. Commands and approvals are counted from their audit records, so that
+ * the counters and the audit log agree.
  */
 import type { AuditEvent } from '../audit/event.ts';
 import type { CommandEnd, MetricsView } from '../api/system.ts';
@@ -9,7 +9,7 @@ const bucketsMs = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_00
 const lagEveryMs = 1_000;
 const lagsMax = 60;
 
-/** What only the rest of the runtime knows, as of now. */
+/** Current values that other parts of the runtime provide. */
 export interface Gauges {
   readonly active_sessions: number;
   readonly commands_running: number;
@@ -19,7 +19,7 @@ export interface Gauges {
   readonly open_fds: number | null;
 }
 
-/** What a door counts of itself. */
+/** Counters of a transport. */
 export type HttpMetrics = Pick<MetricsView, 'http' | 'refusals'>;
 
 const noDoor: HttpMetrics = {
@@ -44,7 +44,7 @@ export class RuntimeMetrics implements Disposable {
   #count = 0;
   #outputBytes = 0;
   #redactions = 0;
-  /** Of the last minute, newest last. */
+  /** Event-loop delays of the last minute, newest last. */
   #lags: number[] = [];
   readonly #timer: NodeJS.Timeout;
 
@@ -57,9 +57,9 @@ export class RuntimeMetrics implements Disposable {
     }, lagEveryMs).unref();
   }
 
-  /** An event of the audit log, as it is told. Must not throw. */
+  /** Counts an event of the audit log. Must not throw. */
   readonly recordEvent = ({ kind, data }: Pick<AuditEvent, 'kind' | 'data'>): void => {
-    if (kind === 'exec.ended') this.#ended(data);
+    if (kind === 'exec.ended') this.#countEnd(data);
     else if (kind === 'exec.refused') this.#ends.refused += 1;
     else if (kind === 'exec.failed') this.#ends.failed += 1;
     else if (kind === 'exec.decided') countIn(this.#verdicts, data['decision']);
@@ -67,7 +67,7 @@ export class RuntimeMetrics implements Disposable {
     else if (kind === 'approval.decided') countIn(this.#approvals, data['state']);
   };
 
-  /** Reports what an HTTP server counts from now on. */
+  /** Includes the counters of an HTTP server from now on. */
   includeHttp(count: () => HttpMetrics): void {
     this.#http = count;
   }
@@ -103,7 +103,7 @@ export class RuntimeMetrics implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #ended(data: AuditEvent['data']): void {
+  #countEnd(data: AuditEvent['data']): void {
     this.#ends[endOf(data)] += 1;
     const ms = numberIn(data['duration_ms']);
     const at = bucketsMs.findIndex((le) => ms <= le);

@@ -1,4 +1,4 @@
-/** Puts a runtime together out of its parts, as people configured it. */
+/** Builds a runtime from its parts and the user configuration. */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -68,22 +68,25 @@ export interface OpenCoreParts {
 
 export interface OpenedDaemon {
   readonly core: Core;
-  /** Who presents a token, for doors that take one. */
+  /** Identifies the owner of a token, for transports that accept tokens. */
   readonly identities: Identities;
   readonly auditing: Auditing;
-  /** Directories below which sessions may work, by real path. */
+  /** Real paths of the directories in which sessions may work. */
   readonly roots: readonly string[];
-  /** Where it listens; `null`: on its own pipes. */
+  /** Where the daemon listens. `null`: on its own stdin and stdout. */
   readonly socketLocation: ReturnType<typeof locateDaemonSocket>;
-  /** How long nobody uses a runtime that ends then; `null`: it does not end. */
+  /** Idle time after which the runtime exits. `null`: it does not exit. */
   readonly idleExitMs: number | null;
-  /** What the runtime says of itself, without known secrets. */
+  /** The runtime's log messages, without known secrets. */
   readonly log: Log;
-  /** After the last command of it. */
+  /** Call this after the runtime's last command. */
   close(): Promise<void>;
 }
 
-/** @throws TrlError and PolicyError for what people set and cannot be used: less is no answer */
+/**
+ * @throws TrlError and PolicyError for unusable user configuration: the runtime never falls back to
+ *   weaker settings
+ */
 export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Promise<OpenedDaemon> {
   const { env } = own;
   const machine = new LocalMachine(env);
@@ -100,7 +103,7 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
   const isTaken = shouldTakeBySettings(configuration, (await policies.of(null)).withhold);
   logProblem(own.take(isTaken, args.verb === 'serve'), log);
   const store = new StateStore(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
-  // An own runtime of one command keeps nothing for a later one.
+  // The private runtime of a single command stores nothing for a later one.
   const kept = args.ephemeral ? null : stateDir;
   const tagKey = openTagKey(args.ephemeral, log);
   const runners = runnersOf({ machine, kept, env, configuration, tagKey });
@@ -111,7 +114,7 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
   );
   const tags = new RedactionTags(tagKey);
   const masking = new Masking(tags, secrets);
-  // Before a command can have a value, nothing that runs may show it.
+  // Runners must know a secret before any command can receive or show its value.
   secrets.watch(() => void runners.addKnownSecrets(secrets.known(), null).catch(() => {}));
   const masked = (text: string): void => log(masking.text(text));
   const place = locateDaemonSocket(args, env);
@@ -197,22 +200,26 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
 }
 
 /**
- * Equal values have equal tags in every run of the user, also of a runtime that keeps nothing else.
+ * Equal values have equal tags in every runtime of the user, also in a runtime that stores nothing
+ * else.
  *
- * @throws TrlError `BACKEND_UNAVAILABLE` for a key that is there and cannot be used, or cannot be
- *   kept by a runtime that lasts
+ * @throws TrlError `BACKEND_UNAVAILABLE` if an existing key cannot be used, or if a persistent
+ *   runtime cannot store a new one
  */
 function openTagKey(ephemeral: boolean, log: Log): Buffer {
   try {
     return openSecretKey(openStateDir(false), redactionKeyName);
   } catch (error) {
     if (!ephemeral || existsSync(join(stateHomeDirectory(), redactionKeyName))) throw error;
-    log(`tags of hidden values are of this run alone: ${String(error)}`);
+    log(`tags of hidden values are valid in this run only: ${String(error)}`);
     return openSecretKey(null);
   }
 }
 
-/** All take a few ten milliseconds of waiting, and each command needs them. */
+/**
+ * Opens these parts in parallel: each waits some tens of milliseconds, and every command needs all
+ * of them.
+ */
 const sideBySide = async <Host, Secrets>(
   host: Promise<Host>,
   secrets: Promise<Secrets>,
@@ -243,7 +250,7 @@ const startedWith = (
 
 interface RunnerParts {
   readonly machine: MachinePort;
-  /** The state directory; `null`: nothing is kept. */
+  /** The state directory. `null`: nothing is stored. */
   readonly kept: string | null;
   readonly env: Env;
   readonly configuration: Configuration;
@@ -273,7 +280,7 @@ function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts):
     sink: auditLog,
     required: configuration.audit.required,
     ...texts,
-    // A runtime of one command follows nothing of an earlier one.
+    // The runtime of a single command does not take over earlier commands.
     ends: async (execs, since) => (args.ephemeral ? new Map() : auditLog.ends(execs, since)),
     unended: async () => (args.ephemeral ? [] : auditLog.unended()),
   });
@@ -281,7 +288,7 @@ function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts):
   return auditing;
 }
 
-/** What happens beside the calls is told, too. */
+/** Records events that no call causes. */
 async function follow(
   auditing: Auditing,
   by: {
@@ -304,7 +311,7 @@ async function follow(
 const auditDirectory = (): string => join(stateHomeDirectory(), 'audit');
 const rawDirectory = (): string => join(auditDirectory(), 'raw');
 
-/** Raw output is kept for auditors only: where there is none, it is not. */
+/** Raw output is for auditors only: without recipients, the runner does not store it. */
 function sealingOf({
   audit: { recipients, required },
 }: Configuration): NonNullable<RunnerOptions['sealing']> | null {
@@ -313,7 +320,7 @@ function sealingOf({
   return { directory: rawDirectory(), recipients, bytesMax, required };
 }
 
-/** Bounds the raw logs, and notes the tags that commands' output was given. */
+/** Limits the size of the raw logs, and records the tags in each command's output. */
 function watchExits(
   runners: Runners,
   {
@@ -330,7 +337,7 @@ function watchExits(
   };
 }
 
-/** Layers end with this runtime; what was changed in them is kept for every later one. */
+/** Layers end with this runtime; the changes in them are stored for all later runtimes. */
 function hostOf(given: {
   readonly machine: MachinePort;
   readonly stateDir: string;
@@ -353,14 +360,14 @@ function hostOf(given: {
   });
 }
 
-/** What reads them is loaded only where there are some. */
+/** Loads the pattern reader only if patterns are configured. */
 async function tryPatterns({ redaction }: Configuration): Promise<void> {
   if (redaction.patterns.length === 0) return;
   const { compileUserRules } = await import('../redaction/rules/user-rules.ts');
   checkSecretPatterns(redaction.patterns, compileUserRules);
 }
 
-/** How output is looked through, as the redactor takes it. */
+/** The configuration of the redactor. */
 function redactionOf({ redaction }: Configuration): RedactionOptions {
   const { profile, thresholds, patterns } = redaction;
   return {
@@ -427,7 +434,7 @@ function approvingOf(parts: ApprovingParts): DaemonApprovalService {
     },
   });
   const { approvals } = approving;
-  // A runtime of one command's own ends before anybody could answer.
+  // The runtime of a single command ends before a person could answer.
   if (!args.ephemeral) notifyDesktop(parts, { approvals, requests: parts.secrets.requests });
   return approving;
 }
@@ -441,7 +448,7 @@ function boundsOfRunner(env: Env, { sessionsActive, commandsConcurrent }: Runtim
   };
 }
 
-/** A bound of the runtime: a variable over its default, never above its maximum. */
+/** A bound of the runtime: the variable overrides the default, up to the maximum. */
 function boundIn(
   env: Env,
   name: 'journalsBytes' | 'runnerLingerMs' | 'stopMs' | 'idleExitMs',

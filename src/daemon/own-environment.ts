@@ -1,13 +1,14 @@
 /**
- * The daemon's own environment. What must not show in `/proc/<pid>/environ`, nor pass to a program
- * that the daemon starts, is moved into memory when it starts.
+ * The daemon's own environment. At its start, the daemon moves into memory all variables that must
+ * not show in `/proc/<pid>/environ` and must not pass to the programs that it starts.
  *
- * The kernel shows the strings that the process was started with as long as they stand on its
- * stack, whatever is unset later. So they are overwritten there, through `/proc/self/mem`: about a
- * millisecond, the same process, and its three standard streams stay as they are. Where that does
- * not succeed, the daemon becomes itself anew (`process.execve`) with a clean environment, the
- * values in a file of memory without a name as standard input. That costs a start of Node, and only
- * a daemon that needs no standard input can do it, since Node passes nothing else on.
+ * The kernel shows the process's initial strings as long as they are on its stack, even if the
+ * process unsets the variables. The daemon therefore overwrites them there through
+ * `/proc/self/mem`: this takes about a millisecond, and the process and its standard streams stay
+ * the same. If that fails, the daemon replaces itself (`process.execve`) with a clean environment,
+ * and passes the values as standard input in an unnamed in-memory file. That costs a start of Node,
+ * and is only possible if the daemon needs no standard input, because Node passes no other
+ * descriptor on.
  */
 import {
   closeSync,
@@ -23,19 +24,22 @@ import {
 import { launcherVariables } from '../launcher-variables.ts';
 
 const { O_DIRECTORY, O_RDWR } = constants;
-/** Linux; Node does not name it. */
+/** Linux only; Node has no constant for it. */
 const O_TMPFILE = 0o20000000 | O_DIRECTORY;
 const tmpfsMagic = 0x01021994;
-/** Fields 50 and 51 of `/proc/self/stat`, counted behind the program's name. */
+/** Fields 50 and 51 of `/proc/self/stat`, counted after the program's name. */
 const [startField, endField] = [47, 48];
-/** Says to the process that comes after an `execve` where the values are. */
+/** Names the descriptor that contains the values, for the process after `execve`. */
 const handedOver = 'TRL_ENVIRONMENT_FD';
 
-/** Whether a variable must not show. Must not throw. */
+/** Whether a variable must be hidden. Must not throw. */
 export type ShouldTakeVariable = (name: string, value: string) => boolean;
 
 export class OwnEnvironment {
-  /** What the daemon was started with, what was taken out included; not what is for Node alone. */
+  /**
+   * The daemon's initial variables, including the hidden ones, without those that are only for
+   * Node.
+   */
   readonly env: Readonly<Record<string, string>>;
   readonly #taken = new Set<string>();
 
@@ -43,7 +47,9 @@ export class OwnEnvironment {
     this.env = env;
   }
 
-  /** Of this process, with what an `execve` of the same daemon handed over. */
+  /**
+   * The environment of this process, with the values from before an `execve` of the same daemon.
+   */
   static open(): OwnEnvironment {
     const before = process.env[handedOver] === '0' ? readHandedOver() : {};
     delete process.env[handedOver];
@@ -55,18 +61,18 @@ export class OwnEnvironment {
     return own;
   }
 
-  /** Names of what was taken out. */
+  /** Names of the hidden variables. */
   get taken(): readonly string[] {
     return [...this.#taken];
   }
 
   /**
-   * Takes variables out of `process.env` and of what the kernel shows. May be called again with
-   * other ones.
+   * Removes variables from `process.env` and from what the kernel shows. Further calls may remove
+   * others.
    *
-   * @param again whether the process may become itself anew where nothing else helps; then this
+   * @param again whether the process may replace itself if nothing else helps; this method then
    *   does not return
-   * @returns why they still show in `/proc`, one clause, or `null`
+   * @returns one clause with the reason why `/proc` still shows them, or `null`
    */
   take(isTaken: ShouldTakeVariable, again: boolean): string | null {
     const names = Object.entries(this.env)
@@ -91,7 +97,10 @@ function copyOf(env: NodeJS.ProcessEnv): Record<string, string> {
   );
 }
 
-/** Overwrites variables in the block that `/proc/self/environ` shows; answers why it could not. */
+/**
+ * Overwrites variables in the block that `/proc/self/environ` shows; returns the reason if it
+ * cannot.
+ */
 function erase(names: ReadonlySet<string>): string | null {
   try {
     const found = entriesOf(readFileSync('/proc/self/environ'), names);
@@ -102,7 +111,7 @@ function erase(names: ReadonlySet<string>): string | null {
       for (const { at, bytes } of found) {
         const there = Buffer.alloc(bytes.length);
         readSync(memory, there, 0, there.length, start + at);
-        // Nothing but what was looked for is written over.
+        // Only the expected bytes may be overwritten.
         if (!there.equals(bytes)) return 'its environment is not where the kernel says it is';
         writeSync(memory, Buffer.alloc(bytes.length), 0, bytes.length, start + at);
       }
@@ -110,9 +119,9 @@ function erase(names: ReadonlySet<string>): string | null {
       closeSync(memory);
     }
     const left = entriesOf(readFileSync('/proc/self/environ'), names);
-    return left.length === 0 ? null : 'the kernel shows them still';
+    return left.length === 0 ? null : 'the kernel still shows them';
   } catch (error) {
-    // Without this file nobody sees them there.
+    // Without this file, the variables do not show there.
     if (isErrno(error, 'ENOENT') && !exists('/proc/self/environ')) return null;
     return `its environment cannot be overwritten (${error instanceof Error ? error.message : ''})`;
   }
@@ -123,7 +132,7 @@ interface Entry {
   readonly bytes: Buffer;
 }
 
-/** `NAME=value` of the block, with their offsets; of a name that is there twice, both. */
+/** `NAME=value` entries of the block with their offsets; both entries of a duplicate name. */
 function entriesOf(block: Buffer, names: ReadonlySet<string>): Entry[] {
   const found: Entry[] = [];
   for (let at = 0; at < block.length;) {
@@ -137,44 +146,46 @@ function entriesOf(block: Buffer, names: ReadonlySet<string>): Entry[] {
   return found;
 }
 
-/** Address of the block. The kernel may show 0, where this process may not know its own memory. */
+/**
+ * Address of the block. The kernel may report 0 if this process may not read its own memory layout.
+ */
 function blockStart(): number {
   const stat = readFileSync('/proc/self/stat', 'latin1');
-  // The program's name stands in parentheses and may hold anything.
+  // The program's name is in parentheses and may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [start, end] = [Number(fields[startField]), Number(fields[endField])];
   if (start > 0 && end > start && Number.isSafeInteger(end)) return start;
-  throw new Error('its place in memory is not shown');
+  throw new Error('its address in memory is not shown');
 }
 
 /**
- * Replaces this process by the same program without the variables that were taken out.
+ * Replaces this process with the same program, without the hidden variables.
  *
- * @returns why it could not; else never
+ * @returns the reason if it cannot; else it does not return
  */
 export function reexecuteProcess(values: Readonly<Record<string, string>>): string {
-  if (process.execve === undefined) return 'this Node cannot start itself anew (process.execve)';
+  if (process.execve === undefined) return 'this Node cannot restart itself (process.execve)';
   try {
-    if (statfsSync('/dev/shm').type !== tmpfsMagic) return '/dev/shm is no memory';
+    if (statfsSync('/dev/shm').type !== tmpfsMagic) return '/dev/shm is not in memory';
     const memory = openSync('/dev/shm', O_TMPFILE | O_RDWR, 0o600);
     writeSync(memory, JSON.stringify(values));
-    // The lowest number is taken: standard input, which is one of three that pass on.
+    // The next open takes the lowest free descriptor: standard input, which `execve` passes on.
     closeSync(0);
     const input = openSync(`/proc/self/fd/${memory}`, O_RDWR);
     closeSync(memory);
-    if (input !== 0) return 'standard input is held by another part';
+    if (input !== 0) return 'another part of the daemon uses standard input';
     const argv = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     process.execve(process.execPath, argv, { ...copyOf(process.env), [handedOver]: '0' });
-    return 'it came back';
+    return 'execve returned';
   } catch (error) {
-    return `it cannot start itself anew (${error instanceof Error ? error.message : ''})`;
+    return `it cannot restart itself (${error instanceof Error ? error.message : ''})`;
   }
 }
 
-/** What the process before this one left in standard input, which then is empty. */
+/** Reads and empties the standard input that the previous process left. */
 function readHandedOver(): Record<string, string> {
   const found = fstatSync(0);
-  // Anything with a name is what somebody else gave, not the process before this one.
+  // A file with a name comes from another program, not from the previous process.
   if (!found.isFile() || found.nlink !== 0 || found.uid !== process.getuid?.()) return {};
   const bytes = Buffer.alloc(found.size);
   readSync(0, bytes, 0, bytes.length, 0);

@@ -1,4 +1,4 @@
-/** Where a daemon keeps what it keeps, and which places it refuses to work in. */
+/** Where a daemon stores its files, and in which directories it refuses to work. */
 import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 export const stateHomeDirectory = (): string =>
   join(process.env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'trl');
 
-/** The state directory, 0700, by its real path; one of its own for an ephemeral daemon. */
+/** The real path of the state directory, mode 0700; an ephemeral daemon gets its own. */
 export function openStateDir(ephemeral: boolean): string {
   if (ephemeral) return realpathSync(mkdtempSync(join(tmpdir(), 'trl-state-')));
   const dir = stateHomeDirectory();
@@ -28,7 +28,7 @@ export function locateDaemonSocket(
   return locateSocket({ ...flag, env, uid: process.getuid?.() ?? 0 });
 }
 
-/** The runner's built program: beside the bundle, or in the checkout's `dist`. */
+/** The runner's built program: next to the bundle, or in the checkout's `dist`. */
 export function runnerProgram(): string {
   const here = fileURLToPath(import.meta.url);
   const place = here.endsWith('.ts') ? join(dirname(here), '../../dist') : dirname(here);

@@ -1,7 +1,7 @@
 /**
- * The policies of a daemon: its own, read at the start and anew when SIGHUP asks for it, and that
- * of each workspace whose project has a trusted file. What reads files and knows commands is
- * loaded when it is needed: where there is no file, the start does not wait for it.
+ * The policies of a daemon: its own, which it reads at the start and again on SIGHUP, and one for
+ * each workspace whose project has a trusted file. The code that reads files and knows commands is
+ * loaded on demand: the start does not wait for it if there is no file.
  */
 import { statSync } from 'node:fs';
 import path from 'node:path';
@@ -20,14 +20,14 @@ import { Listeners } from './listeners.ts';
 import { configDirectory } from '../yaml/config-directories.ts';
 
 interface Known {
-  /** What the files looked like that it was made of. */
+  /** Identifies the versions of the files from which the policy was made. */
   readonly marks: string;
   readonly policy: Policy;
 }
 
 type Guard = (file: string) => void;
 
-/** A policy that was read, or why it could not be used. */
+/** A policy, or the reason why it could not be used. */
 export type PolicyRead = { readonly policy: Policy } | { readonly refused: string };
 
 export class Policies {
@@ -37,7 +37,7 @@ export class Policies {
   readonly #guard: Guard;
   readonly #projects = new Map<string, Known>();
   #own: Promise<Policy> | null = null;
-  /** The same, once it was read. */
+  /** The resolved value of `#own`. */
   #ownNow: Policy | null = null;
 
   private constructor(chosen: string | null, log: (text: string) => void, guard: Guard) {
@@ -49,7 +49,7 @@ export class Policies {
   /**
    * @param chosen a shipped profile or a file; `null`: the user's file, else `auto`
    * @param guard throws for a file that commands could write
-   * @throws PolicyError when a file cannot be used: the daemon must not start with less
+   * @throws PolicyError if a file cannot be used: the daemon must not start with a weaker policy
    */
   static async open(
     chosen: string | null,
@@ -62,23 +62,26 @@ export class Policies {
     return made;
   }
 
-  /** Reports each policy that is read from now on, or why not. The listener must not throw. */
+  /**
+   * Reports each policy that is read from now on, or why it could not be used. The listener must
+   * not throw.
+   */
   watch(listener: (read: PolicyRead) => void): () => void {
     return this.#listeners.add(listener);
   }
 
   /**
-   * The policy of a workspace as it is now.
+   * The current policy of a workspace.
    *
-   * @throws TrlError `POLICY_DENIED` when the project's file was trusted and has changed since;
-   *   PolicyError when it cannot be used
+   * @throws TrlError `POLICY_DENIED` if the trusted project file has changed; PolicyError if it
+   *   cannot be used
    */
   async of(workspace: string | null): Promise<Policy> {
     const own = await (this.#own ?? this.#read());
     if (workspace === null) return own;
     const names = [path.join(workspace, projectPolicyFileName), trustFile()];
     const marks = names.map(markOf);
-    // Without a file there is nothing to trust, unless it was trusted and is gone.
+    // Without a file there is nothing to trust, unless a trusted file was removed.
     if (marks.every((mark) => mark === null)) return own;
     const known = this.#projects.get(workspace);
     if (known?.marks === marks.join(' ')) return known.policy;
@@ -88,12 +91,13 @@ export class Policies {
     return policy;
   }
 
-  /** What it permits for a question, by what was read last. */
+  /** The approval settings according to the policy that was read last. */
   permits(workspace: string | null): Policy['approvals'] {
     const own = this.#ownNow?.approvals ?? defaultApprovalBounds;
     const project = workspace === null ? undefined : this.#projects.get(workspace);
     if (project === undefined) return own;
-    // Until the project's file is read anew, what it tightened holds beside what is new.
+    // Until the project's file is read again, its stricter settings apply in addition to the new
+    // policy.
     const its = project.policy.approvals;
     return {
       expiresMs: Math.min(own.expiresMs, its.expiresMs),
@@ -133,7 +137,7 @@ export class Policies {
     });
   }
 
-  /** Whether anything but a shipped profile decides. */
+  /** Whether any file takes part in the decisions. */
   #hasFiles(): boolean {
     const chosen = this.#chosen;
     if (chosen !== null && !isPolicyBaseName(chosen)) return true;
@@ -141,7 +145,7 @@ export class Policies {
     return names.some((name) => markOf(name) !== null);
   }
 
-  /** A file that cannot be used changes nothing: what was read before still holds. */
+  /** If a file cannot be used, the previous policy remains in force. */
   async #reload(): Promise<void> {
     try {
       const policy = await this.#load(null);
@@ -151,7 +155,7 @@ export class Policies {
         this.#projects.set(workspace, { marks: '', policy: before });
       }
       this.#listeners.emit({ policy });
-      this.#log(`policy "${policy.name}" was read anew: ${policy.version.slice(0, 12)}`);
+      this.#log(`policy "${policy.name}" was read again: ${policy.version.slice(0, 12)}`);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.#listeners.emit({ refused: why });
@@ -163,14 +167,17 @@ export class Policies {
 const userFile = (): string => path.join(configDirectory(), userPolicyFileName);
 const trustFile = (): string => path.join(configDirectory(), trustRecordFileName);
 
-/** Changes whenever a file may have: another file or content; `null`: there is none. */
+/**
+ * Identifies a version of a file: it differs for another file or other content. `null`: there is no
+ * file.
+ */
 function markOf(file: string): string | null {
   try {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
     if (found === undefined) return null;
     return `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;
   } catch (error) {
-    // What cannot be looked at may be a file: whoever reads it says why it cannot.
+    // There may be a file even if `stat` fails: the reader then reports why it cannot read it.
     return String(error);
   }
 }

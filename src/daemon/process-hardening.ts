@@ -1,15 +1,15 @@
 /**
- * Closes the ways by which a process shows its memory: core dump, diagnostic report, debugger. All
- * of them can be switched on from outside, by variables and signals.
+ * Closes the ways in which a process exposes its memory: core dump, diagnostic report, debugger.
+ * Variables and signals from outside can switch on all of them.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 /**
- * Node has no `setrlimit`. Instead no memory at all goes into a core dump (`coredump_filter`),
- * which holds for dumps into a pipe, too, and passes to the runner and what it starts.
+ * Node has no `setrlimit`. Instead, `coredump_filter` excludes all memory from core dumps. It also
+ * applies to dumps into a pipe, and the runner and its children inherit it.
  *
- * @param isDebugged whether the environment asks for a debugger; only then is its part loaded
- * @returns sentences for the log: what was found open, and what could not be closed
+ * @param isDebugged whether the environment requests a debugger; only then is that part loaded
+ * @returns sentences for the log: what was open, and what could not be closed
  */
 export async function hardenProcess(isDebugged: boolean): Promise<string[]> {
   const said: string[] = [];
@@ -18,7 +18,7 @@ export async function hardenProcess(isDebugged: boolean): Promise<string[]> {
   process.report.reportOnSignal = false;
   process.report.reportOnUncaughtException = false;
   if (process.platform === 'linux' && !withoutMemoryInCores()) {
-    said.push('a core dump of this process would hold secrets: run it with ulimit -c 0');
+    said.push('a core dump of this process would contain secrets: run it with ulimit -c 0');
   }
   if (isDebugged) {
     const { close, url } = await import('node:inspector');
@@ -30,7 +30,7 @@ export async function hardenProcess(isDebugged: boolean): Promise<string[]> {
   return said;
 }
 
-/** Whether Node was told to open a debugger. */
+/** Whether Node's options open a debugger. */
 export function hasDebuggerFlag(env: Readonly<Record<string, string | undefined>>): boolean {
   return [env['NODE_OPTIONS'] ?? '', ...process.execArgv].some((text) => text.includes('inspect'));
 }

@@ -64,7 +64,7 @@ function namingBounds(error: unknown, bounds: Bounds): unknown {
   return new TrlError('SANDBOX_UNAVAILABLE', message, { cause: error });
 }
 
-/** Bounds that a call or a policy set below what is usual, by their names on the wire. */
+/** Wire names of the bounds that a call or a policy set below the usual values. */
 function narrowIn(bounds: Bounds): readonly string[] {
   const all = [
     ['processes', bounds.processesMax, limits.processes.default],

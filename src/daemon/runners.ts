@@ -1,4 +1,7 @@
-/** The runner as the daemon sees it: opened on demand, one at a time, its events passed on. */
+/**
+ * The daemon's access to the runner: it opens one on demand, at most one at a time, and forwards
+ * its events.
+ */
 import type {
   ApprovedPlan,
   ExecId,
@@ -45,19 +48,21 @@ export class Runners {
   /** Called when a new runner, which knows no values, replaces one that may know some. */
   onFresh: () => void = () => {};
 
-  /** Called about once a second for each command that prints, and of all at an adoption. */
+  /**
+   * Called about once a second for each command that prints, and for all commands at an adoption.
+   */
   onProgress: (progress: OutputProgress) => void = () => {};
 
-  /** Called for each command that ends while this daemon runs. */
+  /** Called for each command that ends while this runtime exists. */
   onExit: (exit: Exit) => void = () => {};
 
   /** Called when a script calls a tool. Must not throw. */
   onCall: (id: ExecId, call: number, text: string) => void = () => {};
 
-  /** Where the runner's socket and pipes are, once it was opened. */
+  /** Directory of the runner's socket and pipes; `null` before it was opened. */
   dir: string | null = null;
 
-  /** @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had */
+  /** @throws TrlError `BACKEND_UNAVAILABLE` if no runner is available */
   async open(): Promise<RunnerConnection> {
     this.#opening ??= this.#machine.openRunner(this.#options, {
       exit: (exit) => {
@@ -179,7 +184,7 @@ export class Runners {
     };
   }
 
-  /** Leaves the runner and what runs in it, or ends both, also where it does not answer. */
+  /** Leaves the runner and its commands, or ends both, even if the runner does not answer. */
   async close(end: boolean, waitMs = endMs): Promise<void> {
     if (this.#opening === null) return;
     const runner = await this.#opening.catch(() => null);

@@ -1,6 +1,6 @@
 /**
- * What the runtime obeys and what it keeps. Whoever could write it would no longer be held by a
- * sandbox, so no workspace root holds any of it, and no grant opens it.
+ * The runtime's control files and its stored state. A command that could write them could escape
+ * its sandbox, so no workspace root contains any of them, and no grant opens them.
  */
 import { dirname, resolve } from 'node:path';
 import { TrlError } from '../errors.ts';
@@ -14,20 +14,22 @@ import { configDirectory } from '../yaml/config-directories.ts';
 import type { DaemonArgs } from './args.ts';
 
 export interface RuntimeFiles {
-  /** Directories of the runtime's own; they need not be there yet. */
+  /** The runtime's own directories; they need not exist yet. */
   readonly ownDirectories: readonly string[];
-  /** Files that whoever started it named. */
+  /** Files that the daemon's flags and variables name. */
   readonly controlFiles: readonly string[];
 }
 
 const advice = 'start in a project directory, or name one: --workspace-root, or --cwd of trl run';
 
-/** @throws TrlError `INVALID_PARAMS` for a root that holds any of it, or lies in it */
+/**
+ * @throws TrlError `INVALID_PARAMS` for a root that contains any of these files or lies within them
+ */
 export async function findRuntimeFiles(of: {
   readonly roots: readonly string[];
   readonly args: DaemonArgs;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where the runtime keeps its state. */
+  /** Directories of the runtime's state. */
   readonly state: readonly string[];
 }): Promise<RuntimeFiles> {
   const { roots, args, env, state } = of;
@@ -40,7 +42,7 @@ export async function findRuntimeFiles(of: {
 }
 
 /**
- * What no grant opens, now that the runner is there.
+ * The paths that no grant opens, once the runner exists.
  *
  * @param at.place of its socket; `null`: it has none
  * @throws TrlError as {@link findRuntimeFiles}
@@ -52,7 +54,8 @@ export function reservedPaths(
 ): ReservedPaths {
   const ofRunner = at.runner === null ? [] : [at.runner];
   refuseKept(roots, ofRunner);
-  // Others may share its directory, and roots may lie beside it.
+  // The socket's directory may contain files of other programs and workspace roots, so only the
+  // socket is reserved.
   const sockets = at.place === null ? [] : [at.place.path];
   for (const socket of sockets) refuseIn(roots, dirname(socket), keeping(dirname(socket)));
   const hidden = [...kept, ...ofRunner, ...sockets].map((one) => resolve(one));
@@ -60,7 +63,7 @@ export function reservedPaths(
 }
 
 /**
- * Whether a directory may become a root of a daemon that runs.
+ * Checks whether a directory may become a root of a running daemon.
  *
  * @throws TrlError as {@link findRuntimeFiles} and {@link reservedPaths}
  */
@@ -110,7 +113,7 @@ function refuseIn(roots: readonly string[], place: string, why: string): void {
 const refusal = (root: string, why: string): TrlError =>
   new TrlError('INVALID_PARAMS', `Cannot use workspace root "${root}": ${why}`);
 
-/** A hard link in a root is the file itself. */
+/** Refuses hard links: a hard link within a root gives access to the file itself. */
 async function refuseOtherNames(roots: readonly string[], files: readonly string[]): Promise<void> {
   const covers = files.map((file) => ({ path: realPathPrefix(file), as: file }));
   const [found] = await findOtherNames(covers, roots, limits.workspaceEntries.default);

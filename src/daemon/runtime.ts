@@ -1,6 +1,6 @@
 /**
- * What the daemon can do, as its doors see it. The doors parse and order requests; everything
- * else is behind this interface. Methods throw `TrlError`.
+ * The daemon's services as its transports use them. The transports parse and order requests; all
+ * other work is behind this interface. Methods throw `TrlError`.
  */
 import type { ApprovalId, Caller, ExecId, SessionId, Verdict } from '../command.ts';
 import type { AuditGetParams, AuditListParams, AuditVerifyParams } from '../api/audit.ts';
@@ -59,7 +59,10 @@ import type { AccessGate } from './access/gate.ts';
 import type { Feed } from './feed.ts';
 import type { Masking } from './secrets/masking.ts';
 
-/** Takes a stream's output. While a promise that `output` returned is open, nothing is sent. */
+/**
+ * Receives a stream's output. Nothing more is sent while a promise that `output` returned is
+ * pending.
+ */
 export interface OutputSink {
   output(stream: 'stdout' | 'stderr', offset: number, bytes: RedactedBytes): void | Promise<void>;
   gap(from: number, to: number): void;
@@ -68,62 +71,61 @@ export interface OutputSink {
   exit(offset: number, end: Omit<Receipt, 'stdout' | 'stderr'> | WireError): void;
 }
 
-/** One call of a method, as it was parsed. */
+/** A parsed call of a method. */
 export interface MethodCall {
   readonly caller: Caller;
   readonly method: MethodName;
   readonly params: unknown;
 }
 
-/** Questions to people, and their answers. Who decides proves it in the call. */
+/** Pending approvals and their answers. The person who decides proves it in the call. */
 export interface ApprovalService {
   listApprovals(caller: Caller, params: ApprovalListParams): readonly ApprovalView[];
   getApproval(caller: Caller, id: ApprovalId): ApprovalView;
   decideApproval(caller: Caller, params: ApprovalDecideParams): Promise<ApprovalView>;
   /**
-   * Tells `tell` of every pending approval now, and of each change from then on. `tell` must not
-   * throw.
+   * Reports every pending approval to `tell` now, and then each change. `tell` must not throw.
    *
-   * @returns a function that ends it
+   * @returns a function that ends the watch
    */
   watchApprovals(caller: Caller, tell: (view: ApprovalView) => void): () => void;
   approvalStatus(caller: Caller): ApprovalStatus;
 }
 
-/** Secrets by name. Values come in by `set` alone, and none goes out. */
+/** Secrets by name. Only `set` accepts values, and no method returns one. */
 export interface SecretService {
   list(caller: Caller): Promise<MethodAnswers['secrets.list']>;
   check(caller: Caller, name: string): Promise<MethodAnswers['secrets.check']>;
-  /** Asks a person; waits for the answer as long as the call says. */
+  /** Asks a person for a value; waits for the answer as long as the call specifies. */
   request(caller: Caller, params: SecretRequestParams): Promise<MethodAnswers['secrets.request']>;
   requests(caller: Caller): MethodAnswers['secrets.requests'];
-  /** From a person, who proves it where one is enrolled. */
+  /** Called by a person, who proves it if a person is enrolled. */
   set(caller: Caller, params: SecretSetParams): Promise<MethodAnswers['secrets.set']>;
-  /** Each later command of the session gets them, as far as policy lets it. */
+  /** Each later command of the session gets the secrets that policy permits. */
   inject(caller: Caller, params: SecretInjectParams): Promise<MethodAnswers['secrets.inject']>;
   delete(caller: Caller, params: SecretDeleteParams): Promise<MethodAnswers['secrets.delete']>;
 }
 
-/** Where sessions may work, and what programs keep there for later commands. */
+/** Where sessions may work, and the caches that programs keep there for later commands. */
 export interface ProjectService {
   trust(caller: Caller, directory: string): Promise<MethodAnswers['workspace.trust']>;
   forget(directory: string): MethodAnswers['workspace.forget'];
   list(): MethodAnswers['workspace.list'];
   caches(): Promise<MethodAnswers['cache.list']>;
   /**
-   * @param directory in the project; `null`: of every one
-   * @throws TrlError `SESSION_BUSY` while a command runs that has them
+   * @param directory in the project; `null`: all projects
+   * @throws TrlError `SESSION_BUSY` while a command that uses the caches runs
    */
   clearCaches(directory: string | null): Promise<MethodAnswers['cache.clear']>;
 }
 
-/** What commands changed in workspaces: shown, published, thrown away, taken back. */
+/** Changes of commands in workspaces: shows, applies, discards and undoes them. */
 export interface WorkspaceService {
   open(caller: Caller, params: WorkspaceOpenParams): Promise<MethodAnswers['workspace.open']>;
   status(caller: Caller, id: SessionId): Promise<MethodAnswers['workspace.status']>;
-  /** Its text went through redaction, as output does. */
+  /** The text is redacted as output is. */
   diff(caller: Caller, params: WorkspaceDiffParams): Promise<MethodAnswers['workspace.diff']>;
-  /** What is held a person lets through, who proves it where one is enrolled. */
+  /** A person approves held changes, and proves it if a person is enrolled. */
   apply(caller: Caller, params: WorkspaceApplyParams): Promise<MethodAnswers['workspace.apply']>;
   discard(
     caller: Caller,
@@ -138,41 +140,43 @@ export interface WorkspaceService {
   undo(caller: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']>;
 }
 
-/** What may leave a workspace, and for whom. */
+/** What may leave a workspace, and for which audience. */
 export interface PublicationService {
-  /** Says where denied content comes from to a person only, who proves to be one. */
+  /** Reveals the source of denied content only to a person who proves it. */
   check(caller: Caller, params: PublishCheckParams): Promise<MethodAnswers['publish.check']>;
   /**
-   * Lays out the very bytes that were checked.
+   * Lays out exactly the bytes that were checked.
    *
    * @throws TrlError `PUBLICATION_BLOCKED` with rules and trace ids
    */
   publish(caller: Caller, params: PublishParams): Promise<MethodAnswers['publish']>;
 }
 
-/** What was recorded. Without proof of a person: of the session that the call names. */
+/** The audit log. Without proof of a person, a caller sees only the session that the call names. */
 export interface AuditService {
   list(caller: Caller, params: AuditListParams): Promise<MethodAnswers['audit.list']>;
   get(caller: Caller, params: AuditGetParams): Promise<MethodAnswers['audit.get']>;
-  /** For a person. */
+  /** For persons only. */
   verify(caller: Caller, params: AuditVerifyParams): Promise<MethodAnswers['audit.verify']>;
 }
 
-/** Tools beyond those that every runtime has. */
+/** Tools in addition to those of every runtime. */
 export interface ToolService {
   list(caller: Caller, params: ToolListParams): Promise<readonly ToolView[]>;
   call(caller: Caller, params: ToolCallParams): Promise<ToolCallAnswer>;
   /**
    * Sends calls of a tool to `listener`, which must not throw, until {@link leave}.
    *
-   * @param owner stands for the connection that answers them
+   * @param owner represents the connection that answers the calls
    */
   register(
     params: ToolRegisterParams,
     by: { readonly owner: object; readonly listener: (message: ToolStreamMessage) => void },
   ): Promise<void>;
   answer(owner: object, params: ToolAnswerParams): void;
-  /** Tells who answers the caller's calls of this key that nobody waits for them any more. */
+  /**
+   * Notifies the tool that answers the caller's calls of this key that the caller no longer waits.
+   */
   cancel(caller: Caller, key: string): void;
   leave(owner: object): void;
 }
@@ -190,7 +194,7 @@ export interface SessionService {
       timeout_s?: number;
       env?: Readonly<Record<string, string>>;
       unset?: readonly string[];
-      /** The session whose directory and variables it takes over. */
+      /** The session whose directory and variables the new session takes over. */
       state_of?: SessionId;
     },
   ): Promise<SessionView>;
@@ -206,8 +210,8 @@ export interface SessionService {
 /** Commands: started, followed, fed and ended. */
 export interface ExecutionService {
   /**
-   * Runs to the end and answers with output. A time-out throws `COMMAND_TIMEOUT` whose `data` is
-   * the receipt with the partial output. Whoever listens, the command runs to its end.
+   * Runs to the end and returns the output. A time-out throws `COMMAND_TIMEOUT` whose `data` is the
+   * receipt with the partial output. The command runs to its end even if the caller disconnects.
    */
   run(caller: Caller, params: ExecParams): Promise<Receipt>;
   /** Starts in the foreground (`exec.stream`); the session is busy until it ends. */
@@ -221,7 +225,9 @@ export interface ExecutionService {
     options: { from: number; sink: OutputSink; signal: AbortSignal },
   ): Promise<void>;
   read(caller: Caller, params: ExecReadParams): Promise<ExecReadAnswer>;
-  /** @throws TrlError `SESSION_BUSY` while somebody else holds a lease of it; {@link resize} too */
+  /**
+   * @throws TrlError `SESSION_BUSY` while another caller holds its lease; so does {@link resize}
+   */
   write(
     caller: Caller,
     id: ExecId,
@@ -232,9 +238,12 @@ export interface ExecutionService {
     id: ExecId,
     size: { readonly columns: number; readonly rows: number; readonly lease: string | null },
   ): Promise<void>;
-  /** Who may type into it: taken, kept for longer, or given back. */
+  /** Takes, extends or releases the lease that permits its holder to type. */
   lease(caller: Caller, params: ExecLeaseParams): Promise<ExecLeaseAnswer>;
-  /** With a signal: sends just that. Without: TERM, grace, KILL. Answers what was stopped. */
+  /**
+   * With a signal: sends only that signal. Without: TERM, grace period, KILL. Returns the commands
+   * that were stopped.
+   */
   cancel(
     caller: Caller,
     target: { exec_id: ExecId } | { session_id: SessionId } | { exec_key: string },
@@ -249,7 +258,7 @@ export interface Runtime {
   readonly sessions: SessionService;
   readonly execs: ExecutionService;
   readonly approvals: ApprovalService;
-  /** Hides known secrets in whatever is said. */
+  /** Hides known secrets in all texts that the runtime returns. */
   readonly masking: Masking;
   readonly secrets: SecretService;
   readonly projects: ProjectService;
@@ -257,16 +266,16 @@ export interface Runtime {
   readonly publications: PublicationService;
   readonly audit: AuditService;
   readonly tools: ToolService;
-  /** Of everything that changes, as far as the caller sees it. */
+  /** All changes that the caller can see. */
   readonly feed: Pick<Feed, 'watch'>;
   readonly console: Pick<ConsoleService, 'login'>;
-  /** Whether a caller may, and what it sees; `call()` asks it for every door. */
+  /** What a caller may do and see; `call()` checks it for every transport. */
   readonly clients: Pick<Clients, 'enter'>;
   readonly gate: Pick<
     AccessGate,
     'requireRole' | 'authorizeParams' | 'filterAnswer' | 'canSeeSession' | 'canSeeActor'
   >;
-  /** What policy would say of a command; nothing runs and nobody is asked. */
+  /** The policy's decision about a command, which neither runs nor requests an approval. */
   explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict>;
   stats(): {
     active_sessions: number;
@@ -275,21 +284,21 @@ export interface Runtime {
     memory_rss_bytes: number;
     open_fds: number | null;
   };
-  /** What it counts of itself. */
+  /** The runtime's counters. */
   metrics(): MetricsView;
   /**
-   * Lets a call act, with its request in the audit log before it and its end after it, where it
-   * changes something.
+   * Runs a call. If the call changes something, the audit log records its request before it acts
+   * and its end after it.
    *
    * @throws TrlError `AUDIT_UNAVAILABLE` before it acted; else what `act` throws
    */
   runAudited<Answer>(call: MethodCall, act: () => Answer | Promise<Answer>): Promise<Answer>;
   /**
-   * Checks a call before it asks for anything; where it is refused, that is in the audit log.
+   * Checks a call before it acts; the audit log records a refusal.
    *
    * @throws what `check` throws
    */
   checkAudited<Params>(call: MethodCall, check: () => Params | Promise<Params>): Promise<Params>;
-  /** Stops taking requests, ends or leaves commands as configured, closes. */
+  /** Stops accepting requests, ends or leaves commands as configured, and closes. */
   close(): Promise<void>;
 }

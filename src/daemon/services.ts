@@ -1,4 +1,4 @@
-/** Wires the services of a runtime: each gets what it needs as constructor parameters. */
+/** Wires the services of a runtime: each receives its dependencies as constructor parameters. */
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { WorkspaceHost } from '../host/port.ts';
 import type { RuntimeBounds } from '../limits.ts';
@@ -54,17 +54,17 @@ import { DaemonProjectService } from './workspaces/project-service.ts';
 import type { Projects } from './workspaces/projects.ts';
 import { DaemonWorkspaceService } from './workspaces/workspace-service.ts';
 
-/** What `open-core.ts` opens before the services are wired. */
+/** The parts that `open-core.ts` opens before the services are wired. */
 export interface RuntimeParts {
   readonly sessions: Sessions;
   readonly execs: Executions;
   readonly keys: UsedKeys;
   readonly store: StateStore;
   readonly host: HostFacts;
-  /** The same facts, for sessions with a search path of their own. */
+  /** The same facts for sessions with their own search path. */
   readonly searchPathHosts: SearchPathHosts;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Directories below which sessions may work, as {@link Projects.roots}. */
+  /** Directories in which sessions may work, as {@link Projects.roots}. */
   readonly roots: readonly string[];
   readonly projects: Projects;
   /** Paths that no grant opens. */
@@ -78,9 +78,9 @@ export interface RuntimeParts {
   readonly variables: RuntimeVariables;
   /** Key of the hashes that replace values in the subject of an approval. */
   readonly macKey: Uint8Array;
-  /** Hides known secrets in everything that the daemon says or stores. */
+  /** Hides known secrets in everything that the daemon returns or stores. */
   readonly masking: Masking;
-  /** Hides known and likely secrets in texts that are stored for good. */
+  /** Hides known and likely secrets in texts that are stored permanently. */
   readonly maskText: MaskText;
   /** How the contents of files are redacted. */
   readonly redaction: Omit<DiffRedaction, 'index'>;
@@ -91,26 +91,26 @@ export interface RuntimeParts {
   readonly auditDirectory: string;
   readonly statementSigner: StatementSigner;
   readonly toolFiles: ToolFiles;
-  /** Where files are moved that a command may not leave in a workspace. */
+  /** Where the runtime moves files that a command may not leave in a workspace. */
   readonly quarantine: string;
   /** Where publications are checked and laid out; private to the user. */
   readonly publicationDirectory: string;
-  /** Of sessions and commands. */
+  /** Bounds of sessions and commands. */
   readonly bounds: RuntimeBounds;
-  /** Of sessions whose callers name none. */
+  /** Bounds of sessions whose callers specify none. */
   readonly sessionBounds: Pick<RequestedBounds, 'timeout_ms' | 'cpu_s'>;
-  /** Whether the runner and what runs in it end with the daemon. */
+  /** Whether the runner and its commands end with the daemon. */
   readonly endRunner: boolean;
-  /** From TERM to KILL when the daemon is stopped, in `ms`. */
+  /** Time from TERM to KILL when the daemon is stopped, in `ms`. */
   readonly stopMs: number;
-  /** The file that lists what ended with the daemon. */
+  /** The file that lists the commands that ended with the daemon. */
   readonly stoppedFile: string;
   readonly log: (text: string) => void;
 }
 
 export type Services = ReturnType<typeof createServices>;
 
-/** @param runtime what scripts call into, once it is complete */
+/** @param runtime receives the calls of scripts, once it is complete */
 export function createServices(parts: RuntimeParts, runtime: Runtime) {
   const { sessions, approvalService, auditing, secrets, workspaceHost } = parts;
   const sessionService = new DaemonSessionService(parts);
@@ -172,7 +172,7 @@ export function createServices(parts: RuntimeParts, runtime: Runtime) {
   };
 }
 
-/** The path of a command: see `executions/execute.ts`. */
+/** Wires the execution of commands: see `executions/execute.ts`. */
 function wireExecution(
   parts: RuntimeParts,
   sessionService: DaemonSessionService,
@@ -200,7 +200,7 @@ function wireExecution(
   const executor = new CommandExecutor({ ...wired, keys, starter });
   runners.onProgress = (progress) => recorder.printed(progress);
   runners.onCall = (id, call, text) => void scripts.called(id, call, text);
-  // Values of sessions were in the runner that is gone: their names would mislead.
+  // The lost runner had the values of the sessions, so their names would now mislead.
   runners.onFresh = () => {
     sessions.markNamespacesGone();
     for (const session of sessions.all()) {
@@ -208,7 +208,7 @@ function wireExecution(
     }
   };
   auditing.watchFailures(() => {
-    // What these commands do could no longer be recorded.
+    // The audit log could no longer record what these commands do.
     const running = execs.running(null).map(({ record }) => record.id);
     void runners.stop(running, 'audit-failed').catch(() => {});
   });

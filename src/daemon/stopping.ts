@@ -1,21 +1,24 @@
-/** How what runs ends when the runtime is stopped: TERM, ten seconds, KILL, each by its name. */
+/**
+ * How running commands end when the runtime stops: TERM, ten seconds, KILL; the report names each
+ * command.
+ */
 import { rmSync, writeFileSync } from 'node:fs';
 import type { ExecId, SessionId } from '../command.ts';
 import type { Executions, TrackedExecution } from './executions/executions.ts';
 import type { Runners } from './runners.ts';
 import type { Sessions } from './sessions/sessions.ts';
 
-/** For what the runner does after it has sent KILL, before it counts as hung. */
+/** How long the runner may take after it has sent KILL, before it counts as hung. */
 export const runnerHungMs = 3_000;
 
 export interface StoppedExecution {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
-  /** Name of the session. */
+  /** The session's name. */
   readonly session: string | null;
-  /** Its first line, without known secrets. */
+  /** The command's first line, without known secrets. */
   readonly command: string;
-  /** `left`: it runs on. */
+  /** `left`: the command continues to run. */
   readonly end: 'ended' | 'killed' | 'left';
 }
 
@@ -25,18 +28,18 @@ export interface StoppingParts {
   readonly runners: Runners;
   /** Hides known secrets. */
   readonly masked: (text: string) => string;
-  /** From TERM to KILL, in `ms`. */
+  /** Time from TERM to KILL, in `ms`. */
   readonly graceMs: number;
 }
 
 const commandMax = 200;
-/** In the state directory. */
+/** Name of the report file in the state directory. */
 export const stoppedFileName = 'stopped.json';
 
 /**
- * Ends all commands, also those that a script starts meanwhile, and then the runner.
+ * Ends all commands, including those that a script starts meanwhile, and then the runner.
  *
- * @param hurry aborted: what is left is killed at once
+ * @param hurry when it is aborted, the remaining commands are killed at once
  */
 export async function stopCommands(
   { execs, runners, graceMs, ...parts }: StoppingParts,
@@ -53,7 +56,7 @@ export async function stopCommands(
   for (let running = still(); running.length > 0; running = still()) {
     for (const one of running.filter((tracked) => !all.has(tracked))) {
       all.add(one);
-      // One that is just starting is stopped once the runner has it.
+      // A command that is still starting is stopped once the runner has it.
       void one.started.then(() => runners.stop([one.record.id], 'shutdown', graceMs));
     }
     if (hurry.aborted) kill();
@@ -65,21 +68,21 @@ export async function stopCommands(
   return [...all].map((one) => stoppedCommand(one, { ...parts, isLeft: false }));
 }
 
-/** What runs on in the runner, for the next daemon. */
+/** The commands that continue in the runner, for the next daemon. */
 export const listRemainingCommands = ({
   execs,
   ...parts
 }: Pick<StoppingParts, 'execs' | 'sessions' | 'masked'>): readonly StoppedExecution[] =>
   execs.running(null).map((one) => stoppedCommand(one, { ...parts, isLeft: true }));
 
-/** One line for people. */
+/** One line for a person. */
 export function stoppedLine({ exec_id: id, session_id, session, command, end }: StoppedExecution) {
   const where = session === null ? session_id : JSON.stringify(session);
   const how = end === 'left' ? 'runs on:' : end;
   return `${how} ${id} in session ${where}: ${command}`;
 }
 
-/** Leaves for `trl daemon stop` what there is to tell. */
+/** Writes the report for `trl daemon stop`. */
 export function writeStoppedReport(file: string, commands: readonly StoppedExecution[]): void {
   rmSync(file, { force: true });
   if (commands.length === 0) return;
@@ -91,7 +94,7 @@ function stoppedCommand(
   by: Pick<StoppingParts, 'sessions' | 'masked'> & { readonly isLeft: boolean },
 ): StoppedExecution {
   const { id, sessionId, command, outcome } = record;
-  // Nobody tells how it ended that was killed with its runner.
+  // If a command was killed together with its runner, no process reports how it ended.
   const isKilled = outcome === null || outcome.exit.signal === 'SIGKILL';
   const text = by.masked(command);
   const [line = ''] = text.split('\n');
@@ -104,7 +107,7 @@ function stoppedCommand(
   };
 }
 
-/** Answers `true` when the time is over. */
+/** Resolves to `true` when the time limit is reached. */
 function lateAfter(ms: number): Promise<true> {
   return new Promise((resolve) => {
     setTimeout(() => resolve(true), ms).unref();

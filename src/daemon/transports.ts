@@ -1,6 +1,6 @@
 /**
- * The doors besides the socket: HTTP where it was asked for, and one on the loopback for logins
- * alone, opened when a person first asks for the console. What they need is loaded then.
+ * The transports in addition to the socket: HTTP if it is configured, and a loopback one for logins
+ * only, opened when a person first requests the console. Their code is loaded on demand.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,10 +17,10 @@ const forLogins = { host: '127.0.0.1', port: 0, tls: null, names: [], origins: [
 export class Transports {
   readonly #opened: Pick<OpenedDaemon, 'core' | 'identities' | 'auditing' | 'roots' | 'log'>;
   readonly #options: TransportOptions;
-  #door: Promise<HttpTransport> | null = null;
+  #http: Promise<HttpTransport> | null = null;
   #mcp: McpMount | null = null;
   #isStopping = false;
-  /** Whether HTTP was asked for. */
+  /** Whether HTTP is configured. */
   #isAsked = false;
 
   constructor(
@@ -30,35 +30,35 @@ export class Transports {
     this.#opened = opened;
     this.#options = options;
     opened.core.console.serveBy(async () => {
-      this.#door ??= this.#listen(forLogins, true);
-      return { origin: (await this.#door).origin };
+      this.#http ??= this.#listen(forLogins, true);
+      return { origin: (await this.#http).origin };
     });
   }
 
   /**
-   * @returns the origin of the door
-   * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken
+   * @returns the origin of the transport
+   * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` if the address cannot be used
    */
   async open(settings: HttpSettings): Promise<string> {
     this.#isAsked = true;
-    this.#door = this.#listen(settings, false);
-    return (await this.#door).origin;
+    this.#http = this.#listen(settings, false);
+    return (await this.#http).origin;
   }
 
-  /** Whether somebody has a connection, or may make one. */
+  /** Whether a client has a connection, or may open one. */
   get isUsed(): boolean {
     return this.#isAsked || (this.#opened.core.counts.http.http.connections ?? 0) > 0;
   }
 
   stop(): void {
     this.#isStopping = true;
-    void this.#door?.then((door) => door.stop());
+    void this.#http?.then((transport) => transport.stop());
   }
 
   async close(): Promise<void> {
-    const door = await this.#door?.catch(() => null);
+    const transport = await this.#http?.catch(() => null);
     await this.#mcp?.close();
-    await door?.close();
+    await transport?.close();
   }
 
   async #listen(settings: HttpSettings, loginsOnly: boolean): Promise<HttpTransport> {
@@ -67,7 +67,7 @@ export class Transports {
       import('./http/server.ts'),
       import('./http/metrics-text.ts'),
     ]);
-    const door = await openHttpTransport({
+    const transport = await openHttpTransport({
       ...this.#options,
       settings,
       identities,
@@ -80,12 +80,12 @@ export class Transports {
     const [root] = roots;
     if (!loginsOnly && root !== undefined) {
       this.#mcp = mcpMount({ ...this.#options, root, keys: core.keys });
-      door.mount('/mcp', this.#mcp.mounted);
+      transport.mount('/mcp', this.#mcp.mounted);
     }
-    core.counts.includeHttp(() => door.metrics());
-    if (this.#isStopping) door.stop();
-    log(`HTTP on ${door.origin}`);
-    return door;
+    core.counts.includeHttp(() => transport.metrics());
+    if (this.#isStopping) transport.stop();
+    log(`HTTP on ${transport.origin}`);
+    return transport;
   }
 
   #document: Promise<string> | null = null;
@@ -99,7 +99,7 @@ export class Transports {
   }
 }
 
-/** What was built of the console: beside the bundle, or in the checkout's `dist`. */
+/** The built console: next to the bundle, or in the checkout's `dist`. */
 function consoleDirectory(): string {
   const here = fileURLToPath(import.meta.url);
   const beside = join(dirname(here), 'console');

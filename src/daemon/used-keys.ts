@@ -1,18 +1,18 @@
 /**
- * Keys of calls that nothing else remembers any more, so that a call which is made again late, or
- * to another runtime than the first one, does not run again. On disk, for a day; as many of each
- * scope as `limits.usedKeys` says.
+ * Keys of calls that no other record contains any more, so that a call does not run twice if it is
+ * repeated late, or sent to another runtime. Each key stays on disk for a day, up to
+ * `limits.usedKeys` keys per scope.
  */
 import { limits } from '../limits.ts';
 import type { StateStore } from '../session/store.ts';
 
 export interface UsedKey {
-  /** Within which the key is one: a session, or a caller. */
+  /** Where the key is unique: a session, or a caller. */
   readonly scope: string;
   readonly key: string;
-  /** Tells the call from others, without what it says; absent for one of before. */
+  /** Identifies the call without its content; absent in records from an earlier version. */
   readonly call?: string;
-  /** What became of it. */
+  /** The result of the call. */
   readonly state: string;
   /** Unix ms. */
   readonly at: number;
@@ -27,7 +27,7 @@ export class UsedKeys {
   constructor(store: StateStore) {
     this.#store = store;
     const found = store.all('keys').map(({ json }): UsedKey => JSON.parse(json));
-    for (const used of found.toSorted((a, b) => a.at - b.at)) this.#hold(used);
+    for (const used of found.toSorted((a, b) => a.at - b.at)) this.#add(used);
   }
 
   find(scope: string, key: string): UsedKey | null {
@@ -35,23 +35,26 @@ export class UsedKeys {
     return found === undefined || isOld(found) ? null : found;
   }
 
-  /** @throws TrlError `BACKEND_UNAVAILABLE` when it cannot be kept: then it is not */
+  /**
+   * @throws TrlError `BACKEND_UNAVAILABLE` if the key cannot be stored; it is then not in memory
+   *   either
+   */
   put(used: UsedKey): void {
     this.#store.put('keys', idOf(used), used);
-    this.#hold(used);
+    this.#add(used);
   }
 
   forget(scope: string, key: string): void {
     const found = this.#all.get(scope)?.get(key);
-    if (found !== undefined) this.#drop(found);
+    if (found !== undefined) this.#remove(found);
   }
 
-  /** Nothing is called within it any more. */
+  /** Removes a scope in which no further call can happen. */
   endScope(scope: string): void {
-    for (const used of this.#all.get(scope)?.values() ?? []) this.#drop(used);
+    for (const used of this.#all.get(scope)?.values() ?? []) this.#remove(used);
   }
 
-  #hold(used: UsedKey): void {
+  #add(used: UsedKey): void {
     const own = this.#all.get(used.scope) ?? new Map<string, UsedKey>();
     this.#all.set(used.scope, own);
     if (!own.delete(used.key)) this.#size += 1;
@@ -66,11 +69,11 @@ export class UsedKeys {
   #prune(own: ReadonlyMap<string, UsedKey>, most: number): void {
     for (const oldest of own.values()) {
       if (own.size <= most && !isOld(oldest)) return;
-      this.#drop(oldest);
+      this.#remove(oldest);
     }
   }
 
-  #drop(used: UsedKey): void {
+  #remove(used: UsedKey): void {
     const own = this.#all.get(used.scope);
     if (own?.delete(used.key) === true) this.#size -= 1;
     if (own?.size === 0) this.#all.delete(used.scope);

@@ -1,4 +1,4 @@
-/** Events about what is no command and no call: approvals as they go on, policy, configuration. */
+/** Audit records of approval steps, policy and configuration. */
 import { canonicalJson } from '../../canonical.ts';
 import { createHash } from 'node:crypto';
 import type { Approval } from '../../approval/approval.ts';
@@ -20,7 +20,7 @@ const kindOfState: Readonly<Record<ApprovalState, EventKind>> = {
   superseded: 'approval.ended',
 };
 
-/** An approval as it is now; told at each of its steps. */
+/** The current state of an approval, recorded at each of its steps. */
 export function approvalAuditRecord(approval: Approval): AuditRecord {
   const { id, execId: exec, state, asked, digest, verdict, answer, supersededBy } = approval;
   const decided =
@@ -60,12 +60,14 @@ export function policyAuditRecord({
   return { kind: 'policy.loaded', data: { name, version } };
 }
 
-/** One that was asked for and not taken: what was read before holds. */
+/** A policy that was requested and refused: the previous one remains in force. */
 export function policyRefusalRecord(why: string): AuditRecord {
   return { kind: 'policy.refused', data: { why } };
 }
 
-/** Keys with their origins; of the values only the digest, for some tell of secrets. */
+/**
+ * Keys with their origins, and only a digest of the values, because some values contain secrets.
+ */
 export function configurationAuditRecord({ settings, files }: Configuration): AuditRecord {
   const values = settings.map(({ key, value }): Json => ({
     key,

@@ -1,7 +1,7 @@
 /**
- * What the wire tells of the audit log. Whoever is on the socket has the user's uid, an agent too.
- * Without proof of a person a caller sees the events of the session that it names, and nothing of
- * what a publication was held back for.
+ * The audit log on the wire. Every process on the socket has the uid of the user, also an agent.
+ * Without proof of a person, a caller sees only the events of the session that it names, and not
+ * the findings that blocked a publication.
  */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -30,7 +30,7 @@ export interface AuditServiceOptions {
 
 export class DaemonAuditService implements AuditService {
   readonly #options: AuditServiceOptions;
-  /** One at a time: each reads files of any size. */
+  /** Queries run one at a time: each reads files of any size. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: AuditServiceOptions) {
@@ -38,7 +38,7 @@ export class DaemonAuditService implements AuditService {
   }
 
   async list(caller: Caller, params: AuditListParams): Promise<MethodAnswers['audit.list']> {
-    const sees = await this.#sees(caller, params, 'Cannot list what was recorded');
+    const sees = await this.#visibility(caller, params, 'Cannot list what was recorded');
     const limit = params.limit ?? limits.auditListed.default;
     const filter: EventFilter = {
       exec: params.exec_id,
@@ -48,10 +48,10 @@ export class DaemonAuditService implements AuditService {
       since: timeOf(params.since),
       until: timeOf(params.until),
     };
-    // One more tells whether there are more.
-    const asked = { filter, limit: limit + 1 };
-    const found = await this.#inTurn(async () =>
-      (await reading()).queryLogs('newest', this.#options.directory, asked),
+    // One additional event shows whether there are more.
+    const query = { filter, limit: limit + 1 };
+    const found = await this.#runAlone(async () =>
+      (await loadQueries()).queryLogs('newest', this.#options.directory, query),
     );
     return {
       events: found.slice(0, limit).map((one) => viewOf(one, sees)),
@@ -62,11 +62,11 @@ export class DaemonAuditService implements AuditService {
   async get(caller: Caller, params: AuditGetParams): Promise<MethodAnswers['audit.get']> {
     const { directory } = this.#options;
     const { log, seq, session_id: session } = params;
-    const sees = await this.#sees(caller, params, 'Cannot show what was recorded');
-    const found = await this.#inTurn(async () =>
-      (await reading()).queryLogs('event', directory, { log, seq }),
+    const sees = await this.#visibility(caller, params, 'Cannot show what was recorded');
+    const found = await this.#runAlone(async () =>
+      (await loadQueries()).queryLogs('event', directory, { log, seq }),
     );
-    // What is of another session is not told apart from what is not there.
+    // An event of another session gives the same answer as a missing event.
     const isTheirs = sees === 'all' || (found !== null && found.event.session === session);
     if (found === null || !isTheirs) {
       throw new TrlError('EXEC_NOT_FOUND', `Cannot find event ${seq} of log ${log}`);
@@ -76,14 +76,14 @@ export class DaemonAuditService implements AuditService {
 
   async verify(caller: Caller, params: AuditVerifyParams): Promise<MethodAnswers['audit.verify']> {
     const action = 'Cannot check the audit log';
-    if ((await this.#sees(caller, { ...params, session_id: '' }, action)) !== 'all') {
+    if ((await this.#visibility(caller, { ...params, session_id: '' }, action)) !== 'all') {
       throw new TrlError('AUTH_FAILED', `${action}: a person does it, or "trl audit verify"`);
     }
     const { directory } = this.#options;
     if (!existsSync(path.join(directory, 'logs'))) return { good: true, findings: [], logs: [] };
-    const asked = { publicKeyFile: path.join(directory, 'key.pub'), heads: params.heads ?? [] };
-    const report = await this.#inTurn(async () =>
-      (await reading()).queryLogs('verify', directory, asked),
+    const query = { publicKeyFile: path.join(directory, 'key.pub'), heads: params.heads ?? [] };
+    const report = await this.#runAlone(async () =>
+      (await loadQueries()).queryLogs('verify', directory, query),
     );
     return {
       good: report.isGood,
@@ -93,10 +93,10 @@ export class DaemonAuditService implements AuditService {
   }
 
   /**
-   * @throws TrlError `AUTH_FAILED` for a wrong passphrase, and where neither a person is proved nor
-   *   a session named
+   * @throws TrlError `AUTH_FAILED` for a wrong passphrase, or if the call neither proves a person
+   *   nor names a session
    */
-  async #sees(
+  async #visibility(
     caller: Caller,
     given: { readonly session_id?: string; readonly passphrase?: string },
     action: string,
@@ -112,18 +112,18 @@ export class DaemonAuditService implements AuditService {
     }
     if (given.session_id !== undefined) return 'session';
     const how = 'name a session, or prove to be a person; "trl audit log" reads the files itself';
-    throw new TrlError('AUTH_FAILED', `${action} of everybody: ${how}`);
+    throw new TrlError('AUTH_FAILED', `${action} of all sessions: ${how}`);
   }
 
-  #inTurn<Answer>(act: () => Promise<Answer>): Promise<Answer> {
+  #runAlone<Answer>(act: () => Promise<Answer>): Promise<Answer> {
     const mine = this.#last.then(act, act);
     this.#last = mine.catch(() => {});
     return mine;
   }
 }
 
-/** Loaded with the first call: commands do not wait for it. */
-const reading = () => import('./log-queries.ts');
+/** Loaded at the first call, so that commands do not wait for it. */
+const loadQueries = () => import('./log-queries.ts');
 
 const timeOf = (iso: string | undefined): number | undefined =>
   iso === undefined ? undefined : Date.parse(iso);

@@ -1,6 +1,6 @@
 /**
- * The daemon's way to the audit log: texts are masked before they get there, and what need not be
- * waited for comes with the next that is.
+ * The daemon's access to the audit log: it masks texts before they reach the log. Events for which
+ * no caller waits are written together with the next one for which a caller waits.
  */
 import type { AuditEvent, AuditSink, EventKind } from '../../audit/event.ts';
 import type { ExecId, SessionId } from '../../command.ts';
@@ -15,7 +15,7 @@ import type { RecordedEnd } from './recorded-ends.ts';
 import type { UnendedExecution } from './unended.ts';
 import { Listeners } from '../listeners.ts';
 
-/** An event as the rest of the daemon tells it. */
+/** An event as the other parts of the daemon report it. */
 export interface AuditRecord {
   readonly kind: EventKind;
   /** Default: the runtime itself. */
@@ -25,19 +25,24 @@ export interface AuditRecord {
   readonly data: AuditEvent['data'];
 }
 
-/** What of an event may lack masking: what was masked or made by the runtime already. */
+/**
+ * The parts of an event that need no masking: those that are masked already, or that the runtime
+ * wrote.
+ */
 export interface AuditingOptions {
   readonly sink: AuditSink;
-  /** Whether nothing may happen that cannot be recorded. */
+  /** Whether actions that cannot be recorded are refused. */
   readonly required: boolean;
   readonly masking: Pick<Masking, 'deep'>;
-  /** Hides also what is likely: messages quote what callers wrote. Default: the known alone. */
+  /**
+   * Also hides likely secrets, because messages quote callers. Default: hides known secrets only.
+   */
   readonly maskText?: MaskText;
   /** Must not throw. */
   readonly log: (text: string) => void;
-  /** Commands of earlier runtimes whose end the log does not tell. Default: none. */
+  /** Commands of earlier runtimes without a recorded end. Default: none. */
   readonly unended?: () => Promise<readonly UnendedExecution[]>;
-  /** How commands ended, as the log says. Default: it says nothing. */
+  /** Recorded ends of commands. Default: none. */
   readonly ends?: (
     execs: ReadonlySet<string>,
     since: number,
@@ -47,12 +52,14 @@ export interface AuditingOptions {
 }
 
 const retryMs = 1_000;
-/** Events that wait to be written, at most; more than these are counted. */
+/** The most events that may wait for the disk; further ones are only counted. */
 const lateMax = 10_000;
 const lateBytesMax = 64 * 1024 * 1024;
-/** Of what waited, at once: a log that was away for a while takes it in parts. */
+/**
+ * The most bytes of waiting events in one write: after an outage, the log receives them in parts.
+ */
 const groupBytesMax = limits.auditGroupBytes.max / 4;
-/** What goes with the end of a command into the room that is put by. */
+/** The most bytes that are written with a command's end into the reserved disk space. */
 const withEndBytesMax = limits.auditReserveBytes.default / 4;
 
 export class Auditing {
@@ -73,25 +80,29 @@ export class Auditing {
   }
 
   /**
-   * Answers when the events, and all that were noted before, are on disk under a signed head.
+   * Resolves when the events, and all earlier noted ones, are on disk under a signed head.
    *
-   * @returns where the last of them lies; `null`: it could not be written, and need not be
-   * @throws TrlError `AUDIT_UNAVAILABLE`: what they permit must not happen
+   * @returns the position of the last event; `null`: it could not be written, and recording is not
+   *   required
+   * @throws TrlError `AUDIT_UNAVAILABLE`: the actions that they permit must not happen
    */
-  record(...told: readonly AuditRecord[]): Promise<AuditMark | null> {
-    return this.#record(told, false);
+  record(...records: readonly AuditRecord[]): Promise<AuditMark | null> {
+    return this.#record(records, false);
   }
 
-  /** The same for the end of what runs already: a full disk has room put by for it. */
-  recordEnd(...told: readonly AuditRecord[]): Promise<AuditMark | null> {
-    return this.#record(told, true);
+  /**
+   * Does the same for the end of a running command: the disk space reserved for it is available
+   * even on a full disk.
+   */
+  recordEnd(...records: readonly AuditRecord[]): Promise<AuditMark | null> {
+    return this.#record(records, true);
   }
 
-  async #record(told: readonly AuditRecord[], urgent: boolean): Promise<AuditMark | null> {
-    const own = told.map((one) => this.#event(one));
+  async #record(records: readonly AuditRecord[], urgent: boolean): Promise<AuditMark | null> {
+    const own = records.map((one) => this.#event(one));
     let late = this.#takeLate();
     if (urgent && own.length > 0 && fittedBytes(late) > withEndBytesMax) {
-      this.#putBack(late);
+      this.#requeue(late);
       late = [];
     }
     const { sink, log } = this.#options;
@@ -106,13 +117,14 @@ export class Auditing {
       const last = places.at(-1);
       return last === undefined ? null : { ...last, head: sink.head() ?? '' };
     } catch (error) {
-      this.#putBack(late);
+      this.#requeue(late);
       if (!isTrlError(error, 'AUDIT_UNAVAILABLE')) throw error;
       const isNews = !this.#isFailing;
       this.#isFailing = true;
       if (isNews) log(error.message);
-      // What has happened is told when it can be; what was to happen must not.
-      if (urgent || !this.required) this.#keep(own);
+      // A past event is recorded as soon as possible; a future action must not happen without its
+      // record.
+      if (urgent || !this.required) this.#enqueue(own);
       if (!this.required) return null;
       if (isNews) this.#failures.emit();
       throw error;
@@ -124,31 +136,33 @@ export class Auditing {
     return this.#events.add(listener);
   }
 
-  /** Reports when the log can no longer be written, so that nothing may go on unrecorded. */
+  /**
+   * Reports when the log can no longer be written, so that no action continues without a record.
+   */
   watchFailures(listener: () => void): () => void {
     return this.#failures.add(listener);
   }
 
-  /** Records an event that nobody waits for. It stays in memory until it is on disk. */
-  note(told: AuditRecord): void {
+  /** Records an event for which no caller waits. It stays in memory until it is on disk. */
+  note(record: AuditRecord): void {
     this.#timer ??= setImmediate(() => this.#flush());
-    this.#keep([this.#event(told)]);
+    this.#enqueue([this.#event(record)]);
   }
 
-  noteAll(told: readonly AuditRecord[]): void {
-    for (const one of told) this.note(one);
+  noteAll(records: readonly AuditRecord[]): void {
+    for (const one of records) this.note(one);
   }
 
   /**
-   * Answers when the events are on disk; where they cannot be written they are kept until they can
-   * be. For what permits nothing.
+   * Resolves when the events are on disk; keeps events in memory while they cannot be written. Only
+   * for events that permit no action.
    */
-  async append(told: readonly AuditRecord[]): Promise<void> {
+  async append(records: readonly AuditRecord[]): Promise<void> {
     try {
-      await this.record(...told);
+      await this.record(...records);
     } catch (error) {
       if (!isTrlError(error, 'AUDIT_UNAVAILABLE')) throw error;
-      this.noteAll(told);
+      this.noteAll(records);
     }
   }
 
@@ -157,12 +171,12 @@ export class Auditing {
     return (await this.#options.unended?.()) ?? [];
   }
 
-  /** How those of `execs` ended, none before `since` (Unix ms), as the log says. */
+  /** Recorded ends of those commands in `execs` that ended at or after `since` (Unix ms). */
   async ends(execs: ReadonlySet<string>, since: number): Promise<ReadonlyMap<ExecId, RecordedEnd>> {
     return (await this.#options.ends?.(execs, since)) ?? new Map();
   }
 
-  /** Writes what was noted, as far as it can be written. */
+  /** Writes the noted events if possible. */
   async close(): Promise<void> {
     clearTimer(this.#timer);
     this.#timer = null;
@@ -177,13 +191,13 @@ export class Auditing {
       actor: actor ?? null,
       session,
       exec,
-      data: maskValues(this.#quoting(data), this.#options.masking),
+      data: maskValues(this.#maskQuotes(data), this.#options.masking),
     });
     this.#events.emit(made.event);
     return made;
   }
 
-  #quoting(data: AuditRecord['data']): AuditRecord['data'] {
+  #maskQuotes(data: AuditRecord['data']): AuditRecord['data'] {
     const { maskText: shown } = this.#options;
     const { message, why } = data;
     if (shown === undefined) return data;
@@ -203,30 +217,30 @@ export class Auditing {
     return [...late, this.#event({ kind: 'log.interrupted', data: { dropped } })];
   }
 
-  #keep(events: readonly FittedEvent[]): void {
+  #enqueue(events: readonly FittedEvent[]): void {
     let bytes = fittedBytes(this.#late);
     for (const one of events) {
       bytes += one.bytes;
       if (this.#late.length < lateMax && bytes <= lateBytesMax) this.#late.push(one);
       else this.#dropped += 1;
     }
-    this.#later();
+    this.#scheduleFlush();
   }
 
-  /** Before what came meanwhile. */
-  #putBack(late: readonly FittedEvent[]): void {
+  /** Puts the events before those that arrived meanwhile. */
+  #requeue(late: readonly FittedEvent[]): void {
     if (late.length === 0) return;
     this.#late = [...late, ...this.#late];
-    this.#later();
+    this.#scheduleFlush();
   }
 
-  #later(): void {
+  #scheduleFlush(): void {
     this.#timer ??= setTimeout(() => this.#flush(), retryMs).unref();
   }
 
   #flush(): void {
     this.#timer = null;
-    void this.record().catch(() => this.#later());
+    void this.record().catch(() => this.#scheduleFlush());
   }
 }
 
@@ -238,7 +252,7 @@ function clearTimer(timer: NodeJS.Timeout | NodeJS.Immediate | null): void {
   else clearImmediate(timer);
 }
 
-/** What is told of a failure: its code and its sentence. */
+/** The code and the message of a failure, for its record. */
 export function failureOf(error: unknown): { readonly code: string; readonly message: string } {
   const known = error instanceof TrlError ? error : diskFailure('go on', error);
   return known === null

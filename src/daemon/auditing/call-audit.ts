@@ -1,6 +1,6 @@
 /**
- * Calls that change more than a command's own state: told before they act, and how they ended.
- * Commands tell of themselves (`exec-recorder.ts`).
+ * Audit records of calls that change more than a command's own state: their requests and their
+ * ends. Commands have their own records (`exec-recorder.ts`).
  */
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { jsonField, jsonText } from '../../provenance/logged-events.ts';
@@ -11,13 +11,13 @@ import type { MethodCall } from '../runtime.ts';
 import type { RepeatedRecords } from './repeated-records.ts';
 import { failureOf, type Auditing, type AuditRecord } from './auditing.ts';
 
-/** How a method's calls are recorded, where they change something. */
+/** How calls of a method are recorded; `null`: they change nothing. */
 function auditSpecOf(method: MethodName): AuditSpec | null {
   const { audit } = definitionOf(method);
   return audit === 'own events' ? null : audit;
 }
 
-/** Codes by which a caller is told that it may not. */
+/** Codes of refusals for lack of permission. */
 const refusals: ReadonlySet<string> = new Set([
   'AUTH_FAILED',
   'PERMISSION_DENIED',
@@ -31,17 +31,17 @@ const failures: ReadonlySet<string> = new Set([
   'INTERNAL_ERROR',
 ]);
 
-/** How calls are told. */
+/** Dependencies of the records of calls. */
 export interface CallAuditParts {
   readonly auditing: Auditing;
-  /** For those that are refused. */
+  /** Groups the records of refused calls. */
   readonly repeats: RepeatedRecords;
 }
 
 /**
- * Lets a call act once its request is on disk, where it changes something.
+ * Runs a call; if it changes something, its request is on disk first.
  *
- * @throws TrlError `AUDIT_UNAVAILABLE`: it did not act; else what `act` throws
+ * @throws TrlError `AUDIT_UNAVAILABLE`: the call did not act; else what `act` throws
  */
 export async function runAudited<Answer>(
   { auditing, repeats }: CallAuditParts,
@@ -52,12 +52,12 @@ export async function runAudited<Answer>(
   const how = auditSpecOf(method);
   if (how !== null) {
     const data = { method, ...parentOf(caller), ...chosen(params, how.params) };
-    const told: AuditRecord = { kind: 'call.requested', ...whose(caller, params), data };
-    await (how.ends === true ? auditing.append([told]) : auditing.record(told));
+    const request: AuditRecord = { kind: 'call.requested', ...whose(caller, params), data };
+    await (how.ends === true ? auditing.append([request]) : auditing.record(request));
   }
   try {
     const answer = await act();
-    // It is done: that it cannot be told yet takes nothing back.
+    // The call has acted, so a failure to record its end must not fail it.
     if (how !== null) await auditing.append([doneEvent(call, how, answer)]);
     return answer;
   } catch (error) {
@@ -67,7 +67,7 @@ export async function runAudited<Answer>(
 }
 
 /**
- * Tells of a call that is refused before it asks for anything.
+ * Records a call that is refused before it acts.
  *
  * @throws what `check` throws
  */
@@ -112,7 +112,7 @@ async function tellFailure(
   await repeats.record({ kind, ...whose(caller, params), data: { method, code, message } });
 }
 
-/** The script that calls in its caller's place. */
+/** The script that makes the call for its caller. */
 const parentOf = ({ within }: Caller): AuditRecord['data'] =>
   within === undefined ? {} : { parent: within };
 
@@ -140,7 +140,7 @@ function chosen(of: unknown, names: readonly string[]): AuditRecord['data'] {
   );
 }
 
-/** As it goes over the wire; what is very long is cut to its beginning. */
+/** The value as on the wire; very long texts are cut to their beginning. */
 function jsonOf(value: unknown): Json {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value;
   if (typeof value === 'string') return value.slice(0, textMax).toWellFormed();

@@ -1,11 +1,13 @@
-/** Texts of callers as the log keeps them: for good, so what is likely secret is hidden, too. */
+/**
+ * Masks callers' texts for the log, which stores them permanently: likely secrets are hidden, too.
+ */
 import { secretPriorOf } from '../../redaction/detect/secret-prior.ts';
 import { openRedactor } from '../../redaction/open-redactor.ts';
 import type { DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Masking } from '../secrets/masking.ts';
 import type { MaskText } from './exec-basis.ts';
 
-/** Shorter texts hold no secret that could be told from a word. */
+/** A shorter text contains no secret that can be distinguished from a word. */
 const textMin = 6;
 
 export function createTextMasker(

@@ -1,4 +1,7 @@
-/** Events as the log can take them, whatever callers and commands made long or odd. */
+/**
+ * Fits events into the limits of the log, however long or odd the values of callers and commands
+ * are.
+ */
 import { createHash } from 'node:crypto';
 import type { AuditEvent, Json } from '../../audit/event.ts';
 import { canonicalJson } from '../../canonical.ts';
@@ -6,16 +9,17 @@ import { limits } from '../../limits.ts';
 
 export interface FittedEvent {
   readonly event: AuditEvent;
-  /** As it is written. */
+  /** Size of the event as it is written. */
   readonly bytes: number;
 }
 
-/** Bytes of one field that stays in an event which would be too large. */
+/** The most bytes that a field keeps in an event that would be too large. */
 const fieldBytesMax = 64 * 1024;
 
 /**
- * An event that could not be written would look like a log that cannot be, and what it tells of
- * would stay untold. Of what does not fit, `left_out` tells names and SHA-256.
+ * Shortens an event that is too large for the log: a failed write would look like a broken log, and
+ * leave the event without a record. `left_out` contains the names and SHA-256 of the removed
+ * fields.
  */
 export function fitEvent(event: AuditEvent): FittedEvent {
   const bytes = bytesOf(event);
@@ -35,7 +39,7 @@ export function fitEvent(event: AuditEvent): FittedEvent {
 export const fittedBytes = (all: readonly FittedEvent[]): number =>
   all.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** How many of them, from the first on, are at most so many bytes; at least one. */
+/** How many of the first events fit into `bytesMax`; at least one. */
 export function countFitting(all: readonly FittedEvent[], bytesMax: number): number {
   let bytes = 0;
   const end = all.findIndex((one) => {
@@ -45,7 +49,7 @@ export function countFitting(all: readonly FittedEvent[], bytesMax: number): num
   return end < 0 ? all.length : Math.max(1, end);
 }
 
-/** `null`: it is nothing that canonical JSON can hold. */
+/** `null`: canonical JSON cannot represent the value. */
 function bytesOf(value: unknown): number | null {
   try {
     return Buffer.byteLength(canonicalJson(value));

@@ -1,4 +1,4 @@
-/** What is known of a command when it starts, as the audit log and its statement tell it. */
+/** The facts about a command at its start, for the audit log and the command's statement. */
 import type { Approval } from '../../approval/approval.ts';
 import type { WorkspaceMode } from '../../change.ts';
 import type { ContentRole } from '../../binding.ts';
@@ -11,19 +11,19 @@ import { maskValues } from './mask-values.ts';
 /** Hides secrets in a text, known or likely. */
 export type MaskText = (text: string) => string;
 
-/** Plain data: it is kept with the execution's record, for a daemon that starts over. */
+/** Plain data: it is stored with the record of the execution, for a daemon that starts later. */
 export interface ExecBasis extends CommandBasis {
-  /** Absent: the shell took the command. */
+  /** Absent: the shell ran the command. */
   readonly language?: 'python';
-  /** The script that called for it; absent: none. */
+  /** The script that called the command; absent: none. */
   readonly parent?: ExecId;
-  /** The registered tool that it is; absent: none. */
+  /** The registered tool that the command calls; absent: none. */
   readonly tool?: { readonly name: string; readonly sha256: string };
   readonly workspace: string | null;
-  /** Digest of what of the workspace is hidden; `null`: nothing is. */
+  /** Digest of the hidden part of the workspace; `null`: nothing is hidden. */
   readonly mask: string | null;
   readonly workspace_mode: WorkspaceMode | null;
-  /** What the text names, as far as it was looked up. */
+  /** The files that the text names, where they were looked up. */
   readonly contents: readonly {
     readonly role: ContentRole;
     readonly name: string;
@@ -33,7 +33,7 @@ export interface ExecBasis extends CommandBasis {
   readonly bounds: Bounds;
 }
 
-/** Characters of a command's text in the log. */
+/** The most characters of a command's text in the log. */
 const commandMax = 64 * 1024;
 
 interface BasisParts {
@@ -85,12 +85,12 @@ export function basisOf(
   return maskValues(basis, masking);
 }
 
-/** A verdict as events and statements tell it. */
+/** A verdict as in events and statements. */
 export function verdictData({ decision, policy, rules }: Verdict) {
   return { decision, policy, rules: rules.map(({ id }) => id) };
 }
 
-/** @param shown the text without secrets: it is cut after that, or a value would show in part */
+/** @param shown the masked text; it is cut after masking, or a part of a value could show */
 export function commandData(shown: string, command: string) {
   const cut = `${shown.slice(0, commandMax).toWellFormed()}…`;
   return {

@@ -1,4 +1,6 @@
-/** Tells the log of commands: before they start, and before anybody is told how they ended. */
+/**
+ * Records commands in the log: before they start, and before their ends are reported to a caller.
+ */
 import type { Json } from '../../audit/event.ts';
 import type { ExecId, Exit, OutputProgress, SessionId } from '../../command.ts';
 import type { RecordedChanges } from '../../change.ts';
@@ -17,18 +19,18 @@ import { failureOf, type Auditing, type AuditRecord } from './auditing.ts';
 import type { RecordedEnd } from './recorded-ends.ts';
 import { commandData, verdictData, type ExecBasis, type MaskText } from './exec-basis.ts';
 
-/** Changes that one event names, and their bytes: names and links can be long. */
+/** The most changes in one event, and their most bytes: names and links can be long. */
 const changesMax = 1_000;
 const changesBytesMax = 512 * 1024;
 
 /** Makes the signed statement of a command. */
 export interface StatementSigner {
-  /** Looks up, while the command runs, what takes a moment. Must not throw. */
+  /** Starts slow lookups while the command runs. Must not throw. */
   prepare(basis: ExecBasis): void;
   /**
-   * The statement of one that has ended, in its envelope, as data of its event.
+   * The statement of a command that has ended, in its envelope, as data of its event.
    *
-   * @param beside commands that ran in the workspace or the session meanwhile
+   * @param beside commands that ran in the same workspace or session meanwhile
    */
   sign(
     id: ExecId,
@@ -40,25 +42,28 @@ export interface StatementSigner {
 
 export class ExecRecorder implements Recorder {
   readonly #auditing: Auditing;
-  readonly #stating: StatementSigner;
-  /** Of commands that run. */
+  readonly #signer: StatementSigner;
+  /** Of running commands. */
   readonly #bases = new Map<ExecId, ExecBasis>();
-  /** Commands that ran in the same workspace or session meanwhile: what they wrote can be read. */
+  /**
+   * Commands that ran in the same workspace or session meanwhile: a command can read what they
+   * wrote.
+   */
   readonly #beside = new Map<ExecId, Set<ExecId>>();
-  /** What an earlier daemon told of the ends of commands that this one takes over. */
+  /** Ends of adopted commands that an earlier daemon recorded. */
   readonly #ends = new Map<ExecId, RecordedEnd>();
 
-  constructor(auditing: Auditing, stating: StatementSigner) {
+  constructor(auditing: Auditing, signer: StatementSigner) {
     this.#auditing = auditing;
-    this.#stating = stating;
+    this.#signer = signer;
   }
 
-  /** What the log says by now of commands that are taken over: it is not told again. */
+  /** Takes over recorded ends of adopted commands, so that they are not recorded again. */
   takeOver(ends: ReadonlyMap<ExecId, RecordedEnd>): void {
     for (const [id, end] of ends) this.#ends.set(id, end);
   }
 
-  /** What a command is; told before it starts, or when it is taken over from an earlier daemon. */
+  /** Registers a command before it starts, or when it is taken over from an earlier daemon. */
   expect(id: ExecId, basis: ExecBasis): void {
     const beside = new Set<ExecId>();
     for (const [other, { workspace, session }] of this.#bases) {
@@ -74,13 +79,13 @@ export class ExecRecorder implements Recorder {
   async starting({ approved, approval }: AuthorizedExecution): Promise<void> {
     const { exec_id: id } = approved.plan;
     const basis = this.#bases.get(id);
-    if (basis === undefined) throw new Error(`Cannot record ${id}: nobody said what it is`);
-    this.#stating.prepare(basis);
-    const told = startEvents(basis);
-    // A parked one was told of when it was asked for.
+    if (basis === undefined) throw new Error(`Cannot record ${id}: it was not registered`);
+    this.#signer.prepare(basis);
+    const events = startEvents(basis);
+    // A queued command was recorded when it was requested.
     const isKnown = approval?.execId === id;
     await this.#auditing.record(
-      ...told
+      ...events
         .filter(({ kind }) => !isKnown || kind !== 'exec.requested')
         .map((one) => ({ ...one, ...whose(id, basis) })),
     );
@@ -93,7 +98,7 @@ export class ExecRecorder implements Recorder {
     this.#auditing.note({ kind: 'exec.failed', ...of, data: failureOf(error) });
   }
 
-  /** How far a command's output has come, each second in which there was some. */
+  /** Records the progress of a command's output, once for each second with output. */
   printed({ exec_id: id, ...digests }: OutputProgress): void {
     const basis = this.#bases.get(id);
     const of = basis === undefined ? { exec: id } : whose(id, basis);
@@ -106,18 +111,18 @@ export class ExecRecorder implements Recorder {
     if (before?.failure) throw before.failure;
     const { exit, reverted, recorded } = outcome;
     const of = basis === undefined ? { exec: id, session: exit.session_id } : whose(id, basis);
-    const told: AuditRecord[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
-    // What is found later is in the next record of its session: the statement is signed.
+    const events: AuditRecord[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
+    // Later findings are in the next record of the session, because this statement is signed.
     const isSigned = before?.kinds.has('exec.statement') === true;
     if (recorded !== null && recorded.changes.length > 0 && !isSigned) {
-      told.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
+      events.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
     }
     if (basis !== undefined && !isSigned) {
-      const data = { envelope: await this.#stating.sign(id, basis, outcome, beside) };
-      told.push({ kind: 'exec.statement', ...of, data });
+      const data = { envelope: await this.#signer.sign(id, basis, outcome, beside) };
+      events.push({ kind: 'exec.statement', ...of, data });
     }
     const isNew = ({ kind }: AuditRecord): boolean => before?.kinds.has(kind) !== true;
-    const news = told.filter(isNew);
+    const news = events.filter(isNew);
     return before !== undefined && news.length === 0
       ? before.mark
       : this.#auditing.recordEnd(...news);
@@ -138,29 +143,29 @@ const whose = (exec: ExecId, { session, requester }: ExecBasis) => ({
   actor: requester,
 });
 
-/** What was asked for and is parked, until a person says yes or no. */
+/** Records of a command that is queued until a person approves or denies it. */
 export function pendingApprovalEvents(
   id: ExecId,
   question: PendingApproval,
   shown: MaskText,
 ): AuditRecord[] {
-  const { subject: asked, verdict, plan, parent, tool } = question;
-  const of = { exec: id, session: asked.session, actor: asked.requester };
+  const { subject, verdict, plan, parent, tool } = question;
+  const of = { exec: id, session: subject.session, actor: subject.requester };
   return [
     {
       kind: 'exec.requested',
       ...of,
       data: {
-        ...commandData(shown(asked.command), asked.command),
-        ...(asked.language === undefined ? {} : { language: asked.language }),
+        ...commandData(shown(subject.command), subject.command),
+        ...(subject.language === undefined ? {} : { language: subject.language }),
         ...(parent === null ? {} : { parent }),
         ...(tool === null ? {} : { tool: { ...tool } }),
-        shell: asked.shell.path,
-        cwd: asked.cwd,
-        mode: asked.mode,
+        shell: subject.shell.path,
+        cwd: subject.cwd,
+        mode: subject.mode,
         env: Object.keys(plan.command_env).toSorted(),
-        stdin: asked.stdin.kind,
-        pty: asked.pty !== null,
+        stdin: subject.stdin.kind,
+        pty: subject.pty !== null,
       },
     },
     { kind: 'exec.decided', ...of, data: verdictData(verdict) },
@@ -175,7 +180,10 @@ interface Refused {
   readonly request: ExecutionRequest;
 }
 
-/** What was asked for and does not run: policy says no, it is not right, or nothing can hold it. */
+/**
+ * Records of a command that does not run: policy denies it, it is invalid, or no sandbox can run
+ * it.
+ */
 export function refusalEvents(
   { id, parent, session, actor, request }: Refused,
   error: unknown,
@@ -198,15 +206,15 @@ export function refusalEvents(
   const rules = verdict?.rules ?? [];
   const { code, message } = failureOf(error);
   const isRefusal = verdict !== null || code === 'INVALID_PARAMS' || code === 'WORKSPACE_ESCAPE';
-  const told: AuditRecord[] = [{ kind: 'exec.requested', ...of, data: requested }];
-  if (verdict !== null) told.push({ kind: 'exec.decided', ...of, data: verdict });
+  const events: AuditRecord[] = [{ kind: 'exec.requested', ...of, data: requested }];
+  if (verdict !== null) events.push({ kind: 'exec.decided', ...of, data: verdict });
   const kind = isRefusal ? 'exec.refused' : 'exec.failed';
-  return [...told, { kind, ...of, data: { code, message, rules } }];
+  return [...events, { kind, ...of, data: { code, message, rules } }];
 }
 
-type Untold = Pick<AuditRecord, 'kind' | 'data'>;
+type EventData = Pick<AuditRecord, 'kind' | 'data'>;
 
-/** What was asked for, as the first event of a command tells it. */
+/** The request as in a command's first event. */
 function requestData(basis: ExecBasis): AuditRecord['data'] {
   const { command, command_bytes, shell, cwd, mode, command_env, stdin, pty } = basis;
   const { language, parent, reveal, tool } = basis;
@@ -226,7 +234,7 @@ function requestData(basis: ExecBasis): AuditRecord['data'] {
   };
 }
 
-function startEvents(basis: ExecBasis): Untold[] {
+function startEvents(basis: ExecBasis): EventData[] {
   const { verdict, approval, plan_digest, box_digest, sandbox, bounds, env, contents } = basis;
   const { workspace, workspace_mode } = basis;
   const planned = {

@@ -1,6 +1,6 @@
 /**
- * What callers write to commands that run: how much and who, once a second. The bytes themselves
- * are not told, nor a digest of them: a password that is typed could be guessed by it.
+ * Records input to running commands once a second: how much and from whom. Neither the bytes nor
+ * their digest is recorded: a typed password could be guessed from a digest.
  */
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import type { Masking } from '../secrets/masking.ts';
@@ -33,7 +33,7 @@ export class InputAudit {
     this.#parts = parts;
   }
 
-  /** Input is looked at as a command's text is: a known value in it may be a guess. */
+  /** Input is checked as a command's text is: a known value in it may be a guess. */
   recordInput(
     { actor }: Caller,
     { id, sessionId }: { readonly id: ExecId; readonly sessionId: SessionId },
@@ -43,20 +43,20 @@ export class InputAudit {
     const { names } = this.#parts.masking.look(Buffer.from(input.data).toString('latin1'));
     if (session !== null && names.length > 0) recordTypedSecrets(session, names, this.#parts);
     const before = this.#written.get(id);
-    if (before !== undefined && before.actor !== actor) this.#tell();
+    if (before !== undefined && before.actor !== actor) this.#record();
     const written = this.#written.get(id) ?? { actor, session: sessionId, bytes: 0, isEnd: false };
     written.bytes += input.data.length;
     written.isEnd ||= input.eof;
     this.#written.set(id, written);
-    this.#timer ??= setTimeout(() => this.#tell(), everyMs).unref();
+    this.#timer ??= setTimeout(() => this.#record(), everyMs).unref();
   }
 
-  /** Nothing more comes. */
+  /** Ends the recording: no more input arrives. */
   close(): void {
-    this.#tell();
+    this.#record();
   }
 
-  #tell(): void {
+  #record(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     for (const [exec, { actor, session, bytes, isEnd }] of this.#written) {

@@ -1,6 +1,6 @@
 /**
- * The runtime's log, opened when the first event comes: where it cannot be, commands are refused
- * and the next event tries again.
+ * The runtime's log, opened for its first event. If it cannot be opened, commands are refused and
+ * the next event tries again.
  */
 import type {
   AuditAppendOptions,
@@ -27,7 +27,7 @@ export class LazyAuditLog implements AuditSink {
   #log: AuditLog | null = null;
   #opening: Promise<AuditLog> | null = null;
 
-  /** @param directory of all logs of the user */
+  /** @param directory contains all logs of the user */
   constructor(directory: string) {
     this.#directory = directory;
   }
@@ -45,7 +45,7 @@ export class LazyAuditLog implements AuditSink {
   }
 
   /**
-   * What signs heads and statements.
+   * The key that signs heads and statements.
    *
    * @throws TrlError `AUDIT_UNAVAILABLE`
    */
@@ -54,7 +54,7 @@ export class LazyAuditLog implements AuditSink {
     return this.#key;
   }
 
-  /** Commands whose end this log does not tell; none where it cannot be opened. */
+  /** Commands without a recorded end in this log; none if it cannot be opened. */
   async unended(): Promise<readonly UnendedExecution[]> {
     const log = this.#log ?? (await this.#open().catch(() => null));
     const directory = log === null ? null : findLogDirectory(this.#directory, log.id);
@@ -63,7 +63,7 @@ export class LazyAuditLog implements AuditSink {
     return findUnended(directory, others);
   }
 
-  /** See {@link readRecordedEnds}; none where this log cannot be opened. */
+  /** See {@link readRecordedEnds}; none if this log cannot be opened. */
   async ends(execs: ReadonlySet<string>, since: number): Promise<ReadonlyMap<ExecId, RecordedEnd>> {
     const log = execs.size === 0 ? null : (this.#log ?? (await this.#open().catch(() => null)));
     if (log === null) return new Map();
@@ -96,7 +96,7 @@ export class LazyAuditLog implements AuditSink {
   }
 }
 
-/** Of a log that another process wrote, or writes. */
+/** The newest head of a log that another process wrote or writes. */
 function newestHead(directory: string): string | null {
   const segment = listSegments(directory).at(-1);
   if (segment === undefined) return null;

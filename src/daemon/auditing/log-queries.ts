@@ -1,6 +1,6 @@
 /**
- * Reads and checks logs in a thread of its own: they are of any size, and commands must not wait.
- * It ends with its answer.
+ * Reads and checks logs in a separate thread, because they are of any size and commands must not
+ * wait. The thread ends after its answer.
  */
 import { Worker } from 'node:worker_threads';
 import type { EventFilter, AuditLogEntry } from '../../audit/read-events.ts';
@@ -8,7 +8,7 @@ import type { LogsReport } from '../../audit/verify.ts';
 import { embeddedText } from '../../embedded.ts';
 import { errorTable, TrlError, type ErrorCode } from '../../errors.ts';
 
-/** What a thread is asked; `directory` is that of all logs. */
+/** The queries that a thread answers; `directory` contains all logs. */
 export interface LogQueries {
   readonly newest: { readonly filter: EventFilter; readonly limit: number };
   readonly event: { readonly log: string; readonly seq: number };
@@ -24,7 +24,7 @@ type Answer<Value> =
   | { readonly value: Value }
   | { readonly error: { readonly code: string; readonly message: string } };
 
-/** @throws TrlError as the reading does; `INTERNAL_ERROR` when the thread ends without an answer */
+/** @throws TrlError as the query does; `INTERNAL_ERROR` if the thread ends without an answer */
 export function queryLogs<What extends keyof LogQueries>(
   what: What,
   directory: string,
@@ -45,12 +45,12 @@ export function queryLogs<What extends keyof LogQueries>(
   return promise;
 }
 
-/** In a checkout the source beside this one, in a bundle what is built of it. */
+/** In a checkout the source file next to this one, in a bundle its built version. */
 const program = (): URL =>
   embedded() ??
   new URL(import.meta.url.endsWith('.ts') ? './reader.ts' : './audit-reader.js', import.meta.url);
 
-/** Within one executable there is no file that a thread could be started with. */
+/** A single executable contains no file from which a thread could start. */
 function embedded(): URL | null {
   const text = embeddedText('audit-reader.js');
   return text === null ? null : new URL(`data:text/javascript,${encodeURIComponent(text)}`);

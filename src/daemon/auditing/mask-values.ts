@@ -1,11 +1,11 @@
 /**
- * Known secrets hidden in what is told. Callers choose some of the values that are hidden, so the
- * runtime's own words and digests stay as they are: nobody can have them hidden by giving a session
- * a "secret" of that name, or break what was signed.
+ * Hides known secrets in audit records. Callers choose some of the hidden values, so the runtime's
+ * own words and digests stay as they are: otherwise a caller could hide them, or break a signature,
+ * by giving a session a "secret" of that text.
  */
 import type { Masking } from '../secrets/masking.ts';
 
-/** Fields that hold no text which a caller or a command made. */
+/** Fields that contain no text from a caller or a command. */
 const ownFields: ReadonlySet<string> = new Set([
   'after',
   'before',
@@ -13,7 +13,7 @@ const ownFields: ReadonlySet<string> = new Set([
   'code',
   'decision',
   'digest',
-  // Masked before it was signed.
+  // The envelope was masked before it was signed.
   'envelope',
   'exec',
   'exec_id',
@@ -42,7 +42,7 @@ const ownFields: ReadonlySet<string> = new Set([
   'workspace_mode',
 ]);
 
-/** Only texts change, each for a text: the type stays. */
+/** Replaces only texts, each with a text, so the type stays the same. */
 export function maskValues<Value>(value: Value, masking: Pick<Masking, 'deep'>): Value;
 export function maskValues(value: unknown, masking: Pick<Masking, 'deep'>): unknown {
   if (typeof value !== 'object' || value === null) return masking.deep(value);

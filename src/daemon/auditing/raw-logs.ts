@@ -1,4 +1,4 @@
-/** Keeps raw logs within their bound: the oldest go, and each that goes is recorded first. */
+/** Keeps raw logs within their bound: removes the oldest, and records each removal first. */
 import type { ExecId, RawLog } from '../../command.ts';
 import { limits } from '../../limits.ts';
 import { listRawLogs, applyRawLogRetention } from '../../sealing/retention.ts';
@@ -6,7 +6,7 @@ import type { Auditing } from './auditing.ts';
 
 export interface RawLogsOptions {
   readonly directory: string;
-  /** Bytes of all of them. Default: `rawLogsBytes`. */
+  /** The most bytes of all raw logs. Default: `rawLogsBytes`. */
   readonly bytesMax?: number;
   readonly auditing: Pick<Auditing, 'record'>;
   readonly isRunning: (exec: string) => boolean;
@@ -19,8 +19,8 @@ const isExecId = (text: string): text is ExecId => text.startsWith('x-');
 export class RawLogs {
   readonly #options: RawLogsOptions;
   readonly #bytesMax: number;
-  /** Bytes that lie there, as far as this runtime knows; `null`: it has not looked. */
-  #held: number | null = null;
+  /** Bytes of all raw logs that this runtime knows of; `null`: it has not looked yet. */
+  #bytes: number | null = null;
   #working: Promise<void> = Promise.resolve();
 
   constructor(options: RawLogsOptions) {
@@ -28,14 +28,14 @@ export class RawLogs {
     this.#bytesMax = options.bytesMax ?? limits.rawLogsBytes.default;
   }
 
-  /** A command ended, and left this. Nobody waits for what is done about it. */
+  /** Adds the raw log of a command that has ended. No caller waits for the cleanup. */
   added({ bytes }: RawLog): void {
-    if (this.#held !== null) this.#held += bytes;
-    if (this.#held !== null && this.#held <= this.#bytesMax) return;
+    if (this.#bytes !== null) this.#bytes += bytes;
+    if (this.#bytes !== null && this.#bytes <= this.#bytesMax) return;
     this.#working = this.#working.then(() => this.#trim());
   }
 
-  /** Resolves when what was begun is done. */
+  /** Resolves when the started work is done. */
   settled(): Promise<void> {
     return this.#working;
   }
@@ -50,11 +50,11 @@ export class RawLogs {
           if (!isExecId(exec)) throw new Error(`"${exec}" is not the name of an execution`);
           const data = { bytes, why: 'the bound of all raw logs was reached' };
           const mark = await auditing.record({ kind: 'raw-log.shredded', exec, data });
-          if (mark === null) throw new Error('that it goes cannot be recorded');
+          if (mark === null) throw new Error('its removal cannot be recorded');
         },
       });
       const left = await listRawLogs(directory);
-      this.#held = left.reduce((sum, { bytes }) => sum + bytes, 0);
+      this.#bytes = left.reduce((sum, { bytes }) => sum + bytes, 0);
     } catch (error) {
       const why = error instanceof Error ? error.message : 'it failed';
       log(`Cannot keep raw logs within their bound: ${why}`);

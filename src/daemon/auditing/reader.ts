@@ -1,4 +1,4 @@
-/** The thread that reads and checks logs: answers once what `reading.ts` asks, and ends. */
+/** The thread that reads and checks logs: answers one query of `log-queries.ts`, then ends. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { readPublicKey } from '../../audit/audit-key.ts';
 import { findLogDirectory, readEventAt, readEvents } from '../../audit/read-events.ts';

@@ -1,7 +1,7 @@
 /**
- * How commands ended, as the log says. The runtime keeps its own records a moment after the log: a
- * daemon that was killed in between leaves commands that its records call open, and whose end, and
- * signed statement, are in the log for good. The next one takes them from there.
+ * Ends of commands according to the log. The runtime writes its own records a moment after the log.
+ * A daemon that was killed in between leaves commands that are open in its records, while the log
+ * has their ends and signed statements. The next daemon takes the ends from the log.
  */
 import * as z from 'zod/mini';
 import type { AuditEvent } from '../../audit/event.ts';
@@ -13,28 +13,28 @@ import { receiptChangesSchema, type ChangeView } from '../../api/changes.ts';
 import type { AuditMark } from '../../execution.ts';
 
 const kinds = ['exec.ended', 'exec.failed', 'exec.changed', 'exec.statement'] as const;
-/** Clocks are set back at times, in ms. */
+/** Tolerance for clocks that were set back, in ms. */
 const clockSlackMs = 3_600_000;
 
 export interface RecordedEnd {
   readonly kinds: ReadonlySet<AuditEvent['kind']>;
-  /** Of the last event. */
+  /** Position of the last event. */
   readonly mark: AuditMark;
-  /** Why it is not to be answered as ended; `null`: it ended. */
+  /** Why the command must not be reported as ended; `null`: it ended. */
   readonly failure: TrlError | null;
-  /** Of the workspace, as it was signed. */
+  /** Snapshot of the workspace, as signed. */
   readonly snapshot: Pick<SnapshotPair, 'before' | 'after'> | null;
-  /** As many changes as the event names, and how many it does not; `null`: it tells of none. */
+  /** The changes that the event names, and how many it omits; `null`: it contains no changes. */
   readonly changes: { readonly views: readonly ChangeView[]; readonly omitted: number } | null;
 }
 
 export interface SignedLogDirectory {
   readonly directory: string;
-  /** Its newest signed head. */
+  /** The log's newest signed head. */
   readonly head: string;
 }
 
-/** @param since Unix ms, before which none of them ended */
+/** @param since Unix ms; none of the commands ended earlier */
 export function readRecordedEnds(
   logs: readonly SignedLogDirectory[],
   execs: ReadonlySet<string>,
@@ -52,7 +52,7 @@ export function readRecordedEnds(
   return ends;
 }
 
-/** Events come from the last to the first. */
+/** Events arrive from the last to the first. */
 function withEvent(
   known: RecordedEnd | undefined,
   found: AuditLogEntry,
@@ -60,12 +60,12 @@ function withEvent(
 ): RecordedEnd {
   const { kind, data } = found.event;
   const { log, seq, leaf } = found;
-  const told = new Set(known?.kinds).add(kind);
+  const kinds = new Set(known?.kinds).add(kind);
   const mark = known?.mark ?? { log, seq, leaf, head };
   const failure = kind === 'exec.failed' ? failureIn(data) : (known?.failure ?? null);
   const snapshot = known?.snapshot ?? snapshotIn(found.event);
   return {
-    kinds: told,
+    kinds,
     mark,
     failure,
     snapshot,
@@ -87,7 +87,10 @@ const trees = z.object({ before: tree, after: tree });
 const signed = z.object({ predicate: z.object({ changes: z.nullable(trees) }) });
 const envelope = z.object({ envelope: z.object({ payload: z.string() }) });
 
-/** A statement tells of every command in a workspace, and `exec.changed` of those with changes. */
+/**
+ * Every command in a workspace has a statement, and each one with changes has an `exec.changed`
+ * event.
+ */
 function snapshotIn({ kind, data }: AuditEvent): RecordedEnd['snapshot'] {
   if (kind === 'exec.changed') return trees.safeParse(data).data ?? null;
   if (kind !== 'exec.statement') return null;

@@ -1,8 +1,9 @@
 /**
- * Calls that were refused, told so that whoever makes the same ones over and over fills no log. The
- * first is told at once. Equal ones of the next ten seconds are told together at their end: one
- * event of the last of them, with `count`, and when the `first` and the `last` of them came. Of
- * one caller so many kinds are told apart at once; what comes beside them is told by its count.
+ * Records of refused calls, limited so that a caller that repeats the same calls does not fill the
+ * log. The first call is recorded at once. Identical calls in the next ten seconds are recorded
+ * together at their end: one event with their `count`, and the times of the `first` and the `last`
+ * of them. Each caller has a limited number of kinds with separate records at a time; further calls
+ * share one record.
  */
 import { limits } from '../../limits.ts';
 import type { Auditing, AuditRecord } from './auditing.ts';
@@ -10,9 +11,9 @@ import type { Auditing, AuditRecord } from './auditing.ts';
 const others = 'others';
 
 interface Open {
-  /** As the first one was told. */
-  readonly told: AuditRecord;
-  /** Those that were not told. */
+  /** The record of the first call. */
+  readonly record: AuditRecord;
+  /** Calls that are not recorded yet. */
   count: number;
   /** Unix ms. */
   first: number;
@@ -26,7 +27,7 @@ export class RepeatedRecords implements Disposable {
   /** By actor, then by what was refused. */
   readonly #open = new Map<string, Map<string, Open>>();
 
-  /** @param windowMs within which equal ones are told together */
+  /** @param windowMs time within which identical calls are recorded together */
   constructor(
     auditing: Pick<Auditing, 'append' | 'note'>,
     windowMs: number = limits.auditRepeatMs.default,
@@ -35,24 +36,24 @@ export class RepeatedRecords implements Disposable {
     this.#windowMs = windowMs;
   }
 
-  /** Answers when it is on disk, or when it is counted. */
-  async record(told: AuditRecord): Promise<void> {
-    const own = this.#open.get(told.actor ?? '') ?? new Map<string, Open>();
-    this.#open.set(told.actor ?? '', own);
-    const name = JSON.stringify(told);
+  /** Resolves when the call is on disk, or counted. */
+  async record(record: AuditRecord): Promise<void> {
+    const own = this.#open.get(record.actor ?? '') ?? new Map<string, Open>();
+    this.#open.set(record.actor ?? '', own);
+    const name = JSON.stringify(record);
     const isFull = own.size >= limits.auditRepeats.default;
     const found = own.get(name) ?? (isFull ? own.get(others) : undefined);
     if (found !== undefined) {
       count(found);
       return;
     }
-    const [key, first] = isFull ? [others, sameButWhat(told)] : [name, told];
+    const [key, first] = isFull ? [others, withoutData(record)] : [name, record];
     const timer = setTimeout(() => this.#settle(own, key), this.#windowMs).unref();
-    own.set(key, { told: first, count: 0, first: 0, last: 0, timer });
-    await this.#auditing.append([told]);
+    own.set(key, { record: first, count: 0, first: 0, last: 0, timer });
+    await this.#auditing.append([record]);
   }
 
-  /** Tells what is counted so far. */
+  /** Records the current counts. */
   [Symbol.dispose](): void {
     for (const own of this.#open.values()) {
       for (const key of own.keys()) this.#settle(own, key);
@@ -64,12 +65,12 @@ export class RepeatedRecords implements Disposable {
     if (open === undefined) return;
     own.delete(key);
     clearTimeout(open.timer);
-    if (own.size === 0) this.#open.delete(open.told.actor ?? '');
+    if (own.size === 0) this.#open.delete(open.record.actor ?? '');
     if (open.count === 0) return;
-    const { told, count: more } = open;
+    const { record, count: more } = open;
     const [first, last] = [open.first, open.last].map((at) => new Date(at).toISOString());
     const times = first === undefined || last === undefined ? {} : { first, last };
-    this.#auditing.note({ ...told, data: { ...told.data, count: more, ...times } });
+    this.#auditing.note({ ...record, data: { ...record.data, count: more, ...times } });
   }
 }
 
@@ -80,8 +81,8 @@ function count(open: Open): void {
   open.count += 1;
 }
 
-/** What is counted with it may be about anything. */
-function sameButWhat({ kind, actor }: AuditRecord): AuditRecord {
-  const message = 'more kinds of calls than are told apart';
+/** Omits the data, because the calls that share this record may differ. */
+function withoutData({ kind, actor }: AuditRecord): AuditRecord {
+  const message = 'too many kinds of calls to record each separately';
   return { kind, ...(actor === undefined ? {} : { actor }), data: { message } };
 }

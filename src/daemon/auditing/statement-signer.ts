@@ -1,4 +1,4 @@
-/** Signs what is known of each command that has ended: an in-toto statement in a DSSE envelope. */
+/** Signs the facts about each command that has ended: an in-toto statement in a DSSE envelope. */
 import type { KeyObject } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Json } from '../../audit/event.ts';
@@ -22,9 +22,9 @@ import type { ExecBasis } from './exec-basis.ts';
 import { maskValues } from './mask-values.ts';
 import type { StatementSigner } from './exec-recorder.ts';
 
-/** Programs of one command whose contents are looked at. */
+/** The most programs of a command whose contents are examined. */
 const programsMax = 32;
-/** Names of files that are looked through in one turn, some milliseconds. */
+/** How many file names are processed before other work may run; they take some milliseconds. */
 const namesAtOnce = 200;
 
 export class ExecStatementSigner implements StatementSigner {
@@ -33,7 +33,7 @@ export class ExecStatementSigner implements StatementSigner {
   readonly #programs = new ProgramDigests();
   #signer: DsseSigner | null = null;
 
-  /** @param key private, ed25519: the log's. Asked for when the log has it */
+  /** @param key private ed25519 key of the log; read when the log has it */
   constructor(key: () => KeyObject, masking: Pick<Masking, 'deep' | 'text'>) {
     this.#key = key;
     this.#masking = masking;
@@ -53,7 +53,8 @@ export class ExecStatementSigner implements StatementSigner {
     beside: readonly ExecId[],
   ): Promise<Json> {
     const shown = await this.#shownNames(recorded?.changes ?? []);
-    // What became known while it ran is hidden now: what is signed cannot be masked any more.
+    // Secrets that became known during the command are masked now: a signed text cannot be masked
+    // later.
     const basis = maskValues(started, this.#masking);
     const programs = programsOf(basis).map((one) => ({
       ...one,
@@ -71,7 +72,7 @@ export class ExecStatementSigner implements StatementSigner {
       runtime: { version: version(), host: `${process.platform}-${process.arch}` },
       redact: (text) => shown.get(text) ?? this.#masking.text(text),
     });
-    // Of many names each step by itself takes what a turn may take.
+    // With many names, each step alone may take a whole time slice.
     if (shown.size >= namesAtOnce) await setImmediate();
     this.#signer ??= ed25519Signer(this.#key());
     const { payload, payloadType, signatures } = signEnvelope(
@@ -82,7 +83,7 @@ export class ExecStatementSigner implements StatementSigner {
     return { payload, payloadType, signatures: signatures.map((one) => ({ ...one })) };
   }
 
-  /** Names of files with what is known to be secret hidden, a few at a time: others have a turn. */
+  /** Masks known secrets in file names, a few at a time so that other work can run. */
   async #shownNames(changes: readonly Change[]): Promise<ReadonlyMap<string, string>> {
     const shown = new Map<string, string>();
     for (const { path } of changes.slice(0, limits.statementSubjects.max)) {
@@ -97,7 +98,7 @@ export class ExecStatementSigner implements StatementSigner {
 const isProgram = (role: ContentRole): role is Exclude<CommandProgram['role'], 'shell'> =>
   role === 'executable' || role === 'script' || role === 'package-script';
 
-/** The shell, where one started, and what the text names. */
+/** The shell, if one started, and the programs that the text names. */
 function programsOf({ shell, contents }: ExecBasis): CommandProgram[] {
   const unread = { sha256: null, identity: null };
   const named = contents.flatMap(({ name, role, path }) =>

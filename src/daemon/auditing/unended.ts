@@ -1,6 +1,6 @@
 /**
- * Commands that the log says were started, and not how they ended. The runtime keeps its own
- * records without waiting for the disk, so after a power cut the log may know of more than they do.
+ * Commands with a recorded start but no recorded end. The runtime writes its own records without
+ * waiting for the disk, so after a power cut the log may know more commands than they do.
  */
 import { readLogEvents } from '../../audit/read-events.ts';
 import type { ExecId, SessionId } from '../../command.ts';
@@ -14,14 +14,15 @@ export interface UnendedExecution {
 }
 
 /**
- * Looked at, from the newest on: about a busy minute. A system keeps to itself what it was given
- * for half of one. More would be felt when the runtime starts.
+ * How many of the newest events are read: about a busy minute. The system writes its buffers to
+ * disk in half of that time. More events would noticeably delay the start of the runtime.
  */
 const eventsMax = 8_000;
 
 /**
  * @param log directory of one log, which no other process writes
- * @param others of the user's: a runtime that took a command over may have told its end there
+ * @param others the user's other logs: a runtime that took a command over may have recorded its end
+ *   there
  */
 export function findUnended(log: string, others: readonly string[]): UnendedExecution[] {
   const ended = new Set<ExecId>();
@@ -43,9 +44,9 @@ export function findUnended(log: string, others: readonly string[]): UnendedExec
 const isEnd = (kind: string): boolean => kind === 'exec.ended' || kind === 'exec.failed';
 
 /**
- * Says of each that it was lost, so that no start is without an end.
+ * Records each such command as lost, so that every start has an end.
  *
- * @param known what is being followed, or was told of just now
+ * @param known commands that are being followed, or were recorded just now
  */
 export async function recordUnended(auditing: Auditing, known: ReadonlySet<string>): Promise<void> {
   const lost = new TrlError(

@@ -1,4 +1,6 @@
-/** What people let through: traces, which stand for the same finding in the same bytes. */
+/**
+ * Findings that people accepted, by trace: a trace represents the same finding in the same bytes.
+ */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errnoCodeOf } from '../../workspace/byte-path.ts';
@@ -13,7 +15,7 @@ export class AcceptedTraces {
     this.#file = file;
   }
 
-  /** @throws the system's error where the file is there and cannot be read */
+  /** @throws the system's error if the file exists and cannot be read */
   traces(): ReadonlySet<string> {
     return new Set(this.#read());
   }

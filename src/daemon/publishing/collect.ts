@@ -1,4 +1,4 @@
-/** Brings together what is to leave, by what was asked for. */
+/** Collects the content to publish, as the call requests it. */
 import type { ExecId, PathRules } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { PublishCheckParams } from '../../api/publish.ts';
@@ -24,13 +24,13 @@ export interface CollectingParts {
 
 export interface CollectionTarget {
   readonly root: string;
-  /** The directory that was named, in the workspace. */
+  /** The named directory, in the workspace. */
   readonly cwd: string;
-  /** What the audience may see. */
+  /** Which paths the audience may see. */
   readonly rules: PathRules;
-  /** Of the command that is meant; `null`: it changed nothing, or none is meant. */
+  /** The record of the requested command; `null`: it changed nothing, or none was requested. */
   readonly record: ChangeRecord | null;
-  /** Of the workspace. */
+  /** All records of the workspace. */
   readonly records: readonly ChangeRecord[];
 }
 
@@ -55,7 +55,7 @@ export async function collectPublication(
     case 'changes': {
       const session = params.session_id;
       if (session === undefined) {
-        throw new TrlError('INVALID_PARAMS', 'Cannot tell the changes: give "session_id"');
+        throw new TrlError('INVALID_PARAMS', 'Cannot determine the changes: specify "session_id"');
       }
       const runs = records.filter((one) => one.session === session && !one.undone);
       return changes(parts, params, {
@@ -121,7 +121,7 @@ function text(params: PublishCheckParams, allowance: PublicationBudget): Outgoin
   return { items: [{ name, kind: 'text', bytes, path: null, file }], unread: [], earlier: null };
 }
 
-/** The record of a command; `null`: it changed nothing that was recorded, and is known. */
+/** The record of a command; `null`: the command is known, but has no recorded changes. */
 export async function findChangeRecord(
   { host, execs }: CollectingParts,
   id: ExecId | undefined,

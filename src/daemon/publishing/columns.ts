@@ -1,4 +1,6 @@
-/** Columns of CSV and TSV files, each a text of its own: `cut` takes one out of all the others. */
+/**
+ * Columns of CSV and TSV files, each as a separate text: `cut` extracts one from all the others.
+ */
 
 const named = /\.(csv|tsv|tab)$/i;
 const columnsMax = 64;
@@ -6,8 +8,9 @@ const rowsMin = 3;
 const signs = [',', '\t', ';', '|'];
 
 /**
- * Each column from the top, a value a line, so that lines are those of the file (where no value has
- * a line end in it). None of a file with one column, or that is no table.
+ * Each column as a text with one value per line, so that its line numbers are those of the file (if
+ * no value contains a line end). Returns no columns for a file with a single one, or that is not a
+ * table.
  */
 export function splitColumns(name: string, bytes: Uint8Array): readonly Uint8Array[] {
   if (!named.test(name)) return [];

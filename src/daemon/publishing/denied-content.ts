@@ -1,4 +1,6 @@
-/** What is denied, by workspace and audience: kept up to date, and used by one check at once. */
+/**
+ * Denied content by workspace and audience: it is kept up to date, and one check at a time uses it.
+ */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { ContentStore } from '../../content-store.ts';
@@ -6,8 +8,8 @@ import type { ChangeRecord, SurveyedFiles, WorkspaceFiles } from '../../host/por
 import { DeniedFiles, type EarlierVersion } from './denied-files.ts';
 import type { PublicationScope } from './publication-scope.ts';
 
-/** Indexes held in memory; the others are on disk. */
-const heldMax = 4;
+/** The most indexes in memory; the others are on disk. */
+const cachedMax = 4;
 const earlierMax = 10_000;
 
 export interface RecordedHistory {
@@ -23,7 +25,7 @@ export interface DeniedContentIndex {
 export class DeniedContentIndexes {
   readonly #directory: string;
   readonly #workspaces: WorkspaceFiles;
-  readonly #held = new Map<string, { files: Promise<DeniedFiles>; turn: Promise<unknown> }>();
+  readonly #cached = new Map<string, { files: Promise<DeniedFiles>; turn: Promise<unknown> }>();
 
   /** @param directory private to the user */
   constructor(directory: string, workspaces: WorkspaceFiles) {
@@ -31,39 +33,39 @@ export class DeniedContentIndexes {
     this.#workspaces = workspaces;
   }
 
-  /** Runs `work` with what is denied now; others wait for it. */
+  /** Runs `work` with the currently denied content; other checks wait for it. */
   use<T>(
     place: PublicationScope,
     recorded: RecordedHistory,
     work: (denied: DeniedContentIndex) => Promise<T>,
   ): Promise<T> {
     const key = createHash('sha256').update(place.visibility.digest).digest('hex').slice(0, 32);
-    const held = this.#held.get(key) ?? {
+    const entry = this.#cached.get(key) ?? {
       files: DeniedFiles.open(join(this.#directory, key)),
       turn: Promise.resolve(),
     };
-    held.files.catch(() => this.#held.delete(key));
-    this.#hold(key, held);
-    const done = held.turn.then(async () => {
-      const files = await held.files;
+    entry.files.catch(() => this.#cached.delete(key));
+    this.#cache(key, entry);
+    const done = entry.turn.then(async () => {
+      const files = await entry.files;
       const surveyed = await this.#workspaces.survey(place);
       using source = this.#workspaces.open(place.root);
       await files.update(source, surveyed.denied, earlierVersions(place, recorded));
       return work({ files, surveyed });
     });
-    held.turn = done.catch(() => {});
+    entry.turn = done.catch(() => {});
     return done;
   }
 
-  #hold(key: string, held: { files: Promise<DeniedFiles>; turn: Promise<unknown> }): void {
-    this.#held.delete(key);
-    this.#held.set(key, held);
-    const [oldest] = this.#held.keys();
-    if (this.#held.size > heldMax && oldest !== undefined) this.#held.delete(oldest);
+  #cache(key: string, entry: { files: Promise<DeniedFiles>; turn: Promise<unknown> }): void {
+    this.#cached.delete(key);
+    this.#cached.set(key, entry);
+    const [oldest] = this.#cached.keys();
+    if (this.#cached.size > cachedMax && oldest !== undefined) this.#cached.delete(oldest);
   }
 }
 
-/** What commands saw and left of denied files before these were denied. */
+/** Versions of denied files that commands saw or left before the files were denied. */
 function earlierVersions(
   { visibility }: PublicationScope,
   { records, contents }: RecordedHistory,
@@ -73,7 +75,8 @@ function earlierVersions(
   for (const { changes } of records) {
     for (const { path, before, after, state } of changes) {
       if (!visibility.hides(path)) continue;
-      // What a command wanted to put there is its own, and was never the denied file.
+      // Content that a command did not manage to put there is its own, and was never the denied
+      // file.
       for (const entry of state === 'applied' ? [before, after] : [before]) {
         if (entry?.type !== 'file' || entry.sha256 === null) continue;
         const { sha256 } = entry;

@@ -1,8 +1,8 @@
 /**
- * What an audience must not see of a workspace, ready to be looked for. It is kept on disk, so that
- * only what changed is read again:
+ * The content of a workspace that an audience must not see, indexed for searches. The index is on
+ * disk, so that only changed files are read again:
  *
- *   publish/PLACE/files.json   by path: what the file looked like, its SHA-256, names that it tells
+ *   publish/PLACE/files.json   by path: version of the file, its SHA-256, package names in it
  *   publish/PLACE/index/       the index of `publish/index-file.ts`
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,24 +21,24 @@ import type { EarlierFile } from '../../publish/publication.ts';
 import { digestInSlices } from './digest-in-slices.ts';
 import { sliceFile, parseSliceName } from './file-slices.ts';
 
-/** Longer files are known by their digest alone. */
+/** Only the digest of longer files is known. */
 const indexedBytesMax = 16 * 1024 * 1024;
 const readBytesMax = 256 * 1024 * 1024;
-/** Below this, a content is that of many files, such as an empty list. */
+/** Shorter contents are common to many files, such as an empty list. */
 const tellingBytesMin = 24;
-/** What many projects have in the same words. */
+/** Files whose text is the same in many projects. */
 const license = /(?:^|\/)(?:un)?(?:licen[cs]e|copying|notice|patents)[^/]*$/i;
-/** Changes whenever files are indexed in other pieces. */
+/** Increases whenever files are sliced differently for the index. */
 const tableVersion = 2;
 
 export type PackageNames = ReturnType<typeof readPackageNames>;
 
-/** What is known of one denied file. */
+/** The facts about one denied file. */
 interface Known {
   readonly key: StatKey | null;
   readonly sha256: string;
   readonly size: number;
-  /** What it is called in the index, one name or several. */
+  /** The names of its slices in the index: one or several. */
   readonly pieces: readonly string[];
   readonly packages: PackageNames;
 }
@@ -54,7 +54,7 @@ export class DeniedFiles {
   readonly #directory: string;
   readonly #index: DeniedIndex;
   readonly #known: Map<string, Known>;
-  /** Denied files by the SHA-256 of their content; made anew after a change. */
+  /** Denied files by the SHA-256 of their content; built again after a change. */
   #byContent: ReadonlyMap<string, string> | null = null;
 
   private constructor(directory: string, index: DeniedIndex, known: Map<string, Known>) {
@@ -63,7 +63,7 @@ export class DeniedFiles {
     this.#known = known;
   }
 
-  /** @param directory private to the user; made where it is missing */
+  /** @param directory private to the user; created if it is missing */
   static async open(directory: string): Promise<DeniedFiles> {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const index = await restoreIndex(join(directory, 'index'));
@@ -74,7 +74,7 @@ export class DeniedFiles {
     return [...this.#known.values()].flatMap(({ packages }) => packages);
   }
 
-  /** The denied file that has this content, where that says anything. */
+  /** The denied file with this content; `null` if the content is too common to identify one. */
   fileOf(sha256: string): string | null {
     this.#byContent ??= new Map(
       [...this.#known].flatMap(([path, known]) =>
@@ -84,15 +84,15 @@ export class DeniedFiles {
     return this.#byContent.get(sha256) ?? null;
   }
 
-  /** Passages of denied files; lines are those of the file. */
+  /** Finds passages of denied files; line numbers are those of the file. */
   async match(text: Uint8Array, turn: () => Promise<void>): Promise<readonly PassageMatch[]> {
     return (await matchDeniedText(this.#index, text, turn)).map(wholeFile);
   }
 
   /**
-   * Takes what the audience has already for nothing new, up to a bound, until {@link unsee}.
+   * Excludes content that the audience already has, up to a bound, until {@link unsee}.
    *
-   * @returns SHA-256 (hex) of files that are out, so that they are denied to nobody
+   * @returns SHA-256 (hex) of published files, which are denied to no audience
    */
   async see(files: AsyncIterable<EarlierFile>): Promise<ReadonlySet<string>> {
     const slices = new TimeSlices();
@@ -103,11 +103,11 @@ export class DeniedFiles {
       if (left < 0) break;
       const sha256 = await digestInSlices(bytes, slices);
       if (isOut) out.add(sha256);
-      // A copy of a denied file that lies in the open makes it no less denied.
+      // A visible copy of a denied file does not make the denied file less denied.
       else if (this.fileOf(sha256) !== null) continue;
-      for (const piece of sliceFile(pathText(path), bytes)) {
+      for (const slice of sliceFile(pathText(path), bytes)) {
         if (slices.isOver) await slices.yieldTurn();
-        this.#index.putVisible(piece.name, piece.bytes);
+        this.#index.putVisible(slice.name, slice.bytes);
       }
     }
     return out;
@@ -118,9 +118,9 @@ export class DeniedFiles {
   }
 
   /**
-   * Reads what is new or other than before.
+   * Reads new and changed files.
    *
-   * @throws the system's error where a denied file cannot be read
+   * @throws the system's error if a denied file cannot be read
    */
   async update(
     source: FileSource,
@@ -151,16 +151,16 @@ export class DeniedFiles {
     }
     for (const name of this.#known.keys()) {
       if (wanted.has(name)) continue;
-      this.#drop(name);
+      this.#remove(name);
       isOther = true;
     }
     if (isOther) await this.#save();
   }
 
-  /** What was saved of the index may be less than what was saved of the files. */
-  #isIndexed(name: string, { pieces, sha256 }: Known, indexed: ReadonlySet<string>): boolean {
-    if (pieces.length === 1) return this.#index.has(name, sha256);
-    return pieces.every((piece) => indexed.has(piece));
+  /** The saved index may contain less than the saved table of files. */
+  #isIndexed(name: string, known: Known, indexed: ReadonlySet<string>): boolean {
+    if (known.pieces.length === 1) return this.#index.has(name, known.sha256);
+    return known.pieces.every((slice) => indexed.has(slice));
   }
 
   async #read(source: FileSource, { path }: DeniedFile, slices: TimeSlices): Promise<boolean> {
@@ -181,21 +181,21 @@ export class DeniedFiles {
     bytes: Uint8Array,
     { key, slices }: { readonly key: StatKey | null; readonly slices: TimeSlices },
   ): Promise<void> {
-    this.#drop(name);
+    this.#remove(name);
     const sha256 = await digestInSlices(bytes, slices);
     const indexed = bytes.length > indexedBytesMax ? [] : sliceFile(name, bytes);
-    for (const piece of indexed) {
+    for (const slice of indexed) {
       if (slices.isOver) await slices.yieldTurn();
-      this.#index.put(piece.name, piece.bytes);
+      this.#index.put(slice.name, slice.bytes);
     }
     const packages = readPackageNames(name, bytes);
-    const pieces = indexed.map((piece) => piece.name);
+    const pieces = indexed.map((slice) => slice.name);
     this.#known.set(name, { key, sha256, size: bytes.length, pieces, packages });
     this.#byContent = null;
   }
 
-  #drop(name: string): void {
-    for (const piece of this.#known.get(name)?.pieces ?? []) this.#index.remove(piece);
+  #remove(name: string): void {
+    for (const slice of this.#known.get(name)?.pieces ?? []) this.#index.remove(slice);
     this.#known.delete(name);
     this.#byContent = null;
   }
@@ -217,7 +217,7 @@ function wholeFile(match: PassageMatch): PassageMatch {
   return { ...match, path: name, lines: [from + firstLine - 1, to + firstLine - 1] };
 }
 
-/** What is damaged is made anew. */
+/** Reads the table; a damaged table is built again. */
 function readTable(file: string): Map<string, Known> {
   try {
     const table: { version: unknown; files: [string, Known][] } = JSON.parse(

@@ -1,4 +1,4 @@
-/** SHA-256 of what may be long: others have a turn meanwhile. */
+/** SHA-256 of bytes that may be long: other work can run meanwhile. */
 import { createHash, hash } from 'node:crypto';
 import type { TimeSlices } from '../../workspace/time-slices.ts';
 

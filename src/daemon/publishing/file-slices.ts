@@ -1,16 +1,16 @@
 /**
- * Long files are indexed in pieces: each takes some milliseconds, and others wait meanwhile. Tables
- * are indexed by columns besides.
+ * Long files are indexed in slices: each takes some milliseconds, and then other work can run.
+ * Tables are also indexed by columns.
  */
 import { splitColumns } from './columns.ts';
 
 const pieceBytes = 256 * 1024;
-/** A passage that lies across two pieces is whole in one of them up to this length. */
+/** A passage across two slices is complete in one of them up to this length. */
 const overlapBytes = 4 * 1024;
 const lineFeed = 10;
 const mark = '\n';
 
-/** No path of a file that is shown has a line feed before a number like this one. */
+/** No path of a visible file has a line feed before a number like this one. */
 const numbered = /^([^]*)\n(\d+)(?:,\d+)?$/;
 
 export interface FileSlice {
@@ -18,7 +18,7 @@ export interface FileSlice {
   readonly bytes: Uint8Array;
 }
 
-/** Cut at line ends where there are some; each name says which line the piece begins with. */
+/** Cuts at line ends where possible; the name of each slice contains its first line number. */
 export function sliceFile(name: string, bytes: Uint8Array): FileSlice[] {
   const columns = splitColumns(name, bytes).flatMap((column, at) =>
     cut(name, column, `,${at + 1}`),
@@ -28,20 +28,20 @@ export function sliceFile(name: string, bytes: Uint8Array): FileSlice[] {
 
 function cut(name: string, bytes: Uint8Array, column: string): FileSlice[] {
   if (bytes.length <= pieceBytes && column === '') return [{ name, bytes }];
-  const pieces: FileSlice[] = [];
+  const slices: FileSlice[] = [];
   let line = 1;
   for (let from = 0; from < bytes.length;) {
     const to = Math.min(from + pieceBytes, bytes.length);
-    pieces.push({ name: `${name}${mark}${line}${column}`, bytes: bytes.subarray(from, to) });
+    slices.push({ name: `${name}${mark}${line}${column}`, bytes: bytes.subarray(from, to) });
     if (to === bytes.length) break;
     const next = lineStart(bytes, to - overlapBytes, from + 1);
     line += linesIn(bytes, from, next);
     from = next;
   }
-  return pieces;
+  return slices;
 }
 
-/** The file that a piece is of, and the line that it begins with. */
+/** The file of a slice, and the first line of the slice. */
 export function parseSliceName(name: string): {
   readonly name: string;
   readonly firstLine: number;

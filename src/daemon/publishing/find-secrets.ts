@@ -1,4 +1,4 @@
-/** Secrets in what leaves: known values in any encoding, and what looks like one. */
+/** Finds secrets in publications: known values in any encoding, and likely secrets. */
 import { secretPriorOf } from '../../redaction/detect/secret-prior.ts';
 import { openRedactor } from '../../redaction/open-redactor.ts';
 import type { SecretHit } from '../../publish/publication.ts';
@@ -7,17 +7,17 @@ import type { DiffRedaction } from '../diffs/diff-redaction.ts';
 
 const stepBytes = 64 * 1024;
 const wordCharsMax = 32;
-/** What is longer is none of the ordinary forms. */
+/** Longer values are none of the ordinary forms. */
 const ordinaryCharsMax = 200;
-/** Beside `password` or `key` as well, these are none. */
+/** Ordinary values, which are not secrets even next to `password` or `key`. */
 const ordinary = new RegExp(
   [
-    // A sentence in letters that no key has; a format; a reference of HTML; a tag.
+    // A text in letters that no key contains; a format; an HTML entity; a tag.
     String.raw`[^\x21-\x7e]+|.{0,40}%[sd].{0,40}|&#?\w{1,8};.*|</?[a-z]+[ >].*`,
-    // A declaration of a pointer, the name of a constant, names with dots, an object identifier.
+    // A pointer declaration, the name of a constant, names with dots, an object identifier.
     String.raw`\*[A-Za-z_]\w*(?:\(.*)?|[A-Z]+\d*(?:_[A-Z\d]+)+|[A-Za-z]+(?:\.[A-Za-z]+)+`,
     String.raw`\d+(?:\.\d+){3,}`,
-    // A choice of types, an object, an expression.
+    // A union of types, an object, an expression.
     String.raw`\{[\w:!|.]+\}?|\$\?\w+:\w+`,
     'anonymous|anoncvs',
   ]
@@ -25,7 +25,7 @@ const ordinary = new RegExp(
     .join('|'),
 );
 const word = /^[A-Z]?[a-z]{2,}$/;
-/** Of the example of jwt.io, which documents and tests quote. */
+/** The signature of the jwt.io example, which documents and tests quote. */
 const exampleSignature = 'SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c';
 
 /** @param turn awaited after every 64 KiB */
@@ -41,7 +41,7 @@ export function secretFinder(
       prior,
       index,
       tags,
-      // A word that anybody writes is no reason to hold a publication back.
+      // A common word is no reason to block a publication.
       leavesWeak: true,
       onRedaction: ({ from, to, finding }) => {
         const { kind, rule, key, score } = finding;
@@ -66,7 +66,7 @@ export function secretFinder(
   };
 }
 
-/** @param named it is taken for a secret for what stands beside it */
+/** @param named it counts as a secret because of the name next to it */
 function isOrdinary(value: Uint8Array, named: boolean): boolean {
   const text = Buffer.from(value).toString('latin1');
   if (text.endsWith(exampleSignature)) return true;

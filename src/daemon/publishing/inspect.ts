@@ -1,4 +1,7 @@
-/** Holds what is to leave against what must not: twice, where the audience may know it already. */
+/**
+ * Checks the content to publish against the denied content: a second time without what the audience
+ * may already know.
+ */
 import { createHmac } from 'node:crypto';
 import type { BytePath } from '../../change.ts';
 import { checkPublication } from '../../publish/gate.ts';
@@ -22,9 +25,9 @@ export interface InspectionInput {
   readonly scope: PublicationScope;
   readonly collection: OutgoingCollection;
   readonly denied: DeniedFiles;
-  /** Denied files, those of before among them. */
+  /** Denied files, including those of earlier versions. */
   readonly deniedPaths: readonly BytePath[];
-  /** What the audience sees of the workspace, besides what leaves now. */
+  /** Paths that the audience can see, without the current publication. */
   readonly visible: readonly BytePath[];
   readonly earlier: () => AsyncIterable<EarlierFile>;
   /** SHA-256 (hex) of each item. */
@@ -37,11 +40,11 @@ export interface InspectionInput {
   readonly turn: () => Promise<void>;
 }
 
-/** Rules whose findings tell nothing new where the audience has the content. */
+/** Rules whose findings reveal nothing new if the audience already has the content. */
 const reducible: ReadonlySet<string> = new Set(['denied.content', 'denied.file', 'denied.name']);
 const findingsMax = 200;
 
-/** Needs `denied` for itself as long as it runs. */
+/** Needs exclusive use of `denied` while it runs. */
 export async function inspectPublication(input: InspectionInput): Promise<GateVerdict> {
   const { collection, denied, accepted, traceKey } = input;
   const all = gateItems(input);
@@ -49,7 +52,8 @@ export async function inspectPublication(input: InspectionInput): Promise<GateVe
   const isAll = first.findings.length < findingsMax;
   let { findings } = first;
   if (findings.some(({ rule }) => reducible.has(rule))) {
-    // Only what was found is looked at again: what the audience has makes it less, never more.
+    // Only items with findings are checked again: what the audience has can remove findings, but
+    // not add any.
     const again = isAll ? all.filter(({ name }) => isFoundIn(findings, name)) : all;
     try {
       const out = await denied.see(input.earlier());
@@ -89,7 +93,7 @@ function gateItems({
   }));
 }
 
-/** Of a link that leads to something denied: where it leads, for that is what it tells. */
+/** The target of a link to a denied path, because the target is what the link reveals. */
 function placeOfItem(
   { path, file, bytes }: OutgoingItem,
   { visibility, root }: PublicationScope,
@@ -107,7 +111,7 @@ function below(root: BytePath, target: BytePath): BytePath | null {
   return clean?.startsWith(at) === true ? clean.slice(at.length) : null;
 }
 
-/** Without `.` and `..`; `null`: it leads out. */
+/** The path without `.` and `..`; `null`: it leads out of the workspace. */
 function normal(path: BytePath): BytePath | null {
   const parts: string[] = [];
   for (const part of path.split('/')) {
@@ -125,7 +129,7 @@ function gateInput(
 ): GateInput {
   const { scope: place, denied, deniedPaths, visible, collection, turn } = input;
   const { audience, visibility } = place;
-  // Names that are no UTF-8 are the same text only as far as they can be shown.
+  // Names that are not UTF-8 are compared by their displayed text.
   const bytes = new Map(
     collection.items.flatMap(({ path }) => (path === null ? [] : [[pathText(path), path]])),
   );
@@ -167,7 +171,7 @@ function unreadFinding({ name, reason, key }: UnscannedItem, traceKey: Uint8Arra
   };
 }
 
-/** The gate has a turn of its own for long items only; of many short ones each may be the last. */
+/** Yields between items: the gate itself yields only within long items. */
 async function* paced(
   items: readonly GateItem[],
   turn: () => Promise<void>,

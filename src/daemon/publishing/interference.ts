@@ -1,43 +1,46 @@
-/** What the records say of who made what leaves, and what they could read. */
+/**
+ * What the records show about the commands that made the published content, and what these commands
+ * could read.
+ */
 import type { BytePath } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Interference, OutgoingItem } from '../../publish/publication.ts';
 import type { ChangeRecord } from '../../host/port.ts';
 
-/** What one command could read, as it was recorded when it ran. */
+/** What a command could read, as recorded when it ran. */
 export interface CommandVisibility {
   readonly sandbox: 'bubblewrap' | 'none';
   readonly level: 'full' | 'root-uid' | 'none';
   readonly network: 'off' | 'on';
-  /** By it was decided what nobody is shown. */
+  /** The policy that decided which paths are hidden from everyone. */
   readonly policyVersion: string;
-  /** Rules of what it was not shown besides: of its workspace, its session. */
+  /** Additional deny rules of its workspace and its session. */
   readonly deny: readonly string[];
-  /** Paths besides the workspace that its session was shown. */
+  /** Paths outside the workspace that its session could see. */
   readonly shown: readonly string[];
 }
 
 export interface InterferenceInput {
-  /** Records of the workspace, of all sessions. */
+  /** Records of the workspace, from all sessions. */
   readonly records: readonly ChangeRecord[];
-  /** `null`: it is not known any more. */
+  /** `null`: unknown by now. */
   readonly visibilityOf: (id: ExecId) => CommandVisibility | null;
-  /** What must not reach the audience: rules, as policy has them. */
+  /** Policy rules for paths that must not reach the audience. */
   readonly denied: readonly string[];
-  /** The policy of now, and what it shows to nobody. */
+  /** The current policy, and the paths that it hides from everyone. */
   readonly policy: { readonly version: string; readonly deny: readonly string[] };
 }
 
-/** Every path that some command changed, whether or not it reached the real tree. */
+/** All paths that any command changed, even if the change did not reach the real tree. */
 export function pathsChangedBy(records: readonly ChangeRecord[]): ReadonlySet<BytePath> {
   return new Set(records.flatMap(({ changes }) => changes.map(({ path }) => path)));
 }
 
-/** Tells of each item whether those who made it could read what is denied. */
+/** Determines for each item whether the commands that made it could read denied content. */
 export function interferenceBy(
   makers: InterferenceInput,
 ): (item: OutgoingItem, sha256: string) => Interference {
-  const { records, visibilityOf: sightOf } = makers;
+  const { records, visibilityOf } = makers;
   const writers = new Map<string, ChangeRecord[]>();
   for (const record of records) {
     for (const { path, after } of record.changes) {
@@ -48,11 +51,11 @@ export function interferenceBy(
   }
   const judged = new Map<ExecId, Interference>();
   const own = (exec: ExecId, record: ChangeRecord | null): Interference => {
-    const known = judged.get(exec) ?? judgedBy(sightOf(exec), record, makers);
+    const known = judged.get(exec) ?? judgedBy(visibilityOf(exec), record, makers);
     judged.set(exec, known);
     return known;
   };
-  /** When the first command ended of which this is said. */
+  /** When the first command with this kind of interference ended. */
   const firstEnd = (kind: Interference['kind']): number =>
     records.reduce(
       (first, one) => (own(one.exec, one).kind === kind ? Math.min(first, one.at) : first),
@@ -62,7 +65,7 @@ export function interferenceBy(
   const judge = (exec: ExecId, record: ChangeRecord | null): Interference => {
     const found = own(exec, record);
     if (found.kind !== 'none') return found;
-    // What an earlier command left in the open, a later one could read there.
+    // A later command could read the visible files that an earlier one left.
     since ??= { possible: firstEnd('possible'), unknown: firstEnd('unknown') };
     const at = record?.at ?? Infinity;
     const reason = 'it could read what a command left that was shown more';
@@ -81,20 +84,22 @@ export function interferenceBy(
 }
 
 function judgedBy(
-  sight: CommandVisibility | null,
+  visibility: CommandVisibility | null,
   record: ChangeRecord | null,
   { denied, policy }: InterferenceInput,
 ): Interference {
-  if (sight === null) return { kind: 'unknown' };
+  if (visibility === null) return { kind: 'unknown' };
   const possible = (reason: string): Interference => ({ kind: 'possible', reason });
-  if (sight.sandbox === 'none' || sight.level === 'none') return possible('it ran without sandbox');
-  if (sight.network === 'on') return possible('it had the network');
-  if (sight.shown.length > 0) return possible('it was shown more than its workspace');
-  const general = sight.policyVersion === policy.version ? policy.deny : [];
-  const rules = new Set([...sight.deny, ...general]);
+  if (visibility.sandbox === 'none' || visibility.level === 'none') {
+    return possible('it ran without sandbox');
+  }
+  if (visibility.network === 'on') return possible('it had the network');
+  if (visibility.shown.length > 0) return possible('it was shown more than its workspace');
+  const general = visibility.policyVersion === policy.version ? policy.deny : [];
+  const rules = new Set([...visibility.deny, ...general]);
   const missing = denied.filter((rule) => !rules.has(rule));
   if (missing.length > 0) return possible('it was shown what the audience is not');
-  // Two scans tell what changed, not what was hidden.
+  // Two scans show what changed, but not what was hidden.
   if (record !== null && record.method !== 'overlay') return possible('it had no projection');
   return { kind: 'none' };
 }

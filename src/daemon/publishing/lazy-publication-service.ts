@@ -1,4 +1,4 @@
-/** The publication service, loaded at the first check: commands do not wait for it. */
+/** The publication service, loaded at the first check so that commands do not wait for it. */
 import type { Caller, ExecId } from '../../command.ts';
 import type { PublicationService } from '../runtime.ts';
 import type { PublishCheckParams, PublishParams } from '../../api/publish.ts';
@@ -21,7 +21,7 @@ export interface LazyPublicationParts
   readonly host: HostFacts;
   readonly publicationDirectory: string;
   readonly secrets: Pick<SecretStore, 'load'>;
-  /** Whether this is the runtime of one command. */
+  /** Whether this is the runtime of a single command. */
   readonly endRunner: boolean;
 }
 
@@ -57,7 +57,10 @@ export class LazyPublicationService implements PublicationService {
   }
 }
 
-/** The runtime of one command counts its parent as the owner of its pipes, as of a socket. */
+/**
+ * The runtime of a single command treats its parent as the owner of its pipes, like the owner of a
+ * socket.
+ */
 function personProverOf(parts: LazyPublicationParts): ReturnType<typeof createPersonProver> {
   const prove = createPersonProver(parts);
   if (!parts.endRunner) return prove;
@@ -69,7 +72,7 @@ function personProverOf(parts: LazyPublicationParts): ReturnType<typeof createPe
     );
 }
 
-/** What a command could see: recorded at its start, and the fixed rules of its session. */
+/** What a command could see: recorded at its start, plus the fixed rules of its session. */
 function visibilityOf(
   { sessions, execs }: LazyPublicationParts,
   id: ExecId,

@@ -1,9 +1,10 @@
 /**
- * Publications that wait to be taken: the very bytes that were looked at, where nobody else writes.
+ * Publications that wait for the caller: exactly the checked bytes, in a directory that no other
+ * program writes.
  *
  *   publish/outgoing/p-…/N     the N-th file
  *
- * Who asked takes them from there with their own rights: this runtime writes to no place that a
+ * The caller takes them from there with its own rights: this runtime writes to no path that a
  * caller names.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -58,7 +59,7 @@ export function removePublication(place: string): void {
   rmSync(place, { recursive: true, force: true });
 }
 
-/** What an earlier runtime left, which nobody took. */
+/** Removes publications that an earlier runtime left and no caller took. */
 function sweep(directory: string): void {
   const oldest = Date.now() - limits.publicationKeepMs.default;
   for (const name of existsSync(directory) ? readdirSync(directory) : []) {

@@ -1,4 +1,4 @@
-/** What a command printed, as far as its journal is held. */
+/** The output of a command, if its journal still exists. */
 import { TrlError } from '../../errors.ts';
 import type { ExecId } from '../../command.ts';
 import type { RunnerLink } from '../../process/runner-link.ts';
@@ -10,7 +10,8 @@ const stepBytes = 1024 * 1024;
 const readable = 0o644;
 
 /**
- * @throws TrlError `SESSION_BUSY` while it runs; `STREAM_GAP` when the journal is no longer held
+ * @throws TrlError `SESSION_BUSY` while the command runs; `STREAM_GAP` if its journal no longer
+ *   exists
  */
 export async function printedItems(
   link: RunnerLink,
@@ -44,5 +45,5 @@ export async function printedItems(
 }
 
 function busy(id: ExecId): TrlError {
-  return new TrlError('SESSION_BUSY', `Cannot look at the output of ${id}: it is running`);
+  return new TrlError('SESSION_BUSY', `Cannot read the output of ${id}: it is still running`);
 }

@@ -1,4 +1,4 @@
-/** What the audit log keeps of a check or publication: the evidence, which answers do not have. */
+/** Audit records of a check or publication: they contain the evidence, which answers omit. */
 import { createHash } from 'node:crypto';
 import type { EventKind, Json } from '../../audit/event.ts';
 import { canonicalJson } from '../../canonical.ts';
@@ -6,7 +6,7 @@ import type { Caller, ExecId, SessionId } from '../../command.ts';
 import type { GateFinding, GateVerdict, OutgoingItem } from '../../publish/publication.ts';
 import type { AuditRecord } from '../auditing/auditing.ts';
 
-/** Items that one event names; the digest is of all of them. */
+/** The most items that an event names; the digest covers all of them. */
 const namedMax = 1_000;
 
 export interface InspectedPublication {
@@ -14,11 +14,11 @@ export interface InspectedPublication {
   readonly audience: string;
   readonly policyVersion: string;
   readonly items: readonly OutgoingItem[];
-  /** By item, SHA-256 in hex. */
+  /** SHA-256 (hex) of each item. */
   readonly contents: readonly string[];
   /** Of {@link itemsDigest}. */
   readonly itemsDigest: string;
-  /** Commands that had a part in it. */
+  /** Commands that made parts of the content. */
   readonly execs: readonly ExecId[];
   readonly session?: SessionId | undefined;
   readonly exec?: ExecId | undefined;
@@ -39,7 +39,7 @@ export async function itemsDigest(
   return digest.digest('hex');
 }
 
-/** What a person who says yes has seen. */
+/** Digest of what a person sees before approving. */
 export function verdictDigest(inspected: InspectedPublication): string {
   const { verdict, audience, policyVersion } = inspected;
   const findings = verdict.findings.map(({ rule, decision, trace }) => ({ rule, decision, trace }));
@@ -83,7 +83,7 @@ export function publicationAuditRecord(
 
 function findingData({ rule, decision, item, score, trace, evidence }: GateFinding): Json {
   const { source, span, lines, via, text } = evidence;
-  // A log that cannot be changed must not hold what is secret, found or guessed.
+  // An append-only log must not contain secrets, neither known nor likely ones.
   const shown = rule.startsWith('secret.') || text === null ? null : text.toWellFormed();
   return {
     rule,

@@ -1,4 +1,4 @@
-/** Which workspace something leaves, and what of it must not reach the audience. */
+/** The workspace of a publication, and which of its content must not reach the audience. */
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import type { PathRules, SessionId } from '../../command.ts';
@@ -24,23 +24,23 @@ export interface PublicationScopeParts {
 export interface PublicationScope {
   /** Real path. */
   readonly root: string;
-  /** The directory in it that was named; else itself. */
+  /** The named directory in the workspace; else the workspace itself. */
   readonly cwd: string;
   readonly audience: AudienceRules;
-  /** What it shows to nobody. */
+  /** The policy, and the paths that it hides from everyone. */
   readonly policy: { readonly version: string; readonly deny: readonly string[] };
-  /** Path rules of all that must not reach the audience. */
+  /** Rules for all paths that must not reach the audience. */
   readonly deny: readonly string[];
-  /** What it shows to the audience. */
+  /** Rules for the paths that the audience may see. */
   readonly rules: PathRules;
   readonly visibility: Visibility;
   readonly canaries: readonly string[];
 }
 
 /**
- * @param record of the command that is meant, where one is
- * @throws TrlError `INVALID_PARAMS` where no workspace can be told, or policy does not know the
- *   audience; `WORKSPACE_ESCAPE` for a place outside of the roots; `SESSION_NOT_FOUND`
+ * @param record of the requested command, if there is one
+ * @throws TrlError `INVALID_PARAMS` if the workspace cannot be determined, or policy does not know
+ *   the audience; `WORKSPACE_ESCAPE` for a path outside the roots; `SESSION_NOT_FOUND`
  */
 export async function resolvePublicationScope(
   parts: PublicationScopeParts,
@@ -58,7 +58,7 @@ export async function resolvePublicationScope(
     named === null ? await resolved(parts, params.path) : { root: named, cwd: named };
   const policy = await policies.of(root);
   const audience = audienceFor(policy, params.audience);
-  // What a session or an opened workspace hides is denied content of what comes out of it.
+  // Paths that a session or an opened workspace hides are denied content of their publications.
   const read = session === null ? opened?.read : session.workspaceRules?.read;
   const own = [...(read?.deny ?? []), ...(session?.grants.files.read.deny ?? [])];
   const deny = [...new Set([...audience.deny, ...own])];
@@ -84,12 +84,13 @@ async function resolved(
   const [only] = roots;
   const workingDir = path ?? (roots.length === 1 ? only : undefined);
   if (workingDir === undefined) {
-    const message = 'Cannot tell the workspace: give "path", "workspace_id" or "session_id"';
+    const message =
+      'Cannot determine the workspace: specify "path", "workspace_id" or "session_id"';
     throw new TrlError('INVALID_PARAMS', message);
   }
   const { workspace, cwd } = await workspaceHost.resolve({ roots, workingDir, home });
   if (workspace !== null) return { root: workspace, cwd };
-  const message = `Cannot publish from "${workingDir}": it is no directory of the host`;
+  const message = `Cannot publish from "${workingDir}": it is not a directory on the host`;
   throw new TrlError('INVALID_PARAMS', message);
 }
 
@@ -101,7 +102,10 @@ function audienceFor(policy: Policy, name: string | undefined): AudienceRules {
   throw new TrlError('INVALID_PARAMS', message);
 }
 
-/** Whether the audience has a visible path already: one that fits each list of `sees`. */
+/**
+ * Returns a filter for the visible paths that the audience already has: those that match each list
+ * of `sees`.
+ */
 export function audienceFilter(
   { home }: Pick<PublicationScopeParts, 'home'>,
   { root, audience }: PublicationScope,

@@ -1,4 +1,7 @@
-/** The publication gate on the wire: what may leave is told, and laid out where it may be taken. */
+/**
+ * The publication gate on the wire: it reports what may leave, and lays it out where the caller can
+ * take it.
+ */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { BytePath } from '../../change.ts';
@@ -42,22 +45,23 @@ import {
 import { publishVerdictView } from './verdict-view.ts';
 
 export interface PublicationServiceParts extends PublicationScopeParts {
-  /** Private to the user; made at the first check. */
+  /** Private to the user; created at the first check. */
   readonly directory: string;
   readonly workspaceHost: Pick<WorkspaceHost, 'files' | 'history' | 'resolve'>;
   readonly execs: Pick<Executions, 'find'>;
   readonly runners: Pick<Runners, 'link'>;
   readonly masking: Masking;
-  /** How secrets are told in what leaves. */
+  /** How secrets are recognised in publications. */
   readonly redaction: Omit<DiffRedaction, 'index'>;
   readonly auditing: Pick<Auditing, 'record'>;
-  /** What a command could read; `null`: it is not known any more. */
+  /** What a command could read; `null`: unknown by now. */
   readonly visibilityOf: (id: ExecId) => CommandVisibility | null;
   /**
-   * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
+   * @throws TrlError `AUTH_FAILED` unless the caller proves to be a person, or only the uid counts
+   *   and is sufficient
    */
   readonly prove: ProvePerson;
-  /** Reads secrets that came since. */
+  /** Reads secrets that were added since. */
   readonly loadSecrets: () => Promise<void>;
 }
 
@@ -76,8 +80,8 @@ export class DaemonPublicationService implements PublicationService {
   async check(caller: Caller, params: PublishCheckParams): Promise<MethodAnswers['publish.check']> {
     const { auditing, prove, masking } = this.#parts;
     const isShown = params.evidence === true;
-    if (isShown) await prove('Cannot show what was found', caller, params.passphrase);
-    const inspected = await this.#decided(caller, params);
+    if (isShown) await prove('Cannot show the findings', caller, params.passphrase);
+    const inspected = await this.#inspectApproved(caller, params);
     const isBlocked = inspected.verdict.decision === 'block';
     const kind = isBlocked ? 'publication.blocked' : 'publication.checked';
     await auditing.record(publicationAuditRecord(kind, caller, inspected));
@@ -86,40 +90,43 @@ export class DaemonPublicationService implements PublicationService {
 
   async publish(caller: Caller, params: PublishParams): Promise<MethodAnswers['publish']> {
     const { auditing, masking, directory } = this.#parts;
-    const inspected = await this.#decided(caller, params);
+    const inspected = await this.#inspectApproved(caller, params);
     const { items, verdict } = inspected;
     if (verdict.decision !== 'pass') {
       await auditing.record(publicationAuditRecord('publication.blocked', caller, inspected));
-      throw this.#refused(inspected);
+      throw this.#refusal(inspected);
     }
     if (!items.some(({ file }) => file !== null)) {
       throw new TrlError('INVALID_PARAMS', 'Cannot publish: there is nothing to publish');
     }
-    const laid = await layOutPublication(join(directory, 'outgoing'), items);
+    const publication = await layOutPublication(join(directory, 'outgoing'), items);
     try {
-      const more = { publication_id: laid.id };
+      const more = { publication_id: publication.id };
       await auditing.record(
         publicationAuditRecord('publication.published', caller, inspected, more),
       );
     } catch (error) {
-      // What is not recorded does not leave.
-      removePublication(laid.directory);
+      // Content without an audit record must not leave.
+      removePublication(publication.directory);
       throw error;
     }
-    const { id, files, directory: place } = laid;
+    const { id, files, directory: laidOutAt } = publication;
     const shown = publishVerdictView(inspected, verdictDigest(inspected), false);
-    return masking.deep({ ...shown, publication_id: id, directory: place, files });
+    return masking.deep({ ...shown, publication_id: id, directory: laidOutAt, files });
   }
 
-  /** @throws TrlError `AUTH_FAILED`, `INVALID_PARAMS` for a yes to something else */
-  async #decided(caller: Caller, params: PublishCheckParams): Promise<InspectedPublication> {
+  /** @throws TrlError `AUTH_FAILED`, `INVALID_PARAMS` for an approval of other content */
+  async #inspectApproved(
+    caller: Caller,
+    params: PublishCheckParams,
+  ): Promise<InspectedPublication> {
     const found = await this.#inspected(params);
     const { accept, passphrase } = params;
     if (accept === undefined || found.verdict.decision === 'pass') return found;
-    await this.#parts.prove('Cannot let it leave', caller, passphrase);
+    await this.#parts.prove('Cannot approve the publication', caller, passphrase);
     if (found.verdict.decision === 'block') return found;
     if (!verdictDigest(found).startsWith(accept.toLowerCase())) {
-      const message = 'Cannot let it leave: it is other than what was shown';
+      const message = 'Cannot approve the publication: it differs from what was shown';
       throw new TrlError('INVALID_PARAMS', message);
     }
     const { verdict } = found;
@@ -141,7 +148,7 @@ export class DaemonPublicationService implements PublicationService {
     await loadSecrets();
     const parts = { host: workspaceHost, execs, runners };
     const { exec_id: exec, session_id: session } = params;
-    const record = this.#ours(await findChangeRecord(parts, exec));
+    const record = this.#ownRecord(await findChangeRecord(parts, exec));
     const place = await resolvePublicationScope(
       this.#parts,
       params,
@@ -186,15 +193,16 @@ export class DaemonPublicationService implements PublicationService {
     },
   ): Promise<InspectedPublication['verdict']> {
     const { collection, contents, records, turn } = of;
-    const { directory, masking, redaction, visibilityOf: sightOf, workspaceHost } = this.#parts;
+    const { directory, masking, redaction, visibilityOf, workspaceHost } = this.#parts;
     const kept = await workspaceHost.history.contents();
     const leaving = new Set(collection.items.flatMap(({ path }) => (path === null ? [] : [path])));
     const changed = pathsChangedBy(records);
     return this.#denied.use(place, { records, contents: kept }, async ({ files, surveyed }) => {
-      // What leaves now, and what commands made, is not what the audience sees already.
+      // The current publication and the changes of commands do not count as already visible to the
+      // audience.
       const isOther = (path: BytePath): boolean => !leaving.has(path) && !changed.has(path);
       const visible = surveyed.visible.filter(isOther);
-      const earlier = collection.earlier ?? (await this.#seen(place, visible));
+      const earlier = collection.earlier ?? (await this.#earlierFiles(place, visible));
       return inspectPublication({
         scope: place,
         collection,
@@ -206,7 +214,7 @@ export class DaemonPublicationService implements PublicationService {
         earlier: () => shownOf(place, earlier(), collection.earlier === null ? isOther : null),
         interference: interferenceBy({
           records,
-          visibilityOf: sightOf,
+          visibilityOf,
           denied: place.deny,
           policy: place.policy,
         }),
@@ -225,10 +233,10 @@ export class DaemonPublicationService implements PublicationService {
   }
 
   /**
-   * What policy says the audience has; else what was committed, for a build may have left anything
-   * beside it; else all that lies there.
+   * What policy specifies that the audience has; else the committed files, because a build may have
+   * left any other files; else all files there.
    */
-  async #seen(
+  async #earlierFiles(
     place: PublicationScope,
     visible: readonly BytePath[],
   ): Promise<() => AsyncIterable<EarlierFile>> {
@@ -254,24 +262,24 @@ export class DaemonPublicationService implements PublicationService {
     return { root: found.workspace, session: found.id };
   }
 
-  /** What another runtime recorded elsewhere is not this one's to tell. */
-  #ours(record: ChangeRecord | null): ChangeRecord | null {
+  /** This runtime does not report what another runtime recorded in other directories. */
+  #ownRecord(record: ChangeRecord | null): ChangeRecord | null {
     if (record === null || this.#parts.roots.some((one) => isBelow(record.root, one))) {
       return record;
     }
-    const message = `Cannot publish what ${record.exec} changed: that is outside of the roots`;
+    const message = `Cannot publish what ${record.exec} changed: that is outside the roots`;
     throw new TrlError('EXEC_NOT_FOUND', message);
   }
 
-  #refused(inspected: InspectedPublication): TrlError {
+  #refusal(inspected: InspectedPublication): TrlError {
     const { verdict, audience } = inspected;
     const { findings } = withoutEvidence(verdict);
     const [first] = findings;
     const why = first === undefined ? '' : ` (${first.rule}, ${first.trace})`;
     const message =
       verdict.decision === 'block'
-        ? `Cannot publish for "${audience}": what must not reach it would leave${why}`
-        : `Cannot publish for "${audience}": a person must look at it first${why}`;
+        ? `Cannot publish for "${audience}": it contains denied content${why}`
+        : `Cannot publish for "${audience}": a person must approve it first${why}`;
     return new TrlError('PUBLICATION_BLOCKED', message, {
       data: {
         ...publishVerdictView(inspected, verdictDigest(inspected), false),
@@ -282,10 +290,10 @@ export class DaemonPublicationService implements PublicationService {
   }
 }
 
-/** Larger files hold data rather than what people wrote. */
+/** Larger files contain data rather than text that people wrote. */
 const seenFileBytesMax = 1024 * 1024;
 
-/** Files of the workspace that the audience sees, as far as they can be read. */
+/** Files of the workspace that the audience can see and that can be read. */
 async function* visibleFiles(
   opened: FileSource,
   paths: readonly BytePath[],
@@ -296,12 +304,12 @@ async function* visibleFiles(
       const found = await source.read(path, seenFileBytesMax);
       if (found !== null) yield { path, bytes: found.bytes, isPublished: false };
     } catch {
-      // What cannot be read is not subtracted: more is found then, not less.
+      // An unreadable file is not subtracted: this can only add findings.
     }
   }
 }
 
-/** What was denied since is no less denied because it was out. */
+/** Earlier published content that is denied now remains denied. */
 async function* shownOf(
   { visibility }: PublicationScope,
   files: AsyncIterable<EarlierFile>,

@@ -1,4 +1,4 @@
-/** What commands left, as it was recorded: staged and held changes, and what was applied. */
+/** Recorded results of commands: staged, held and applied changes. */
 import type { BytePath, Change } from '../../change.ts';
 import { pathText } from '../../workspace/byte-path.ts';
 import {
@@ -8,17 +8,20 @@ import {
   type UnscannedItem,
 } from '../../publish/publication.ts';
 
-interface Reading {
+interface RecordedItemsContext {
   readonly read: (sha256: string) => Promise<Buffer | null>;
   readonly isMeant: (path: BytePath) => boolean;
   readonly allowance: PublicationBudget;
   readonly turn: () => Promise<void>;
 }
 
-/** What stands after these changes. What is gone does not leave, and a directory is only a name. */
+/**
+ * The files that exist after these changes. Removed files do not leave, and a directory is only a
+ * name.
+ */
 export async function recordedItems(
   changes: readonly Change[],
-  { read, isMeant, allowance, turn }: Reading,
+  { read, isMeant, allowance, turn }: RecordedItemsContext,
 ): Promise<{ readonly items: readonly OutgoingItem[]; readonly unread: readonly UnscannedItem[] }> {
   const items: OutgoingItem[] = [];
   const unread: UnscannedItem[] = [];

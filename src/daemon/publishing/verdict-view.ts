@@ -1,10 +1,10 @@
-/** Verdicts as answers have them. */
+/** Verdicts as answers contain them. */
 import { withoutEvidence } from '../../publish/gate.ts';
 import type { GateFinding } from '../../publish/publication.ts';
 import type { FindingView, PublishVerdict } from '../../api/publish.ts';
 import type { InspectedPublication } from './publication-records.ts';
 
-/** @param withEvidence for a person who proved to be one */
+/** @param withEvidence for a person who has proved to be one */
 export function publishVerdictView(
   { verdict, audience, policyVersion }: InspectedPublication,
   digest: string,
@@ -27,7 +27,7 @@ export function publishVerdictView(
 
 function findingView({ rule, decision, item, score, trace, evidence }: GateFinding): FindingView {
   const { source, span, lines, via, text } = evidence;
-  // Nobody needs the value to know which one it is.
+  // A reader can identify a secret without its value.
   const shown = rule.startsWith('secret.') ? null : text;
   const told = { score, source, span, lines, via, text: shown };
   return { rule, decision, item, trace, evidence: told };

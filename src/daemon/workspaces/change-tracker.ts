@@ -1,4 +1,4 @@
-/** What the story of a command asks of its session's workspace. */
+/** A command's use of its session's workspace. */
 import type { Box, ExecId, Overlay, SessionId } from '../../command.ts';
 import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
 import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
@@ -11,16 +11,16 @@ export interface ChangeTrackerParts {
   /** Why there is no layer; `null`: there is one. */
   readonly unlayered: string | null;
   readonly view: () => Promise<WorkspaceView>;
-  /** The session's box with another overlay, for one command. */
+  /** The session's sandbox configuration with another overlay, for one command. */
   readonly boxWith: (overlay: Overlay) => Box;
   readonly isWaiting: (path: string) => boolean;
-  /** As it is kept: without known secrets. */
+  /** The command as it is stored: without known secrets. */
   readonly masked: (command: string) => string;
 }
 
 export function createChangeTracker(parts: ChangeTrackerParts): ChangeTracker {
   const { session, sessionMode, unlayered, view, boxWith, isWaiting, masked } = parts;
-  /** Commands whose changes are thrown away, by the session's choice of this command alone. */
+  /** Commands whose changes are discarded, although their session does not discard changes. */
   const dryRuns = new Set<ExecId>();
   const modeOf = (mode: WorkspaceMode | null): WorkspaceMode => mode ?? sessionMode;
   return {
@@ -30,7 +30,7 @@ export function createChangeTracker(parts: ChangeTrackerParts): ChangeTracker {
         const message = `Cannot keep changes out of the workspace: ${unlayered}`;
         throw new TrlError('SANDBOX_UNAVAILABLE', message);
       }
-      // What a session throws away, its later commands still see.
+      // Later commands of a session that discards changes still see them.
       const isDry = modeOf(mode) === 'discard' && sessionMode !== 'discard';
       const overlay = isDry ? (await view()).dryRun(id) : null;
       if (overlay === null) return null;
@@ -66,19 +66,22 @@ export function createChangeTracker(parts: ChangeTrackerParts): ChangeTracker {
   };
 }
 
-const inNoLayer = 'what it changed was to be thrown away, and is';
-const inLayer = 'what it changed and was not applied waits in its session (trl workspace status)';
-const inTree = 'what it changed is in the workspace, and cannot be undone';
+const inNoLayer = 'its changes were to be discarded, and are';
+const inLayer =
+  'its changes that were not applied are pending in its session (trl workspace status)';
+const inTree = 'its changes are in the workspace, and cannot be undone';
 
-/** Says where the changes are that could not be recorded. */
+/** Adds to an error where the unrecorded changes are. */
 function unrecorded(error: unknown, where: string): unknown {
-  const action = 'look what a command changed';
+  const action = 'read what a command changed';
   const known = isTrlError(error) ? error : (diskFailure(action, error) ?? gone(action, error));
   if (known === null) return error;
   return new TrlError(known.code, `${known.message}; ${where}`, { cause: error });
 }
 
-/** The workspace was moved or deleted meanwhile. `null`: it is no such failure. */
+/**
+ * The error for a workspace that was moved or deleted meanwhile; `null`: this is another failure.
+ */
 function gone(action: string, error: unknown): TrlError | null {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : null;
   if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ESTALE') return null;

@@ -1,4 +1,4 @@
-/** Changes between their words (`change.ts`) and the wire (`api/changes.ts`). */
+/** Converts changes between their types (`change.ts`) and the wire (`protocol/workspace.ts`). */
 import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
 import type {
@@ -18,7 +18,7 @@ import type { PathsParams } from '../../api/workspace.ts';
 import { pathSelector } from '../../workspace/byte-path.ts';
 import { octalMode } from '../diffs/git-text.ts';
 
-/** A path as text, and its bytes where they are no valid UTF-8. */
+/** A path as text, and its bytes if they are not valid UTF-8. */
 export function pathView(name: BytePath): { path: string; path_base64?: string } {
   const bytes = Buffer.from(name, 'latin1');
   const text = bytes.toString('utf8');
@@ -71,11 +71,14 @@ export function changeView(change: Change): ChangeView {
   };
 }
 
-/** The first of them, as many as one list holds. */
+/** The first changes, as many as one list can contain. */
 export const listedChanges = (changes: readonly Change[]): ChangeView[] =>
   changes.slice(0, limits.changesListed.max).map(changeView);
 
-/** What waits or was refused is named before what simply happened: a receipt holds only so many. */
+/**
+ * Order of states in a receipt: pending and refused changes come before applied ones, because a
+ * receipt has room for only some.
+ */
 const urgency: Readonly<Record<ChangeState, number>> = {
   conflict: 0,
   held: 1,
@@ -100,7 +103,7 @@ export function createReceiptChanges(
   };
 }
 
-/** The same of changes that the log names; `omitted`: so many more it does not. */
+/** The same for changes in the log; `omitted`: how many it does not name. */
 export function receiptChangeViews(
   views: readonly ChangeView[],
   omitted: number,
@@ -112,7 +115,7 @@ export function receiptChangeViews(
 
 const taggedReason = 'redaction-tag';
 
-/** Sentences of a receipt about what did not simply happen. */
+/** Hints in a receipt about changes that were not simply applied. */
 export function changeHints(changes: readonly Change[], session: string): string[] {
   const count = (state: ChangeState): number =>
     changes.filter((change) => change.state === state).length;
@@ -133,7 +136,7 @@ export function changeHints(changes: readonly Change[], session: string): string
     ...(tagged.length === 0
       ? []
       : [
-          `${paths(tagged.length)} held as a tag ([HIDDEN:…]) stands in place of a hidden value: ` +
+          `${paths(tagged.length)} held as a tag ([HIDDEN:…]) replaces a hidden value: ` +
             'put the file back as it was, and edit it without printing the value and writing it',
         ]),
     ...(restored.length === 0
@@ -147,12 +150,12 @@ export function changeHints(changes: readonly Change[], session: string): string
         ]),
     ...[...asides].map(
       (ref) =>
-        `a commit could not be merged with what somebody else committed: it is ${ref}; ` +
+        `a commit could not be merged with an external commit: it is ${ref}; ` +
         `to merge: git merge ${ref}`,
     ),
     ...(waiting === 0
       ? []
-      : [`${paths(waiting)} of git's waiting until git is done; it goes on by itself`]),
+      : [`${paths(waiting)} of git's waiting until git is done; the runtime then applies them`]),
     ...(staged === 0
       ? []
       : [`${paths(staged)} staged; publish: trl workspace apply --session ${session}`]),
@@ -161,16 +164,16 @@ export function changeHints(changes: readonly Change[], session: string): string
 
 const diverged = 'diverged:';
 
-/** Where a commit was put aside; `null`: it was not. */
+/** The ref of a commit that diverged; `null`: none. */
 const divergedRef = (reason: string | null): string | null =>
   reason?.startsWith(diverged) === true ? reason.slice(diverged.length) : null;
 
 const waitsForGit = ({ state, reason }: Change): boolean =>
   state === 'staged' && /^git-(?:busy|objects|refused)$/.test(reason ?? '');
 
-/** Where some directories were not looked at, or not to their end. */
+/** The hint for directories that were not read completely. */
 export const incompleteHint =
-  'not all changes are told: there are too many, too deep, or some that cannot be read';
+  'not all changes are listed: there are too many, too deep, or some that cannot be read';
 
 const paths = (count: number): string => (count === 1 ? '1 path is' : `${count} paths are`);
 
@@ -199,16 +202,16 @@ function counted(words: readonly string[], found: readonly string[]): Record<str
 }
 
 /**
- * Says of a path whether it is one of those that are meant, or lies below one.
+ * Returns a filter that accepts the given paths and all paths below them.
  *
- * @param workspace absolute: paths inside it may be given so
+ * @param workspace absolute; the paths may be given as absolute paths within it
  * @throws TrlError `WORKSPACE_ESCAPE` for a path that leads out of it
  */
 export function pathFilter(given: PathsParams, workspace: string): (name: BytePath) => boolean {
   return pathSelector(requestedPaths(given, workspace));
 }
 
-/** The paths that are named; `null`: none are, so all are meant. @throws as {@link pathFilter} */
+/** The given paths; `null`: all paths. @throws as {@link pathFilter} */
 export function requestedPaths(
   { paths: given, paths_base64: encoded }: PathsParams,
   workspace: string,

@@ -1,4 +1,4 @@
-/** Workspaces that callers opened, with their rules: a session names one by its id. */
+/** Workspaces that callers opened, with their rules; a session names one by its id. */
 import type { WorkspaceMode } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { fairShareRefusal } from '../../limits.ts';
@@ -10,10 +10,10 @@ export interface OpenWorkspace {
   /** Real path. */
   readonly path: string;
   readonly mode: WorkspaceMode;
-  /** Rules that only add to the runtime's policy. */
+  /** Rules in addition to the runtime's policy. */
   readonly read: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   readonly write: { readonly deny: readonly string[] };
-  /** The actor that opened it; absent in records of before tokens. */
+  /** The actor that opened it; absent in records from an earlier version, without tokens. */
   readonly owner?: string;
 }
 
@@ -45,7 +45,7 @@ export class OpenWorkspaces {
     this.#store.put('workspaces', record.id, record);
   }
 
-  /** The actor that opened it; `null`: nobody that is known. */
+  /** The actor that opened it; `null`: unknown. */
   ownerOf(id: string): string | null {
     return this.#all.get(id)?.owner ?? null;
   }

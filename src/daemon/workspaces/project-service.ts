@@ -1,4 +1,4 @@
-/** Where sessions may work, and what programs keep there for later commands. */
+/** Where sessions may work, and the caches that programs keep there for later commands. */
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { HomeCaches } from '../../host/port.ts';
@@ -13,7 +13,7 @@ export interface ProjectServiceParts {
   readonly projects: Projects;
   readonly caches: HomeCaches;
   readonly sessions: Sessions;
-  /** Whether a command of it runs or starts. */
+  /** Whether a command of the session runs or starts. */
   readonly isBusy: (session: LiveSession) => boolean;
 }
 
@@ -24,10 +24,10 @@ export class DaemonProjectService implements ProjectService {
     this.#parts = parts;
   }
 
-  /** @throws TrlError as {@link Projects.trust}; `PERMISSION_DENIED` for what a command asks for */
+  /** @throws TrlError as {@link Projects.trust}; `PERMISSION_DENIED` for a call from a command */
   async trust(caller: Caller, directory: string): Promise<MethodAnswers['workspace.trust']> {
     if (caller.within === undefined) return this.#parts.projects.trust(directory);
-    const message = 'Cannot trust a directory: a script may not, who starts it may';
+    const message = 'Cannot trust a directory: a script may not do this; its user may';
     throw new TrlError('PERMISSION_DENIED', message);
   }
 
@@ -55,13 +55,13 @@ export class DaemonProjectService implements ProjectService {
     const { caches, sessions, isBusy } = this.#parts;
     const all = await caches.list();
     const meant = all.filter(({ root }) => directory === null || isBelow(directory, root));
-    // Layers that a session has mounted cannot be emptied under it.
+    // Layers that a session has mounted cannot be emptied meanwhile.
     const having = sessions.all().filter((session) => {
       return isBusy(session) || session.record.shareCache !== undefined;
     });
     const used = meant.find(({ id }) => having.some(({ record }) => sessionCacheId(record) === id));
     if (used !== undefined) {
-      const why = 'a command runs that has them, or a session that shares the host’s';
+      const why = 'a running command uses them, or a session that shares the host’s';
       throw new TrlError('SESSION_BUSY', `Cannot clear the caches of "${used.root}": ${why} too`);
     }
     const answers = await Promise.all(meant.map(({ id }) => caches.clear(id)));

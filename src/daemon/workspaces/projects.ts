@@ -1,6 +1,6 @@
 /**
- * Below which directories sessions may work: those that the daemon was started with, and the
- * projects that its user trusted since.
+ * The directories in which sessions may work: the roots from the start of the daemon, and the
+ * projects that the user trusted since.
  */
 import { realpathSync } from 'node:fs';
 import type { MethodAnswers } from '../../api/methods.ts';
@@ -10,14 +10,17 @@ import type { StateStore } from '../../session/store.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
 
 export interface ProjectsParts {
-  /** By real path: those that the daemon was started with; the others are added and removed. */
+  /**
+   * Real paths, initially those from the start of the daemon; trusted projects are added and
+   * removed.
+   */
   readonly roots: string[];
-  /** Whether others may be trusted. */
+  /** Whether the user may trust further projects. */
   readonly allowsTrust: boolean;
   readonly store: Pick<StateStore, 'put' | 'remove' | 'all'>;
   readonly home: string;
   readonly host: Pick<WorkspaceHost, 'resolve' | 'project'>;
-  /** @throws TrlError for a directory that holds what the runtime obeys or keeps */
+  /** @throws TrlError for a directory that contains control files or state of the runtime */
   readonly check: (root: string) => Promise<void>;
   readonly log: (text: string) => void;
 }
@@ -29,7 +32,7 @@ interface Trusted {
   readonly at: number;
 }
 
-/** Each is looked through where a session starts. */
+/** The most trusted projects: each start of a session checks all of them. */
 const projectsMax = 1_000;
 
 export class Projects {
@@ -44,7 +47,7 @@ export class Projects {
     this.#given = [...parts.roots];
   }
 
-  /** With the projects that were trusted before, as far as they can be used still. */
+  /** Opens the list, with those earlier trusted projects that are still usable. */
   static async open(parts: ProjectsParts): Promise<Projects> {
     const made = new Projects(parts);
     if (!parts.allowsTrust) return made;
@@ -63,18 +66,18 @@ export class Projects {
   }
 
   /**
-   * From now on sessions may work in the project that holds `directory`: the top of its git
-   * worktree, else itself. One that lies in a root is part of that.
+   * Permits sessions to work in the project that contains `directory`: the top of its git worktree,
+   * else itself. A project within a root is part of that root.
    *
-   * @throws TrlError `INVALID_PARAMS` for what cannot be a workspace; `WORKSPACE_ESCAPE` where this
-   *   daemon works only in the directories that it was started with
+   * @throws TrlError `INVALID_PARAMS` for a directory that cannot be a workspace;
+   *   `WORKSPACE_ESCAPE` if this daemon works only in its initial roots
    */
   async trust(directory: string): Promise<MethodAnswers['workspace.trust']> {
     const { store, allowsTrust: trusts, home, host, check } = this.#parts;
     const found = await host.project(directory, home);
-    const holding = this.#holding(found.directory);
+    const holding = this.#rootOf(found.directory);
     if (holding !== null) return { path: holding, is_new: false };
-    // As for a session, which says what to start it with.
+    // This fails as for a session, with an error that suggests the right start options.
     if (!trusts) await host.resolve({ roots: this.#roots, workingDir: directory, home });
     const root = found.project;
     await check(root);
@@ -90,9 +93,9 @@ export class Projects {
   }
 
   /**
-   * No session is made there any more; those that work there go on.
+   * Permits no new session there; existing sessions continue.
    *
-   * @returns whether it was trusted
+   * @returns whether the project was trusted
    */
   forget(directory: string): boolean {
     const found = [directory, realOr(directory)].find((one) => this.#trusted.has(one));
@@ -103,7 +106,7 @@ export class Projects {
     return true;
   }
 
-  /** @param workspaces those of the sessions that are there */
+  /** @param workspaces of the existing sessions */
   list(workspaces: readonly (string | null)[]): MethodAnswers['workspace.list']['workspaces'] {
     const paths = [...new Set([...this.#given, ...this.#trusted.keys()])];
     return paths.toSorted().map((one) => ({
@@ -123,14 +126,14 @@ export class Projects {
     if (!this.#roots.includes(root)) this.#roots.push(root);
   }
 
-  /** The innermost root that holds it. */
-  #holding(directory: string): string | null {
+  /** The innermost root that contains the directory. */
+  #rootOf(directory: string): string | null {
     const found = this.#roots.filter((root) => isBelow(directory, root) && isThere(root));
     return found.toSorted((a, b) => b.length - a.length)[0] ?? null;
   }
 }
 
-/** A link in its place leads to what nobody trusted. */
+/** A link at its path leads to a directory that the user did not trust. */
 const isThere = (root: string): boolean => realOr(root, null) === root;
 
 function realOr(name: string): string;

@@ -1,4 +1,6 @@
-/** Which of the recorded changes policy lets a caller see, whoever's commands made them. */
+/**
+ * Which recorded changes policy permits a caller to see, regardless of whose commands made them.
+ */
 import type { BytePath } from '../../change.ts';
 import { limits } from '../../limits.ts';
 import type { ContentView, SnapshotGetParams } from '../../api/snapshot.ts';
@@ -10,7 +12,7 @@ import type { ChangeRecord, RecordedChange, WorkspaceHost } from '../../host/por
 import { requestedPaths } from './change-views.ts';
 
 export interface VisibleRecordParts {
-  /** As they are now: what was recorded under others is told under these. */
+  /** The current policies: they also apply to older records. */
   readonly policies: Pick<Policies, 'of'>;
   readonly home: string;
 }
@@ -21,7 +23,7 @@ export interface ContentViewParts {
   readonly host: Pick<WorkspaceHost, 'history'>;
 }
 
-/** @throws as `Policies.of`: then nothing is told */
+/** @throws as `Policies.of`: nothing is reported then */
 async function hiddenIn(
   { policies, home }: VisibleRecordParts,
   root: string,
@@ -32,7 +34,7 @@ async function hiddenIn(
   return (path) => visibility.hides(path);
 }
 
-/** A record without what is hidden now. */
+/** A record without the changes that are hidden now. */
 export async function visibleRecord(
   parts: VisibleRecordParts,
   record: ChangeRecord,
@@ -42,12 +44,12 @@ export async function visibleRecord(
   return changes.length === record.changes.length ? record : { ...record, changes };
 }
 
-/** What a command put where it saw nothing tells of nothing but the command. */
+/** A change at a path where the command saw nothing reveals only the command's own data. */
 function isOwn({ state, before, reached }: RecordedChange): boolean {
   return state === 'held' && before === null && reached === undefined;
 }
 
-/** What a command left at the path that is named; `null`: no file, or none is named. */
+/** The content that a command left at the given path; `null`: no file, or no path is given. */
 export async function changeContentView(
   { redaction, masking, host }: ContentViewParts,
   { content: name }: SnapshotGetParams,

@@ -1,4 +1,4 @@
-/** Workspaces on the wire: opened, looked at, published, thrown away. */
+/** Workspaces on the wire: opens and shows them, applies and discards their changes. */
 import { randomBytes } from 'node:crypto';
 import type { Change } from '../../change.ts';
 import type { Caller, SessionId } from '../../command.ts';
@@ -56,17 +56,18 @@ export interface WorkspaceServiceParts {
   readonly host: WorkspaceHost;
   readonly openWorkspaces: OpenWorkspaces;
   readonly masking: Masking;
-  /** What they hide is not told of records either, whoever made them. */
+  /** Paths that they hide are also hidden in records, regardless of who made the records. */
   readonly policies: Pick<Policies, 'of'>;
-  /** How what files hold is redacted. */
+  /** How the contents of files are redacted. */
   readonly redaction: Omit<DiffRedaction, 'index'>;
-  /** The session's workspace; its ground is made where no command came yet. */
+  /** The session's workspace; its context is created if the session has no command yet. */
   readonly viewOfSession: (session: LiveSession) => Promise<WorkspaceView>;
   /**
-   * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
+   * @throws TrlError `AUTH_FAILED` unless the caller proves to be a person, or only the uid counts
+   *   and is sufficient
    */
   readonly prove: ProvePerson;
-  /** Whose records a caller sees. */
+  /** Decides whose records a caller can see. */
   readonly gate: Pick<AccessGate, 'canSeeSession'>;
 }
 
@@ -86,14 +87,17 @@ export class DaemonWorkspaceService implements WorkspaceService {
     const { roots, home, openWorkspaces: opened, host } = this.#parts;
     const place = await host.resolve({ roots, workingDir: params.path, home });
     if (place.workspace === null) {
-      const message = `Cannot open workspace "${params.path}": it is no directory of the host`;
+      const message = `Cannot open workspace "${params.path}": it is not a directory on the host`;
       throw new TrlError('INVALID_PARAMS', message);
     }
     if (place.cwd !== place.workspace) {
-      // Its rules would be read from a root that nobody named.
+      // Its rules would be read from a root that the caller did not name.
       const root = JSON.stringify(place.workspace);
       const message = `Cannot open workspace "${params.path}": it lies in the root ${root}`;
-      throw new TrlError('INVALID_PARAMS', `${message}; open that, or name it a root of its own`);
+      throw new TrlError(
+        'INVALID_PARAMS',
+        `${message}; open that root, or add the directory as a root`,
+      );
     }
     const id: WorkspaceId = `w-${randomBytes(16).toString('hex')}`;
     const { policy, mode = 'direct' } = params;
@@ -111,7 +115,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
   }
 
   async status(_: Caller, id: SessionId): Promise<MethodAnswers['workspace.status']> {
-    const view = await this.#of(id);
+    const view = await this.#viewOf(id);
     const { root, mode, method, denied, git, unrecorded } = view.facts();
     const waiting = await view.pendingChanges();
     const of = (state: Change['state']): Change[] =>
@@ -161,7 +165,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     caller: Caller,
     params: WorkspaceApplyParams,
   ): Promise<MethodAnswers['workspace.apply']> {
-    const view = await this.#of(params.session_id);
+    const view = await this.#viewOf(params.session_id);
     const paths = requestedPaths(params, view.facts().root);
     const conflict = paths === null ? [] : (['conflict'] as const);
     const record = await view.apply(
@@ -169,7 +173,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
         ? {
             paths,
             states: ['staged', 'held', ...conflict],
-            heldDigest: await this.#permitHeld(caller, params, view),
+            heldDigest: await this.#approveHeld(caller, params, view),
           }
         : { paths, states: ['staged', ...conflict] },
     );
@@ -189,7 +193,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     _: Caller,
     params: WorkspaceDiscardParams,
   ): Promise<MethodAnswers['workspace.discard']> {
-    const view = await this.#of(params.session_id);
+    const view = await this.#viewOf(params.session_id);
     const discarded = await view.discard(requestedPaths(params, view.facts().root));
     return this.#masked({
       discarded: listedChanges(discarded),
@@ -236,24 +240,24 @@ export class DaemonWorkspaceService implements WorkspaceService {
     const records = await this.#recordsFor(caller, 'snapshot.restore');
     const record = await this.#recordOf(params, records);
     const { history } = this.#parts.host;
-    // A tree that no command left is the one before the first.
+    // A tree that no command left is the one before the first command.
     const inclusive = params.exec_id !== undefined || record.after !== params.id;
     const how = { ...(await this.#how(params, record.root)), inclusive };
-    return this.#restored(await history.restore(record, how), params.dry_run ?? false);
+    return this.#undoAnswer(await history.restore(record, how), params.dry_run ?? false);
   }
 
   async undo(_: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']> {
     const dryRun = params.dry_run ?? false;
-    // Of such a command no record is kept.
+    // There is no record of such a command.
     const workspace = this.#parts.execs.find(params.exec_id)?.record.outcome?.workspace;
     if (workspace?.snapshot != null && workspace.changes.length === 0) {
       const lists = { restored: [], conflicts: [], impossible: [], execs: [] };
-      return this.#restored({ ...lists, nothing: 'it changed nothing' }, dryRun);
+      return this.#undoAnswer({ ...lists, nothing: 'it changed nothing' }, dryRun);
     }
-    const record = await this.#found(params.exec_id);
+    const record = await this.#findRecord(params.exec_id);
     const how = await this.#how(params, record.root);
     const undone = await this.#parts.host.history.undo(record, how);
-    return this.#restored(undone, dryRun);
+    return this.#undoAnswer(undone, dryRun);
   }
 
   async #how(params: SnapshotRestoreParams | ExecUndoParams, root: string): Promise<UndoRequest> {
@@ -261,7 +265,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     return { paths: requestedPaths(params, root), deny, dryRun: params.dry_run ?? false };
   }
 
-  #restored(
+  #undoAnswer(
     { restored, conflicts, impossible, execs, nothing }: UndoResult,
     dryRun: boolean,
   ): MethodAnswers['exec.undo'] {
@@ -281,11 +285,12 @@ export class DaemonWorkspaceService implements WorkspaceService {
   }
 
   /**
-   * Whoever lets held changes through has seen them, and is a person as far as that is known.
+   * A person who approves held changes must have seen them, and must be proved where that is
+   * possible.
    *
-   * @returns the digest of what is let through
+   * @returns the digest of the approved changes
    */
-  async #permitHeld(
+  async #approveHeld(
     caller: Caller,
     { digest, passphrase }: WorkspaceApplyParams,
     view: WorkspaceView,
@@ -296,7 +301,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     return seen;
   }
 
-  async #of(id: SessionId): Promise<WorkspaceView> {
+  async #viewOf(id: SessionId): Promise<WorkspaceView> {
     return this.#parts.viewOfSession(this.#parts.sessions.get(id));
   }
 
@@ -304,7 +309,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
     { exec_id: exec, id }: SnapshotGetParams,
     records: readonly ChangeRecord[],
   ): Promise<ChangeRecord> {
-    if (exec !== undefined) return this.#found(exec);
+    if (exec !== undefined) return this.#findRecord(exec);
     const newest = records.toSorted((a, b) => b.at - a.at);
     const left = newest.find(({ after }) => after === id);
     const first = left ?? newest.findLast(({ before }) => before === id);
@@ -312,15 +317,15 @@ export class DaemonWorkspaceService implements WorkspaceService {
     throw new TrlError('EXEC_NOT_FOUND', `Cannot find the snapshot ${id}: no command left it`);
   }
 
-  /** @throws TrlError `EXEC_NOT_FOUND`, also for what was changed outside of the runtime's roots */
-  async #found(exec: ChangeRecord['exec']): Promise<ChangeRecord> {
+  /** @throws TrlError `EXEC_NOT_FOUND`, also for changes outside the runtime's roots */
+  async #findRecord(exec: ChangeRecord['exec']): Promise<ChangeRecord> {
     const found = await this.#parts.host.history.record(exec);
     if (this.#isOurs(found)) return found;
-    const message = `Cannot find what ${exec} changed: that is outside of the workspace roots`;
+    const message = `Cannot find what ${exec} changed: that is outside the workspace roots`;
     throw new TrlError('EXEC_NOT_FOUND', message);
   }
 
-  /** Of those sessions that the caller hears of. */
+  /** Records of the sessions that the caller can see. */
   async #recordsFor(caller: Caller, method: MethodName): Promise<ChangeRecord[]> {
     const { gate } = this.#parts;
     return (await this.#records()).filter(({ session }) =>
@@ -332,17 +337,17 @@ export class DaemonWorkspaceService implements WorkspaceService {
     return (await this.#parts.host.history.records()).filter((one) => this.#isOurs(one));
   }
 
-  /** What another runtime recorded elsewhere is not this one's to tell, nor to take back. */
+  /** This runtime neither reports nor undoes another runtime's changes in other directories. */
   #isOurs({ root }: ChangeRecord): boolean {
     return this.#parts.roots.some((one) => isBelow(root, one));
   }
 
   async #recorded(exec: ChangeRecord['exec']) {
-    const { changes, root } = await visibleRecord(this.#parts, await this.#found(exec));
+    const { changes, root } = await visibleRecord(this.#parts, await this.#findRecord(exec));
     return { changes, root };
   }
 
-  /** All that a session's commands changed, net, and what waits. */
+  /** All net changes of a session's commands, and the pending ones. */
   async #changesOf(id: SessionId | undefined) {
     const { sessions, host } = this.#parts;
     const { record } = sessions.get(id ?? 's-');
@@ -351,7 +356,8 @@ export class DaemonWorkspaceService implements WorkspaceService {
     );
     const shown = await Promise.all(records.map((one) => visibleRecord(this.#parts, one)));
     const runs = shown.toSorted((a, b) => a.at - b.at).map(({ changes }) => changes);
-    // Whoever lets through what waits in the view is to see it, whichever session it is of.
+    // The person who approves the view's pending changes must see them, regardless of their
+    // session.
     const view = await host.views.find(record.id)?.catch(() => null);
     const waiting = (await view?.pendingChanges('staged', 'held')) ?? [];
     const changes = netChanges([...runs, waiting]);
@@ -366,10 +372,7 @@ export class DaemonWorkspaceService implements WorkspaceService {
 const heldAction = 'Cannot apply held changes';
 
 function othersThanShown(): TrlError {
-  return new TrlError(
-    'INVALID_PARAMS',
-    `${heldAction}: they are others than those that were shown`,
-  );
+  return new TrlError('INVALID_PARAMS', `${heldAction}: they differ from those that were shown`);
 }
 
 function recordView(record: ChangeRecord) {
