@@ -6,12 +6,11 @@ import path from 'node:path';
 import type { NetworkRule, RevealRule } from './approval/lasting-rules.ts';
 import type { ApprovalSubject } from './approval/subject.ts';
 import type { Plan, Verdict } from './command.ts';
-import { bindMentionedFiles, type BindingResult } from './policy/binding/bind.ts';
-import { gatherFacts, type Facts } from './policy/facts.ts';
+import type { BindingResult } from './policy/binding/bind.ts';
+import type { Facts } from './policy/facts.ts';
 import { isPathInside } from './policy/path-containment.ts';
 import type { ParsedCommand } from './policy/judge.ts';
 import { pythonInterpreterName } from './policy/python/check.ts';
-import { fingerprintProject } from './policy/shapes/project.ts';
 import { deriveCommandShape } from './policy/shapes/shape.ts';
 import {
   unanalysedTextMentions,
@@ -24,7 +23,6 @@ import type {
   Authorization,
   RunDependencies,
 } from './execution.ts';
-import { parseGitConfig } from './workspace/git-config.ts';
 
 export interface CommandLookup {
   readonly facts: Facts;
@@ -46,7 +44,7 @@ export async function lookUpCommandFacts(
   const cwd = at ?? there ?? context.home;
   const path = context.env['PATH'] ?? '';
   const isElsewhere = (file: string): boolean => context.changeTracker?.isWaiting(file) === true;
-  const place = { workspace: context.workspace, cwd, path, parseGitConfig, isElsewhere };
+  const place = { workspace: context.workspace, cwd, path, isElsewhere };
   const searched = request.env['PATH'] ?? own ?? path;
   // The interpreter of a script is the runtime's, whatever PATH the session has.
   const isFixed = (name: string): boolean =>
@@ -56,7 +54,8 @@ export async function lookUpCommandFacts(
       ? { ...one, name: context.findProgram(one.name, searched, cwd) ?? one.name }
       : one,
   );
-  const look = (): Promise<Facts> => gatherFacts({ ...analysis, named }, seen.plain, place);
+  const look = (): Promise<Facts> =>
+    dependencies.files.gatherFacts({ ...analysis, named }, seen.plain, place);
   const bound = async (): Promise<BindingResult> => {
     const { contents: found } = await look();
     const { workspace, layer } = context;
@@ -77,7 +76,10 @@ export async function lookUpCommandFacts(
       contents,
     };
     const mentions = analysis.mentions ?? unanalysedTextMentions(command);
-    return bindMentionedFiles(withSessionVariables(mentions, Object.keys(macs)), where);
+    return dependencies.files.bindMentionedFiles(
+      withSessionVariables(mentions, Object.keys(macs)),
+      where,
+    );
   };
   const facts = await look();
   return {
@@ -140,7 +142,7 @@ function networkRuleOf(
   if (program === undefined || program.path === null || program.sha256 === null) return null;
   if (!isFirst(plan.env['PATH'] ?? '', path.dirname(program.path), context)) return null;
   const isElsewhere = (file: string): boolean => context.changeTracker?.isWaiting(file) === true;
-  const project = fingerprintProject(shape.project, {
+  const project = dependencies.files.fingerprintProject(shape.project, {
     root: workspace,
     cwd: plan.cwd,
     isElsewhere,

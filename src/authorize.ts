@@ -27,12 +27,11 @@ import type {
   RunDependencies,
 } from './execution.ts';
 import type { RequestedVariable } from './policy/decide.ts';
-import { isNameListed } from './policy/facts.ts';
 import type { ParsedCommand } from './policy/judge.ts';
 import { withoutGitFilters } from './policy/shell/harden.ts';
 import { scriptLocation, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import { isBelow } from './workspace/inspect-path.ts';
-import { resolveGivenDirectory } from './workspace/roots.ts';
+import { isNameListed } from './variable-names.ts';
 
 /** A session as a command finds it, and by what the command is judged. */
 export interface Circumstances {
@@ -50,7 +49,7 @@ export async function authorize(
   const { context, authorization } = circumstances;
   const { judge, exposure, requester, parent } = authorization;
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
-  const cwd = await resolveGivenDirectory(context, request);
+  const cwd = await dependencies.files.resolveDirectory(context, request);
   await dependencies.yieldToEventLoop();
   const isScript = request.language === 'python';
   const parsed = isScript

@@ -37,10 +37,10 @@ function list(values: readonly unknown[]): string {
 function members(value: object): string {
   let text = '';
   // By UTF-16 code units, which is how strings compare.
-  for (const name of Object.keys(value).toSorted(byCodeUnits)) {
-    const inner: unknown = Reflect.get(value, name);
-    if (inner === undefined) continue;
-    text += `${text === '' ? '' : ','}${quoted(name)}:${canonicalJson(inner)}`;
+  const inner: Readonly<Record<string, unknown>> = { ...value };
+  for (const name of Object.keys(inner).toSorted(byCodeUnits)) {
+    if (inner[name] === undefined) continue;
+    text += `${text === '' ? '' : ','}${quoted(name)}:${canonicalJson(inner[name])}`;
   }
   return `{${text}}`;
 }

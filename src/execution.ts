@@ -21,11 +21,12 @@ import type {
   Shell,
   Verdict,
 } from './command.ts';
+import type { FileLookups, SandboxLookups } from './host/port.ts';
 import type { Exposure, RequestedVariable } from './policy/decide.ts';
 import type { PolicyJudge } from './policy/judge.ts';
 
 /** The session of a command, and what is known about its sandbox and its workspace. */
-export interface ExecutionContext {
+export interface ExecutionContext extends SandboxLookups {
   readonly sessionId: SessionId;
   readonly shell: Shell;
   readonly statePersistence: StatePersistence;
@@ -39,21 +40,10 @@ export interface ExecutionContext {
   readonly scope: string;
   /** The workspace as a directory of the host. */
   readonly workspaceIdentity: ApprovalSubject['workspace'];
-  /** The directory of the host that a path of the session is now. */
-  directoryIdentity(path: string): ApprovalSubject['cwdPlace'];
-  /** The program that a shell finds by a `PATH` other than the runtime's; `null`: none. */
-  findProgram(name: string, path: string, cwd: string): string | null;
-  /** Whether a path exists only in the sandbox, or is something else on the host. */
-  isPrivate(file: string): boolean;
   /** Whether commands do not see a path of the workspace. */
   isHidden(file: string): boolean;
   /** The directory of changes that are not applied yet; `null`: there is no overlay. */
   readonly layer: string | null;
-  /** Limits a content to what an approval can bind: files that the host sees. */
-  bindContent(
-    content: ApprovalSubject['contents'][number],
-    cwd: string,
-  ): ApprovalSubject['contents'][number];
   readonly files: FileGrants;
   /** Grants besides the workspace, one clause each. */
   readonly extraGrants: readonly string[];
@@ -138,6 +128,8 @@ export interface RunDependencies {
     path: string | null;
     macs: Readonly<Record<string, string>>;
   }>;
+  /** The files that a command names. */
+  readonly files: FileLookups;
   readonly variables: VariableSource;
   /** Names of values that a person's rules show to a requester in a project. */
   revealed(workspace: ApprovalSubject['workspace'], requester: string): ReadonlySet<string>;

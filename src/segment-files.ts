@@ -209,6 +209,6 @@ export function syncDirectoryNow(directory: string): void {
 
 /** `ENOSPC` and the like; `null`: it is no error of the operating system. */
 export function systemErrorCode(error: unknown): string | null {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+  const code = error instanceof Error && 'code' in error ? error.code : null;
   return typeof code === 'string' ? code : null;
 }

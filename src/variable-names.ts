@@ -56,3 +56,10 @@ export const variableNameForm = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export function matchesNamePattern(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
+
+/** Whether a name is in a list whose entries may end in `*`; as npm, without regard to case. */
+export const isNameListed = (name: string, patterns: readonly string[]): boolean =>
+  patterns.some((pattern) => {
+    const [wanted, given] = [pattern.toLowerCase(), name.toLowerCase()];
+    return wanted.endsWith('*') ? given.startsWith(wanted.slice(0, -1)) : given === wanted;
+  });

@@ -87,7 +87,7 @@ test('a good log is good, and its head is remembered', async () => {
   assert.equal(again.status, 0, again.stdout);
   const [newer] = Object.values(JSON.parse(readFileSync(home.seenHeads, 'utf8')).heads);
   assert.notDeepEqual(newer, head);
-  assert.match(again.stderr, /held against 1 heads/);
+  assert.match(again.stderr, /checked against 1 heads/);
 });
 
 test('an end that is cut off whole is found by a head that was seen, or a receipt', async () => {

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { escapeHiddenText } from '../src/cli/escape-text.ts';
+import { escapeHiddenText } from '../src/cli/print.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon, Json } from './support/daemon.ts';

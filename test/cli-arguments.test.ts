@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import { parseArgs } from '../src/cli/args.ts';
-import { commandText } from '../src/cli/command-text.ts';
+import { commandText } from '../src/cli/run.ts';
 import { verbHelp } from '../src/cli/help.ts';
 import { quoteArgv } from '../src/quote.ts';
 import { parseCount, parseDuration, parseSize, showDuration } from '../src/cli/units.ts';
@@ -130,6 +130,25 @@ test('every verb explains itself', () => {
     const verb = verbs.get(name);
     assert.deepEqual([status, stderr, stdout], [0, '', verb && verbHelp(name, verb)], name);
   }
+});
+
+test('help of a verb, of a group and of a verb in a group', () => {
+  const help = (name: string, ...args: string[]): void => {
+    const verb = verbs.get(name);
+    assert.deepEqual(cli('help', ...args), {
+      status: 0,
+      stdout: verb && verbHelp(name, verb),
+      stderr: '',
+    });
+  };
+  help('run', 'run');
+  help('mcp', 'mcp');
+  help('session create', 'session', 'create');
+  assert.match(cli('help', 'session').stdout, /^Usage: trl session VERB .*\n\n {2}session create /);
+  assert.equal(cli('help').stdout, cli('--help').stdout);
+  const wrong = cli('help', 'session', 'creat');
+  assert.deepEqual([wrong.status, wrong.stdout], [125, '']);
+  assert.match(wrong.stderr, /did you mean "session create"\?/);
 });
 
 test('the version is the package’s', () => {

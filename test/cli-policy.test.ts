@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { formatVerdict } from '../src/cli/verdict-text.ts';
+import { formatVerdict } from '../src/cli/approval-text.ts';
 import type { DecidingRule } from '../src/command.ts';
 import { policyJsonSchema } from '../src/policy/files/schema.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { TerminalAccessLevel } from '../src/cli/control-sequences.ts';
+import type { TerminalAccessLevel } from '../src/cli/terminal-sequences.ts';
 import { TerminalFilter } from '../src/cli/terminal-filter.ts';
 import { heldBytes } from './support/cost.ts';
 

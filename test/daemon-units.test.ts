@@ -1,15 +1,23 @@
 // The runtime in the background: units that a service manager takes, and a process without one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 
-import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import { launchAgent, serviceUnit, socketUnit } from '../src/cli/daemon-units.ts';
+import { launchAgent, serviceUnit, socketUnit } from '../src/cli/daemon-service.ts';
 import { isTrlError } from '../src/errors.ts';
 import { surroundings } from './support/daemon.ts';
 

@@ -41,7 +41,7 @@ test('what this user has set changes nothing, and is not changed', { skip }, () 
   assert.match(stdout, /✓ denied; archive\/ is still there\n/);
   assert.match(
     stdout,
-    /✓ \d+ events, as they were written, held against the heads of 3 receipts\n/,
+    /✓ \d+ events, as they were written, checked against the heads of 3 receipts\n/,
   );
   assert.deepEqual(left, ['tmp']);
   assert.deepEqual(readdirSync(base).toSorted(), ['plain', 'set']);

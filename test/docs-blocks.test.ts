@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { mcpClients, locateMcpConfig, mcpConfigSnippet } from '../src/cli/mcp-clients.ts';
+import { mcpClients, locateMcpConfig } from '../src/cli/mcp-clients.ts';
+import { mcpConfigSnippet } from '../src/cli/config-file.ts';
 import { verbs } from '../src/cli/verbs.ts';
 import { readConfiguration } from '../src/configuration/read.ts';
 import { readToolFile } from '../src/configuration/tool-file.ts';
@@ -13,6 +14,7 @@ import { readPolicyFile } from '../src/policy/files/read.ts';
 import { documentSchemas } from '../src/api/document-schemas.ts';
 import { blocks, blocksIn, documents, nameOf, read, root } from './support/documents.ts';
 import { programs } from './support/documents-programs.ts';
+import { withCliTables } from '../tools/cli-tables.ts';
 
 /** Blocks that another test takes by themselves: with what was altered, too. */
 const takenBy: ReadonlyMap<string, string> = new Map([
@@ -178,6 +180,14 @@ test('docs/cli.md has a row for every verb, in the words of its help', () => {
     ([name, { words, about }]) => `${`${name} ${words}`.trim()}: ${about}`,
   );
   assert.deepEqual(told.toSorted(), there.toSorted());
+});
+
+test('the tables of docs/cli.md are current and name every flag', () => {
+  const text = read('docs/cli.md');
+  assert.equal(withCliTables(text), text, 'run: tools/node tools/cli-tables.ts');
+  const flags = [...text.matchAll(/^\| `--([a-z-]+)[^`]*` \|/gm)].map(([, name]) => name);
+  const there = new Set([...verbs.values()].flatMap((verb) => verb.flags));
+  assert.deepEqual(flags.toSorted(), [...there].toSorted());
 });
 
 test('the README leads to every page, once', () => {

@@ -2,18 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import './support/seed.ts';
 import { parse as parseJsonc } from 'jsonc-parser';
 import { parse as parseToml } from 'smol-toml';
-import {
-  CannotEditError,
-  removeJsonAt,
-  setJsonAt,
-  readJsonAt,
-} from '../src/cli/mcp-install-json.ts';
-import { mcpConfigDiff } from '../src/cli/mcp-install-diff.ts';
-import { removeTomlAt, setTomlAt, readTomlAt } from '../src/cli/mcp-install-toml.ts';
-import { tomlSection } from '../src/cli/mcp-clients.ts';
+import { CannotEditError, removeJsonAt, setJsonAt, readJsonAt } from '../src/cli/config-json.ts';
+import { mcpConfigDiff } from '../src/cli/config-file.ts';
+import { removeTomlAt, setTomlAt, readTomlAt, tomlSection } from '../src/cli/config-toml.ts';
+import './support/seed.ts';
 
 const keys = ['mcpServers', 'trl'] as const;
 const entry = { command: '/usr/bin/trl', args: ['mcp'] };

@@ -18,13 +18,14 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { mcpClients, locateMcpConfig, mcpConfigSnippet } from '../src/cli/mcp-clients.ts';
-import { CannotEditError } from '../src/cli/mcp-install-json.ts';
+import { mcpClients, locateMcpConfig } from '../src/cli/mcp-clients.ts';
 import {
+  mcpConfigSnippet,
   writeConfigBackup,
   readMcpConfigFile,
   replaceMcpConfigFile,
-} from '../src/cli/mcp-install-file.ts';
+} from '../src/cli/config-file.ts';
+import { CannotEditError } from '../src/cli/config-json.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const base = mkdtempSync(path.join(tmpdir(), 'trl-mcp-'));

@@ -71,7 +71,7 @@ test('what passes exits 0, what is blocked 1, what cannot be understood 125', ()
   assert.equal(blocked.status, 1);
   assert.match(blocked.stdout, /^block {3}denied\.content {2}stdin {2}t-[0-9a-f]{16}\n/);
   assert.match(blocked.stdout, /take the passage out/);
-  assert.match(blocked.stderr, /nobody can let it through as it is/);
+  assert.match(blocked.stderr, /nobody can approve it as it is/);
   const json = trl(['publish', 'check', '--json', '-'], { input: passage });
   assert.equal(JSON.parse(json.stdout).findings[0].rule, 'denied.content');
   for (const args of [[], ['--staged', 'dist'], ['--output', 'dist']]) {
@@ -90,7 +90,7 @@ test('a directory, and an archive, have exactly what was checked', () => {
   assert.equal(readlinkSync(path.join(to, 'dist/link')), 'a.txt');
   const again = trl(['publish', 'run', 'dist', '--to', to]);
   assert.equal(again.status, 125);
-  assert.match(again.stderr, /something stands there already/);
+  assert.match(again.stderr, /something exists there already/);
 
   const long = `dist/${'long-'.repeat(30)}ü.txt`;
   write(work, { [long]: 'long\n' });

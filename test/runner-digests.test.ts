@@ -94,7 +94,7 @@ describe('running digests', () => {
     assert.deepEqual(runner.progress[1], told);
     assert.ok(told !== undefined);
     assert.equal(told.stdout_sha256, sha256('before\n'));
-    await link.request({ op: 'stop', exec_id: told.exec_id, reason: 'audit-failed' });
+    await link.request('stop', { exec_id: told.exec_id, reason: 'audit-failed' });
     const exit = await ended;
     assert.equal(exit.stopped, 'audit-failed');
     assert.equal(exit.stdout_sha256, sha256('before\n'));

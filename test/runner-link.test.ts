@@ -16,7 +16,6 @@ import { launch } from '../src/process/launch.ts';
 import type { RunnerLink } from '../src/process/runner-link.ts';
 import { allowVerdict } from '../src/policy/verdict.ts';
 import { openRunner } from '../src/process/runner.ts';
-import type { RunnerRequest } from '../src/runner/wire.ts';
 import { resolveBounds } from '../src/session/bounds.ts';
 import { newExecId, newSessionId } from '../src/session/record.ts';
 import { startRuntime, type Json } from './support/daemon.ts';
@@ -161,7 +160,7 @@ test('strangers at the socket are refused, and a running command does not notice
 });
 
 /** What no typed daemon would ask. */
-const unchecked = (request: Json): RunnerRequest => request;
+const unchecked = (value: Json): Json => value;
 
 /** A command outside a sandbox: what matters here is who may have it run. */
 function planOf(command: string): Plan {
@@ -222,7 +221,7 @@ async function runnerAlone() {
     sign: (name: string) => path.join(home, name),
     exited: (id: ExecId) => new Promise<void>((resolve) => exits.set(id, resolve)),
     end: async (last: RunnerLink) => {
-      await last.request({ op: 'shutdown' }).catch(() => {});
+      await last.request('shutdown', {}).catch(() => {});
       last.close();
       const left = await noneLeft(() => processesNamed(new RegExp(dir)));
       rmSync(home, { recursive: true });
@@ -237,11 +236,11 @@ test('what is held runs when it is permitted, and never without', async () => {
   const held = (name: string) => {
     const plan = planOf(`echo x >>${sign(name)}`);
     const sealed = link.seal(approveByPolicy(plan, allowVerdict('test', 'is held')));
-    const launched = link.request({ op: 'launch', ...sealed, known: [], hold: true });
+    const launched = link.request('launch', { ...sealed, known: [], hold: true });
     launched.catch(() => {});
     return { id: plan.exec_id, launched };
   };
-  const say = (id: ExecId, start: boolean) => link.request({ op: 'permit', exec_id: id, start });
+  const say = (id: ExecId, start: boolean) => link.request('permit', { exec_id: id, start });
   assert.equal(link.canPrepare, true);
   const [first, second, third] = [held('first'), held('second'), held('third')];
   const done = alone.exited(second.id);
@@ -254,8 +253,8 @@ test('what is held runs when it is permitted, and never without', async () => {
   await say(newExecId(), true);
   const next = await alone.open();
   await assert.rejects(third.launched, { code: 'BACKEND_UNAVAILABLE' });
-  await next.link.request({ op: 'permit', exec_id: third.id, start: true });
-  const answer: Json = await next.link.request({ op: 'list' });
+  await next.link.request('permit', { exec_id: third.id, start: true });
+  const answer: Json = await next.link.request('list', {});
   assert.deepEqual(
     answer.executions.map(({ exec_id: id }: Json) => id),
     [second.id],
@@ -285,7 +284,7 @@ test('a command whose record did not reach the disk never runs', async () => {
   recorded.resolve();
   await Promise.all([waiting.launched, waiting.done]);
   assert.deepEqual(there(), ['waiting', 'other']);
-  const listed: Json = await link.request({ op: 'list' });
+  const listed: Json = await link.request('list', {});
   assert.equal(listed.executions.length, 2);
   await alone.end(link);
 });
@@ -297,22 +296,22 @@ test('what is made ready counts, learns what is secret, and ends with its sessio
   const plans = Array.from({ length: 20 }, (_, at) => planOf(`echo ${value}; : >${sign(`${at}`)}`));
   const held = plans.map((plan) => {
     const sealed = link.seal(approveByPolicy(plan, allowVerdict('test', 'is held')));
-    return link.request({ op: 'launch', ...sealed, known: [], hold: true });
+    return link.request('launch', { ...sealed, known: [], hold: true });
   });
   const ends = Promise.allSettled(held);
   const [first, second] = plans;
   assert.ok(first && second);
   const done = alone.exited(first.exec_id);
-  await link.request({ op: 'learn', known: [{ name: 'LATE', value }] });
-  await link.request({ op: 'permit', exec_id: first.exec_id, start: true });
+  await link.request('learn', { known: [{ name: 'LATE', value }] });
+  await link.request('permit', { exec_id: first.exec_id, start: true });
   await Promise.all([held[0], done]);
   const said = await collectOutput(link, first.exec_id, 1_024);
   assert.match(said.stdout.result().text, /^\[HIDDEN:\w+\]\n$/);
   // Withdrawn at once, though nobody said a word of it; a late word is too late.
-  await link.request({ op: 'close', session_id: second.session_id });
+  await link.request('close', { session_id: second.session_id });
   await assert.rejects(held[1] ?? ends, { code: 'BACKEND_UNAVAILABLE' });
   for (const { exec_id: id } of plans) {
-    await link.request({ op: 'permit', exec_id: id, start: true });
+    await link.request('permit', { exec_id: id, start: true });
   }
   const codes: Json[] = (await ends).map((one) =>
     one.status === 'rejected' ? one.reason.code : '',
@@ -330,7 +329,7 @@ test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
   const sealed = (plan: Plan) =>
     link.seal(approveByPolicy(plan, allowVerdict('test', 'is sealed')));
   const refused = async (name: string, request: object): Promise<void> => {
-    const answer = link.request(unchecked({ op: 'launch', ...request }));
+    const answer = link.request('launch', unchecked({ known: [], ...request }));
     await assert.rejects(answer, { code: 'AUTH_FAILED' }, name);
   };
   const seal = sealed(good);
@@ -350,25 +349,25 @@ test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
 
   const done = alone.exited(good.exec_id);
   const launched = { ...sealed(good), box };
-  await link.request({ op: 'launch', ...launched, known: [] });
+  await link.request('launch', { ...launched, known: [] });
   await done;
   await refused('the same launch again', launched);
   const later = planOf('true');
   const first = sealed(later);
   const newest = planOf('true');
-  await link.request({ op: 'launch', ...sealed(newest), known: [] });
+  await link.request('launch', { ...sealed(newest), known: [] });
   await refused('an older number', first);
   const stale = sealed(later);
 
   const next = await alone.open();
   assert.equal(next.adopted, true);
-  const again = next.link.request({ op: 'launch', ...stale, known: [] });
+  const again = next.link.request('launch', { ...stale, known: [] });
   await assert.rejects(again, { code: 'AUTH_FAILED' }, 'the seal of an older epoch');
-  const late = link.request({ op: 'list' });
+  const late = link.request('list', {});
   await assert.rejects(late, { code: 'BACKEND_UNAVAILABLE' }, 'the older connection');
-  const unknown = next.link.request(unchecked({ op: 'nonsense' }));
+  const unknown = next.link.request(unchecked('nonsense'), {});
   await assert.rejects(unknown, { code: 'INVALID_PARAMS' });
-  const listed: Json = await next.link.request({ op: 'list' });
+  const listed: Json = await next.link.request('list', {});
   const ids = listed.executions.map(({ exec_id: id }: Json) => id);
   assert.deepEqual(ids, [good.exec_id, newest.exec_id]);
   assert.deepEqual([existsSync(sign('good')), existsSync(sign('evil'))], [true, false]);

@@ -58,7 +58,7 @@ test(
     }
     assert.ok(warm > 0, 'no sandbox was made ahead');
     assert.equal(readdirSync(ws.overlay.work).length, 1, 'it was mounted once');
-    await runner.link.request({ op: 'close', session_id: runner.session });
+    await runner.link.request('close', { session_id: runner.session });
     assert.deepEqual(await runner.refresh(), { holder: 'none', why: null });
     assert.deepEqual(await noneLeft(inside(ws), unaskedMs), []);
   },
@@ -118,7 +118,7 @@ test('sessions of one view are in one mount, whichever of them made it', sandbox
   );
   const stranger: Box = { ...ws.box, holder: { ...ws.box.holder, id: 'x', hostGid: 1 } };
   await assert.rejects(runner.run('true', stranger, { session_id: third }), /another user/);
-  await runner.link.request({ op: 'close', session_id: runner.session });
+  await runner.link.request('close', { session_id: runner.session });
   await runner.run('echo 3 >> log', ws.box, { session_id: third });
   assert.equal(mounts(), 1, 'it outlives the session that mounted it');
   await eventually('it is ready', () => isThere(path.join(ws.overlay.upper, 'ready')));
@@ -131,7 +131,7 @@ test('sessions of one view are in one mount, whichever of them made it', sandbox
   await runner.run('touch stop', ws.box, { session_id: third });
   assert.deepEqual(await runner.refresh(), fresh);
   await server.ended;
-  for (const session_id of [second, third]) await runner.link.request({ op: 'close', session_id });
+  for (const session_id of [second, third]) await runner.link.request('close', { session_id });
   assert.deepEqual(await runner.refresh(), { holder: 'none', why: null });
   assert.deepEqual(await noneLeft(inside(ws), unaskedMs), []);
 });

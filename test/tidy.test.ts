@@ -21,6 +21,7 @@ const words = [
   'errors.ts',
   'frame.ts',
   'hidden-characters.ts',
+  'json-shape.ts',
   'launcher-variables.ts',
   'limits.ts',
   'variable-names.ts',
@@ -81,13 +82,14 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],
   // The machine that has the files of workspaces; the daemon reaches them by its port alone.
-  ['host', place([...concepts, 'api'])],
+  ['host', place([...concepts, 'api', 'process', 'runner', 'redactor', 'protocol'])],
   ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
   ['approval-subject.ts', place(['execution.ts', ...concepts])],
   ['authorize.ts', place(['approval-subject.ts', 'execution.ts', ...concepts])],
   ['run.ts', place(['execution.ts', ...concepts])],
-  ['execution.ts', place(concepts)],
+  // The port's types: the lookups of files that a command needs.
+  ['execution.ts', place(['host', ...concepts])],
   ['protocol', place([])],
   // Each method of the wire, defined once.
   ['api', place(['protocol', 'audit'], ['zod'])],
@@ -185,19 +187,30 @@ test('the daemon reaches the files of workspaces through the port of their host 
   const files = 'byte-path|inspect-path|path-rules|time-slices';
   const below = 'changes/change-kind|projection/visibility';
   const pure = new RegExp(`/workspace/(?:${files}|${below})\\.ts$`);
+  // Runner, redactor, what the machine offers a sandbox, and looking at files for policy.
+  const machine = new RegExp(
+    '^[./]+/(?:host/|runner/|process/|redactor/|workspace/' +
+      '|sandbox/(?:host-facts|toolchains|system|git-identity)\\.ts$' +
+      '|policy/(?:facts|git-filters|package-script|shapes/project|binding/.*)\\.ts$)',
+  );
   const exceptions = new Map([
-    ['src/daemon/open-core.ts', /\/host\/local\.ts$/],
+    // The only place where the adapter of a machine is chosen.
+    ['src/daemon/open-core.ts', /\/host\/local-machine\.ts$/],
     // Whether the directory it was started in can be a root.
     ['src/daemon/args.ts', /\/workspace\/roots\.ts$/],
     // Where the runtime's own configuration lies.
     ['src/daemon/runtime-files.ts', /\/workspace\/(?:walk|grants)\.ts$/],
+    // Descriptors that the daemon's own process inherited.
+    ['src/daemon/main.ts', /\/runner\/descriptors\.ts$/],
   ]);
-  const wrong = globSync('src/daemon/**/*.ts', { cwd: root }).flatMap((file) =>
+  const story = ['run.ts', 'authorize.ts', 'approval-subject.ts', 'execution.ts'];
+  const judgement = globSync(`src/{daemon/**/*.ts,${story.join(',')}}`, { cwd: root });
+  const wrong = judgement.flatMap((file) =>
     importsOf(file)
       .filter(({ typeOnly, specifier }) =>
-        /\/host\//.test(specifier)
+        typeOnly && /\/host\//.test(specifier)
           ? !specifier.endsWith('/host/port.ts')
-          : /^[./]+\/workspace\//.test(specifier) && !typeOnly && !pure.test(specifier),
+          : !typeOnly && machine.test(specifier) && !pure.test(specifier),
       )
       .filter(({ specifier }) => exceptions.get(file)?.test(specifier) !== true)
       .map(({ line, specifier }) => `${file}:${line}: imports "${specifier}"`),

@@ -1,7 +1,7 @@
 // What is seen in a command's text to need the network, and what is not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { networkSessionParams } from '../src/cli/network.ts';
+import { networkSessionParams } from '../src/cli/run.ts';
 import { isStateChanging, detectNetworkNeed } from '../src/tools/network-need.ts';
 
 test('what needs the network is seen from the text', () => {

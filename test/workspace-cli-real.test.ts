@@ -85,7 +85,7 @@ async function served(body: (place: Place) => Promise<void>): Promise<void> {
 
 /** The command that `trl run -v` says how to take back. */
 function execIn({ stderr }: Ran): string {
-  const [, exec = ''] = /take back: trl undo (x-[0-9a-f]{32})/.exec(stderr) ?? [];
+  const [, exec = ''] = /; undo: trl undo (x-[0-9a-f]{32})/.exec(stderr) ?? [];
   assert.notEqual(exec, '', stderr);
   return exec;
 }

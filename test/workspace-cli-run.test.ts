@@ -57,7 +57,7 @@ test('trl run keeps its session where changes wait, and says how to go on', asyn
     `trl: staged, not in the real tree yet: a.txt, b
 trl: look: trl diff${to}; publish: trl workspace apply${to}; or discard
 trl: held back from the real tree: .git/config (git-config)
-trl: let it through: trl workspace apply --held${to}
+trl: apply it: trl workspace apply --held${to}
 `,
   );
 });
@@ -68,7 +68,7 @@ test('trl run says nothing of changes that simply happened, unless it is asked t
   assert.deepEqual([quiet.code, quiet.stderr], [0, '']);
   assert.equal(quiet.asked.at(-1)?.method, 'session.destroy');
   const loud = await run(running(changes), ['run', '-v', 'true']);
-  const guide = `look: trl diff ${exec}; take back: trl undo ${exec}`;
+  const guide = `look: trl diff ${exec}; undo: trl undo ${exec}`;
   assert.equal(loud.stderr, `M  a.txt\nA  new\ntrl: ${guide}\n`);
   const dry = await run(running([change('a.txt', { state: 'discarded' })]), [
     'run',

@@ -5,6 +5,7 @@
  * speaks to the runtime, not against anyone who can write these files.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { readPrivateFile, writePrivateFile } from '../private-file.ts';
 
@@ -198,21 +199,21 @@ function parse(text: string): object {
 /** Parameters are bounded: a file that asks for terabytes must not end the daemon. */
 function isRecord(found: object): found is Record {
   const number = (name: string, max: number): boolean => {
-    const value: unknown = Reflect.get(found, name);
+    const value = fieldOf(found, name);
     return Number.isInteger(value) && Number(value) > 0 && Number(value) <= max;
   };
   const bytes = (name: string, length: number): boolean => {
-    const value: unknown = Reflect.get(found, name);
+    const value = fieldOf(found, name);
     return typeof value === 'string' && Buffer.from(value, 'base64').length === length;
   };
   const isBounded = number('n', 2 ** 18) && number('r', 16) && number('p', 4);
   const isCoded = bytes('salt', saltBytes) && bytes('hash', keyBytes);
-  const isNamed = typeof Reflect.get(found, 'name') === 'string' && Reflect.get(found, 'v') === 1;
+  const isNamed = typeof fieldOf(found, 'name') === 'string' && fieldOf(found, 'v') === 1;
   return isBounded && isCoded && isNamed;
 }
 
 function isAttempts(found: object): found is Attempts {
-  return ['wrong', 'at'].every((name) => Number.isSafeInteger(Reflect.get(found, name)));
+  return ['wrong', 'at'].every((name) => Number.isSafeInteger(fieldOf(found, name)));
 }
 
 function refused(reason: string): TrlError {

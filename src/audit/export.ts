@@ -12,6 +12,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { closeSync, fstatSync } from 'node:fs';
 import path from 'node:path';
+import { fieldOf } from '../json-shape.ts';
 import { canonicalJson } from '../canonical.ts';
 import { publicKeyPem } from './audit-key.ts';
 import { LogCheck, findMissingLogs, type LogCheckOptions, type LogReport } from './log-check.ts';
@@ -139,9 +140,9 @@ function headerOf({
   const line = buffer.toString('utf8', start, end);
   try {
     const value: unknown = JSON.parse(line);
-    const inner: unknown = Object(Reflect.get(Object(value), 'export'));
-    const pem: unknown = Reflect.get(Object(inner), 'public_key');
-    const log: unknown = Reflect.get(Object(inner), 'log');
+    const inner = fieldOf(value, 'export');
+    const pem = fieldOf(inner, 'public_key');
+    const log = fieldOf(inner, 'log');
     const exact = canonicalJson({ export: { log, public_key: pem, version: 1 } });
     if (typeof pem !== 'string' || typeof log !== 'string' || exact !== line) return null;
     const key = createPublicKey(pem);

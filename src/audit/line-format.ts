@@ -6,6 +6,7 @@
  *
  * The first event has a `prev` of zeros. A leaf is the hash of its line, so each byte counts.
  */
+import { fieldOf, isObject } from '../json-shape.ts';
 import { canonicalJson } from '../canonical.ts';
 import type { AuditEvent } from './event.ts';
 
@@ -23,7 +24,7 @@ export const serializeHeadLine = (note: string): string => canonicalJson({ head:
 export function parseHeadLine(line: string): string | null {
   if (!line.startsWith(headLinePrefix)) return null;
   const value = parseJson(line);
-  const note: unknown = isObject(value) ? Reflect.get(value, 'head') : null;
+  const note = fieldOf(value, 'head');
   return typeof note === 'string' && serializeHeadLine(note) === line ? note : null;
 }
 
@@ -41,14 +42,14 @@ export function parseEventLine(line: string): StoredEvent | null {
 
 function isStoredEvent(value: unknown): value is StoredEvent {
   if (!isObject(value)) return false;
-  const event: unknown = Reflect.get(value, 'event');
+  const event = fieldOf(value, 'event');
   return (
-    typeof Reflect.get(value, 'prev') === 'string' &&
-    typeof Reflect.get(value, 'seq') === 'number' &&
+    typeof fieldOf(value, 'prev') === 'string' &&
+    typeof fieldOf(value, 'seq') === 'number' &&
     isObject(event) &&
-    typeof Reflect.get(event, 'kind') === 'string' &&
-    typeof Reflect.get(event, 'at') === 'number' &&
-    isObject(Reflect.get(event, 'data'))
+    typeof fieldOf(event, 'kind') === 'string' &&
+    typeof fieldOf(event, 'at') === 'number' &&
+    isObject(fieldOf(event, 'data'))
   );
 }
 
@@ -59,5 +60,3 @@ function parseJson(text: string): unknown {
     return null;
   }
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -3,6 +3,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { closeSync, existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { fieldOf } from '../json-shape.ts';
 import type { AuditEvent } from './event.ts';
 import { auditKeyIdOf, publicKeyPem } from './audit-key.ts';
 import { parseEventLine } from './line-format.ts';
@@ -104,10 +105,10 @@ export interface ProofReport {
  * then it only proves that the owner of that key wrote the event.
  */
 export function checkEventProof(proof: unknown, publicKey?: KeyObject): ProofReport {
-  const hashes = base64List(field(proof, 'proof'));
-  const [line, note, seq] = ['event', 'checkpoint', 'seq'].map((name) => field(proof, name));
-  const key = publicKey ?? keyIn(field(proof, 'public_key'));
-  if (field(proof, 'version') !== 1 || key === null || hashes === null) return bad(noProof);
+  const hashes = base64List(fieldOf(proof, 'proof'));
+  const [line, note, seq] = ['event', 'checkpoint', 'seq'].map((name) => fieldOf(proof, name));
+  const key = publicKey ?? keyIn(fieldOf(proof, 'public_key'));
+  if (fieldOf(proof, 'version') !== 1 || key === null || hashes === null) return bad(noProof);
   if (typeof line !== 'string' || typeof note !== 'string' || typeof seq !== 'number') {
     return bad(noProof);
   }
@@ -117,7 +118,7 @@ export function checkEventProof(proof: unknown, publicKey?: KeyObject): ProofRep
   if (stored === null || stored.seq !== seq || !Number.isSafeInteger(seq) || seq < 0) {
     return bad('its event is not in the format of events');
   }
-  if (head.log !== field(proof, 'log')) return bad('its head is of another log');
+  if (head.log !== fieldOf(proof, 'log')) return bad('its head is of another log');
   const { size, root } = head;
   if (!isIncluded({ leaf: leafHash(line), seq, size, root, proof: hashes })) {
     return bad('its event is not what the head covers');
@@ -127,14 +128,14 @@ export function checkEventProof(proof: unknown, publicKey?: KeyObject): ProofRep
 
 /** Checks that the newer head of a proof continues the older one. */
 export function checkHeadsProof(proof: unknown, publicKey?: KeyObject): ProofReport {
-  const hashes = base64List(field(proof, 'proof'));
-  const [olderNote, newerNote] = ['older', 'newer'].map((name) => field(proof, name));
-  const key = publicKey ?? keyIn(field(proof, 'public_key'));
-  if (field(proof, 'version') !== 1 || key === null || hashes === null) return bad(noProof);
+  const hashes = base64List(fieldOf(proof, 'proof'));
+  const [olderNote, newerNote] = ['older', 'newer'].map((name) => fieldOf(proof, name));
+  const key = publicKey ?? keyIn(fieldOf(proof, 'public_key'));
+  if (fieldOf(proof, 'version') !== 1 || key === null || hashes === null) return bad(noProof);
   if (typeof olderNote !== 'string' || typeof newerNote !== 'string') return bad(noProof);
   const [older, newer] = [verifyHeadNote(olderNote, key), verifyHeadNote(newerNote, key)];
   if (older === null || newer === null) return bad('a head was not signed by the key');
-  if (older.log !== newer.log || older.log !== field(proof, 'log')) {
+  if (older.log !== newer.log || older.log !== fieldOf(proof, 'log')) {
     return bad('the heads are of different logs');
   }
   if (!isConsistent({ older, newer, proof: hashes })) {
@@ -213,10 +214,6 @@ function keyIn(pem: unknown): KeyObject | null {
   } catch {
     return null;
   }
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 /** `null`: it is not a list of hashes. */

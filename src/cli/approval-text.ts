@@ -1,5 +1,6 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
+import type { DecidingRule, Verdict } from '../command.ts';
 import {
   approvalTextKind,
   bindingText,
@@ -7,8 +8,8 @@ import {
   scopeMeanings,
 } from '../client/approval-text.ts';
 import { quoteArgv } from '../quote.ts';
+import { escapeHiddenText, quoteLines } from './print.ts';
 import { showDuration } from './units.ts';
-import { quoteLines, escapeHiddenText } from './escape-text.ts';
 
 /** The answer is to what was shown: another digest is refused by the runtime. */
 export const approvalReference = ({ approval_id: id, digest }: ApprovalView) => ({
@@ -52,12 +53,12 @@ export function approvalSummaryLines(view: ApprovalView, columns: number): strin
   return [...lines, '', ...reachOf(view, columns), ...scopesOf(view, columns)];
 }
 
-/** For how long a yes may hold, where that is more than once. */
+/** How long an approval may be valid, if it can be more than single-use. */
 function scopesOf({ scopes = [], asked }: ApprovalView, columns: number): string[] {
   if (scopes.length < 2) return [];
   const rule = asked.rule === undefined ? [] : ['The rule:', ...quoteLines(asked.rule, columns)];
   const meanings = scopes.map((one) => `  ${one}: ${scopeMeanings[one]}`);
-  return ['', 'A yes may hold for:', ...meanings, ...rule];
+  return ['', 'An approval may be valid for:', ...meanings, ...rule];
 }
 
 function inputOf({ asked }: ApprovalView, columns: number): string[] {
@@ -152,4 +153,76 @@ function stateOf(view: ApprovalView): string {
 /** One line of a decision that was taken. */
 export function approvalOutcomeLine(view: ApprovalView): string {
   return `${view.approval_id} ${stateOf(view)}`;
+}
+
+// A verdict as people read it: the command with marks under what decided, then the rules.
+
+/** First and last of the ranges that a terminal shows two columns wide. */
+const wideRanges: readonly (readonly [number, number])[] = [
+  [0x1100, 0x115f],
+  [0x2e80, 0x303e],
+  [0x3041, 0xa4cf],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfaff],
+  [0xfe30, 0xfe6f],
+  [0xff00, 0xff60],
+  [0xffe0, 0xffe6],
+  [0x1f300, 0x1faff],
+  [0x20000, 0x3fffd],
+];
+const rulesShownMax = 50;
+
+/** All of it, ending with a line end. The command is never cut. */
+export function formatVerdict(command: string, verdict: Verdict): string {
+  const { decision, rules, policy, runs, notes } = verdict;
+  const shown = rules.slice(0, rulesShownMax);
+  const more = rules.length - shown.length;
+  const lines = [
+    ...marked(command, shown),
+    '',
+    `${decision}, by the policy ${escapeHiddenText(policy.name)} ${policy.version.slice(0, 12)}`,
+    ...shown.flatMap(showRule),
+    ...(more > 0 ? [`  and ${more} more rules`] : []),
+    ...(runs === null ? [] : [`  starts, without a shell: ${JSON.stringify(runs)}`]),
+    ...notes.map((note) => `  note: ${note}`),
+  ];
+  return `${lines.map((line) => escapeHiddenText(line)).join('\n')}\n`;
+}
+
+function showRule({ id, decision, reason, via, evidence, instead }: DecidingRule): string[] {
+  return [
+    `  ${decision.padEnd(5)}  ${id}: ${reason}`,
+    ...(evidence === null ? [] : [`           found: ${evidence}`]),
+    ...(via.length === 0 ? [] : [`         through: ${via.join(' → ')}`]),
+    ...(instead === null ? [] : [`         instead: ${instead}`]),
+  ];
+}
+
+/** The lines of the command; under each, one line of marks for every rule that means a part. */
+function marked(command: string, rules: readonly DecidingRule[]): string[] {
+  let from = 0;
+  return command.split('\n').flatMap((line) => {
+    const start = from;
+    from += line.length + 1;
+    const marks = rules.flatMap(({ id, span }) => {
+      if (span === null) return [];
+      const [first, last] = [Math.max(span[0] - start, 0), Math.min(span[1] - start, line.length)];
+      if (first >= last) return [];
+      const indent = ' '.repeat(width(line.slice(0, first)));
+      const begins = span[0] >= start;
+      return [`  ${indent}${'^'.repeat(width(line.slice(first, last)))}${begins ? ` ${id}` : ''}`];
+    });
+    return [`  ${line}`, ...new Set(marks)];
+  });
+}
+
+/** Columns that the text takes in a terminal once it is {@link escapeHiddenText}. */
+function width(text: string): number {
+  return Array.from(text).reduce((sum, character) => {
+    const escaped = escapeHiddenText(character);
+    if (escaped !== character) return sum + escaped.length;
+    if (/[\p{Mn}\p{Me}]/u.test(character)) return sum;
+    const code = character.codePointAt(0) ?? 0;
+    return sum + (wideRanges.some(([first, last]) => code >= first && code <= last) ? 2 : 1);
+  }, 0);
 }

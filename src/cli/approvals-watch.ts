@@ -12,10 +12,9 @@ import {
 } from './approval-text.ts';
 import type { CliArguments } from './args.ts';
 import { Interrupts } from './interrupts.ts';
+import { escapeHiddenText, printJson } from './print.ts';
 import { connectRuntime } from './runtime-connection.ts';
-import { printJson } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 /** How long keys are dropped after a question appears: they were meant for what was there. */
 const settleMs = 400;

@@ -1,17 +1,24 @@
 /** `trl approvals …`: what waits for a person, and the person's answers. */
+import { homedir, userInfo } from 'node:os';
+import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
 import type { ApprovalDecideParams, ApprovalView, Client } from '../client/index.ts';
 import { approvalStates } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { approvalDetailLines, approvalOutcomeLine, approvalReference } from './approval-text.ts';
-import type { CliArguments } from './args.ts';
 import { usageError } from './args.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { readPassphraseFromStdin, withPassphrase } from './passphrase.ts';
-import { findSessionByWord, connectRuntime } from './runtime-connection.ts';
+import type { CliArguments } from './args.ts';
+import { recordCliAction } from './audit-read.ts';
+import {
+  Interrupts,
+  cancellable,
+  interruptedExitCode,
+  readPassphraseFromStdin,
+  withPassphrase,
+} from './interrupts.ts';
+import { escapeHiddenText, printJson, printMessage, printRows } from './print.ts';
+import { connectRuntime, findSessionByWord } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
-import { printMessage, printJson, printTable } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 const states = [...approvalStates, 'all'] as const;
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
@@ -25,10 +32,6 @@ export async function runApprovalsList(args: CliArguments): Promise<number> {
     ...(state === 'all' ? {} : { state }),
     ...(session === undefined ? {} : { session_id: session.id }),
   });
-  if (args.has('json')) {
-    printJson({ approvals });
-    return 0;
-  }
   const rows = approvals.map((view) => [
     view.approval_id,
     view.state,
@@ -37,8 +40,12 @@ export async function runApprovalsList(args: CliArguments): Promise<number> {
     // The last column, and never cut: what is not read is not answered.
     escapeHiddenText(view.asked.command),
   ]);
-  printTable(['APPROVAL', 'STATE', 'EXPIRES', 'DIRECTORY', 'COMMAND'], rows);
-  return 0;
+  return printRows(
+    args,
+    { approvals },
+    ['APPROVAL', 'STATE', 'EXPIRES', 'DIRECTORY', 'COMMAND'],
+    rows,
+  );
 }
 
 export async function runApprovalsShow(args: CliArguments): Promise<number> {
@@ -74,18 +81,14 @@ async function decide(args: CliArguments, decision: 'approve' | 'deny'): Promise
     throw new TrlError('INVALID_PARAMS', message);
   }
   const params = { ...answerOf(args, decision), ...approvalReference(view) };
-  try {
+  return await cancellable(interrupts, 'nothing was decided', async () => {
     const decided = args.has('passphrase-stdin')
       ? await decideFromStdin(client, params)
       : await decideAtTerminal(client, view, { params, signal });
     if (args.has('json')) printJson(decided);
     else printMessage(approvalOutcomeLine(decided));
     return 0;
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('nothing was decided');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 function answerOf(args: CliArguments, decision: 'approve' | 'deny') {
@@ -153,4 +156,41 @@ async function find(client: Client, word: string, verb: string): Promise<Approva
     throw new TrlError('INVALID_PARAMS', `Cannot find approval ${start}: ${reason}`);
   }
   return view;
+}
+
+// `trl approvals enroll`: sets the passphrase that proves a person. It speaks to no daemon and
+// takes the passphrase from the terminal only: an agent could do everything else, too.
+
+export async function runApprovalsEnroll(): Promise<number> {
+  const places = enrolmentFiles(process.env, homedir());
+  const enrolment = new Enrolment(places);
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  try {
+    using terminal = ControllingTerminal.open('enroll');
+    const known = enrolment.approver();
+    const old = known === null ? null : await terminal.secret('Passphrase so far: ', signal);
+    // Checked before the person thinks up a new one.
+    if (old !== null && !(await enrolment.verify(old))) {
+      printMessage('the passphrase is wrong; nothing was changed');
+      return 125;
+    }
+    const first = await terminal.secret('New passphrase, 8 characters or more: ', signal);
+    const second = await terminal.secret('The same again: ', signal);
+    if (first !== second) {
+      printMessage('they differ; nothing was changed');
+      return 125;
+    }
+    const approver = userInfo().username;
+    // Who may approve is policy, so the change is on disk before it takes effect.
+    const data = { method: 'approvals.enroll', approver, replaces: known };
+    await recordCliAction('approvals enroll', { kind: 'call.requested', data });
+    await enrolment.enrol(approver, first, old);
+  } catch (error) {
+    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
+    printMessage('nothing was changed');
+    return interrupts.exitCode ?? interruptedExitCode;
+  }
+  printMessage(`enrolled; decisions need this passphrase from now on (${places.file})`);
+  return 0;
 }

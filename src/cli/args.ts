@@ -54,7 +54,7 @@ export class CliArguments {
 }
 
 /** What {@link parseArgs} must know of a verb. */
-export interface ArgumentRules {
+interface ArgumentRules {
   readonly flags: readonly FlagName[];
   /** Whether everything behind the first word belongs to a command. */
   readonly command: boolean;

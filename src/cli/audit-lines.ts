@@ -1,11 +1,11 @@
 /** Events of the audit log as lines for people. Whatever others wrote is made visible. */
 import type { AuditEvent } from '../audit/event.ts';
 import { jsonText } from '../provenance/logged-events.ts';
+import { escapeHiddenText } from './print.ts';
 import { showDuration } from './units.ts';
-import { escapeHiddenText } from './escape-text.ts';
 
-/** An event with its place, as far as lines tell of it. */
-export interface PrintableEvent {
+/** An event with its position in the log. */
+interface PrintableEvent {
   /** 32 hex digits. */
   readonly log: string;
   readonly seq: number;
@@ -46,7 +46,7 @@ export function formatEventTime(ms: number): string {
 
 type Data = AuditEvent['data'];
 
-/** What stands in a line of an event, by kind; the others as JSON. */
+/** The summary of an event in its line, by kind; other kinds show JSON. */
 const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = {
   'exec.requested': ({ command }) => [command],
   'exec.decided': ({ decision, rules }) => [decision, listOf(rules)],
@@ -82,7 +82,7 @@ const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = 
   'log.opened': ({ about }) => [listOf(about)],
 };
 
-/** `count`: so many equal ones, from the `first` on, told by this one event. */
+/** `count`: this event represents that many identical refusals since `first`. */
 function refusedCall({ method, code, message, door, reason, peer, count, first }: Data) {
   const since = typeof first === 'string' ? ` since ${first}` : '';
   const times = typeof count === 'number' ? `${count} times${since}` : '';
@@ -90,8 +90,8 @@ function refusedCall({ method, code, message, door, reason, peer, count, first }
 }
 
 function summaryOf({ kind, data }: AuditEvent): string {
-  const { [kind]: telling } = summaries;
-  const parts = telling === undefined ? [JSON.stringify(data)] : telling(data);
+  const { [kind]: summarize } = summaries;
+  const parts = summarize === undefined ? [JSON.stringify(data)] : summarize(data);
   const text = parts
     .filter((part) => part !== null && part !== undefined && part !== '')
     .map((part) => (typeof part === 'string' ? part : JSON.stringify(part)))

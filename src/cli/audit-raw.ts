@@ -8,26 +8,21 @@ import path from 'node:path';
 import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { jsonText } from '../provenance/logged-events.ts';
+import { generateIdentity, parseIdentities } from '../sealing/keys.ts';
+import type { AgeIdentity } from '../sealing/keys.ts';
 import { rawLogKeyPath } from '../sealing/header.ts';
 import type { RawLogRecord } from '../sealing/chunk.ts';
-import {
-  generateIdentity,
-  parseIdentities,
-  SealingError,
-  type AgeIdentity,
-} from '../sealing/keys.ts';
-import { revealRawLog as revealPieces, digestRawLog } from '../sealing/reveal.ts';
-import { listRawLogs, shredRawLog as shredLog } from '../sealing/retention.ts';
-import type { CliArguments } from './args.ts';
+import { listRawLogs, shredRawLog } from '../sealing/retention.ts';
+import { digestRawLog, revealRawLog } from '../sealing/reveal.ts';
+import { SealingError } from '../sealing/keys.ts';
 import { usageError } from './args.ts';
-import { rawOutputDirectory } from './audit-paths.ts';
-import { writeAuditOutput } from './audit-output.ts';
-import { readAllEvents } from './audit-read.ts';
-import { recordCliAction } from './audit-record.ts';
-import { StandardOutput } from './standard-output.ts';
+import type { CliArguments } from './args.ts';
+import { rawOutputDirectory, readAllEvents, recordCliAction } from './audit-read.ts';
+import { writeAuditOutput } from './audit.ts';
+import { printJson, printLines, printMessage } from './print.ts';
 import { parseExecId } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
-import { printMessage, printJson } from './print.ts';
+import { StandardOutput } from './standard-output.ts';
 
 const identityBytesMax = 64 * 1024;
 
@@ -39,7 +34,7 @@ export async function runAuditKeygen(args: CliArguments): Promise<number> {
   const text = `# ${new Date().toISOString()}\n# public key: ${recipient}\n${identity}\n`;
   writeAuditOutput(args, text);
   if (args.has('json')) printJson({ recipient, file: path.resolve(file) });
-  else process.stdout.write(`${recipient}\n`);
+  else printLines([recipient]);
   printMessage(`keep "${file}" where no agent reads; the line above is for audit.recipients`);
   return 0;
 }
@@ -53,9 +48,9 @@ export async function runAuditReveal(args: CliArguments): Promise<number> {
   }
   const identities = await identitiesOf(file);
   const base = path.join(rawOutputDirectory(), exec);
-  const pieces = revealPieces(base, identities);
-  // Whatever keeps it from being opened is told before anything is recorded of showing it.
-  const first = await pieces.next().catch(asTrlError);
+  const chunks = revealRawLog(base, identities);
+  // A log that cannot be opened is reported before the log records that it was shown.
+  const first = await chunks.next().catch(asTrlError);
   const sealed = await digestRawLog(base).catch(asTrlError);
   const recorded = recordedDigest(exec);
   const isSame = recorded === null ? null : recorded === sealed.sha256;
@@ -66,9 +61,9 @@ export async function runAuditReveal(args: CliArguments): Promise<number> {
   if (isSame === null) {
     printMessage('the log does not tell of this sealed output: its origin is not proved');
   }
-  const show = shower(args);
+  const show = chunkWriter(args);
   try {
-    for (let next = first; next.done !== true; next = await pieces.next()) await show(next.value);
+    for (let next = first; next.done !== true; next = await chunks.next()) await show(next.value);
   } catch (error) {
     if (!(error instanceof SealingError)) throw error;
     printMessage(`${error.message} [${error.reason}]`);
@@ -89,7 +84,7 @@ export async function runAuditShred(args: CliArguments): Promise<number> {
     const isThere = existsSync(rawLogKeyPath(base));
     const data = { bytes: kept.get(exec)?.bytes ?? null, why: 'asked for' };
     if (isThere) await recordCliAction('audit shred', { kind: 'raw-log.shredded', exec, data });
-    const shredded = isThere && (await shredLog(base));
+    const shredded = isThere && (await shredRawLog(base));
     results.push({ exec_id: exec, shredded });
     if (!args.has('json')) {
       printMessage(
@@ -110,8 +105,8 @@ function recordedDigest(exec: ExecId): string | null {
   return null;
 }
 
-/** Shows a piece on its own stream, or as a line of JSON. */
-function shower(args: CliArguments): (piece: RawLogRecord) => Promise<void> {
+/** Writes a chunk to its own stream, or as a line of JSON. */
+function chunkWriter(args: CliArguments): (chunk: RawLogRecord) => Promise<void> {
   if (args.has('json')) {
     return async ({ stream, offset, bytes }) => {
       printJson({ stream, offset, data_b64: Buffer.from(bytes).toString('base64') });

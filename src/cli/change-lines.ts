@@ -1,7 +1,6 @@
 /** What commands changed, as lines for a person. */
 import type { ChangeView, DiffFile, ExecEnd } from '../client/index.ts';
-import { printDimmed } from './print.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { escapeHiddenText, printDimmed } from './print.ts';
 
 /** One letter a kind, as `git status` has them where it knows the kind. */
 const letters: Readonly<Record<ChangeView['kind'], string>> = {
@@ -19,7 +18,7 @@ const namedMax = 3;
 const barMax = 40;
 
 /** `M  src/a.txt`, and what is to be known of it. */
-export function changeLine(change: ChangeView): string {
+function changeLine(change: ChangeView): string {
   const { kind, path, state, reason, before, after, marks } = change;
   const notes: string[] = [];
   if (state !== 'applied') notes.push(reason === null ? state : `${state}: ${reason}`);
@@ -28,7 +27,7 @@ export function changeLine(change: ChangeView): string {
   if (after?.target !== undefined) notes.push(`to ${escapeHiddenText(after.target)}`);
   if (after?.entries !== undefined) {
     const { files, directories, links } = after.entries;
-    notes.push(`directory with ${files + directories + links} entries, told as one`);
+    notes.push(`directory with ${files + directories + links} entries, recorded as one`);
   } else if (after?.type === 'directory' && kind !== 'type') notes.push('directory');
   notes.push(...marks);
   if (typeof change.kept_as === 'string') {
@@ -70,10 +69,10 @@ export function statLines(files: readonly DiffFile[]): string[] {
   return [...lines, ` ${count} changed, ${added} added lines, ${removed} removed`];
 }
 
-export interface ChangePrintOptions {
+interface ChangePrintOptions {
   /** `attention`: only what did not simply happen; `all`: every change. */
   readonly which: 'attention' | 'all';
-  /** Whether to say how to look at changes and to take them back. */
+  /** Whether to print how to show changes and how to undo them. */
   readonly guides: boolean;
   /** Whether the session, and what waits in it, ends now. */
   readonly ends: boolean;
@@ -106,12 +105,12 @@ export function printChanges(end: ExecEnd, { which, guides, ends }: ChangePrintO
     printDimmed(
       ends
         ? 'the runtime ends with this command; to decide about such changes, start: trl serve'
-        : `let it through: trl workspace apply --held${to}`,
+        : `apply it: trl workspace apply --held${to}`,
     );
   }
   const [applied, discarded] = [of('applied'), of('discarded')];
   if (guides && applied.length > 0) {
-    printDimmed(`look: trl diff ${end.exec_id}; take back: trl undo ${end.exec_id}`);
+    printDimmed(`look: trl diff ${end.exec_id}; undo: trl undo ${end.exec_id}`);
   } else if (guides && discarded.length > 0) {
     printDimmed(`nothing of it was kept; look: trl diff ${end.exec_id}`);
   }

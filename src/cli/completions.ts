@@ -5,8 +5,8 @@ import type { CliArguments } from './args.ts';
 import { flagDefinitions } from './flags.ts';
 import type { FlagDefinition, FlagName } from './flags.ts';
 import { takesCommand } from './verb.ts';
-import { verbs } from './verbs.ts';
 import type { Verb } from './verb.ts';
+import { verbGroups, verbs, verbsOfGroup } from './verbs.ts';
 
 const scripts: ReadonlyMap<string, () => string> = new Map([
   ['bash', bash],
@@ -32,21 +32,11 @@ interface Word {
 /** The first words: verbs, and groups of verbs such as `session`. */
 function firstWords(): Word[] {
   const single = [...verbs].filter(([name]) => !name.includes(' '));
+  const groups = [...verbGroups].filter((group) => !verbs.has(group));
   return [
     ...single.map(([word, { about }]) => ({ word, about })),
-    ...groups().map((word) => ({ word, about: secondWords(word).join(', ') })),
+    ...groups.map((word) => ({ word, about: verbsOfGroup(word).join(', ') })),
   ];
-}
-
-function groups(): string[] {
-  const grouped = [...verbs.keys()].filter((name) => name.includes(' '));
-  return [...new Set(grouped.map((name) => name.split(' ')[0] ?? ''))];
-}
-
-function secondWords(group: string): string[] {
-  return [...verbs.keys()].flatMap((name) =>
-    name.startsWith(`${group} `) ? [name.slice(group.length + 1)] : [],
-  );
 }
 
 function allFlags(): [FlagName, FlagDefinition][] {
@@ -70,8 +60,8 @@ function bash(): string {
     const words = [...verb.flags.map((flag) => `--${flag}`), ...(verb.complete ?? [])];
     return `    "${name}") words="${words.join(' ')}" ;;`;
   });
-  const grouped = groups().map((group) => {
-    const words = secondWords(group).join(' ');
+  const grouped = [...verbGroups].map((group) => {
+    const words = verbsOfGroup(group).join(' ');
     return `    ${group}) verb="$verb \${COMP_WORDS[2]}"; at=3; words="${words}" ;;`;
   });
   return `# bash completion for trl
@@ -105,14 +95,14 @@ function zsh(): string {
   const first = firstWords().map(({ word, about }) => quoteSingle(`${word}:${about}`));
   const single = [...verbs].filter(([name]) => !name.includes(' '));
   const rows = single.map(([name, verb]) => `    ${name}) ${zshArguments(verb)} ;;`);
-  const grouped = groups().map((group) => {
-    const inner = secondWords(group).map((word) => {
+  const grouped = [...verbGroups].map((group) => {
+    const inner = verbsOfGroup(group).map((word) => {
       const verb = verbs.get(`${group} ${word}`);
       return `        ${word}) ${verb === undefined ? ':' : zshArguments(verb)} ;;`;
     });
     return `    ${group})
       if (( CURRENT == 2 )); then
-        _values verb ${secondWords(group).join(' ')}
+        _values verb ${verbsOfGroup(group).join(' ')}
         return
       fi
       shift words
@@ -171,8 +161,8 @@ function fish(): string {
     ({ word, about }) =>
       `complete -c trl -n __fish_use_subcommand -x -a ${word} -d ${fishQuote(about)}`,
   );
-  const second = groups().map(
-    (group) => `complete -c trl -n '__trl_group ${group}' -x -a '${secondWords(group).join(' ')}'`,
+  const second = [...verbGroups].map(
+    (group) => `complete -c trl -n '__trl_group ${group}' -x -a '${verbsOfGroup(group).join(' ')}'`,
   );
   return `# fish completion for trl
 function __trl_verb

@@ -4,7 +4,7 @@ import { loadConfiguration } from '../configuration/load.ts';
 import { checkSecretPatterns } from '../configuration/configuration.ts';
 import { version } from '../protocol/version.ts';
 import type { CliArguments } from './args.ts';
-import { printJson, printTable } from './print.ts';
+import { printRows } from './print.ts';
 
 /**
  * What a runtime that is started here would have.
@@ -23,18 +23,18 @@ export async function runConfigShow(args: CliArguments): Promise<number> {
     version: version(),
   });
   await tryPatterns(redaction.patterns);
-  if (args.has('json')) {
-    printJson({ files, settings });
-    return 0;
-  }
   const origin = args.has('origin');
   const rows = settings.map(({ key, value, origins }) => [
     key,
     typeof value === 'string' ? value : JSON.stringify(value),
     ...(origin ? [origins.join(', ')] : []),
   ]);
-  printTable(['KEY', 'VALUE', ...(origin ? ['ORIGIN'] : [])], rows);
-  return 0;
+  return printRows(
+    args,
+    { files, settings },
+    ['KEY', 'VALUE', ...(origin ? ['ORIGIN'] : [])],
+    rows,
+  );
 }
 
 async function tryPatterns(patterns: Configuration['redaction']['patterns']): Promise<void> {

@@ -8,11 +8,9 @@ import { pathToFileURL } from 'node:url';
 import type { Client } from '../client/index.ts';
 import { tokensFile } from '../identity/tokens.ts';
 import type { CliArguments } from './args.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { withPersonProof, readPassphraseFromStdin } from './passphrase.ts';
+import { Interrupts, cancellable, readPassphraseFromStdin, withPersonProof } from './interrupts.ts';
+import { printJson, printLines, printMessage } from './print.ts';
 import { connectRuntime } from './runtime-connection.ts';
-import { printMessage, printJson } from './print.ts';
-import { PromptCancelledError } from './terminal.ts';
 
 /** A browser that runs has the page by then, in ms; one that must start has it a little later. */
 const openedMs = 3_000;
@@ -21,19 +19,17 @@ export async function runConsole(args: CliArguments): Promise<number> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   await using client = await connectRuntime(args, { signal });
-  try {
+  return await cancellable(interrupts, 'no link was made', async () => {
     const { url, expires_at: expires } = await login(client, args, signal);
     if (args.has('json')) printJson({ url, expires_at: expires });
-    else process.stdout.write(`${url}\n`);
-    printMessage(`the link is good once, until ${expires}; whoever has it may approve`);
+    else printLines([url]);
+    printMessage(
+      `the link is single-use and valid until ${expires}; anyone who has it can approve`,
+    );
     const program = args.has('json') || args.has('no-open') ? null : browserOpener();
     if (program !== null) await openIn(program, url);
     return 0;
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('no link was made');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 async function login(client: Client, args: CliArguments, signal: AbortSignal) {

@@ -2,25 +2,33 @@
  * `trl daemon`: the runtime in the background. As a service of systemd or launchd where that runs
  * and it was installed; else as a process of its own.
  */
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { isTrlError, TrlError } from '../errors.ts';
-import { answers, connectLocal, daemonCommand, defaultSocketPath } from '../local/index.ts';
-import { logFile, processNow, runningDaemon, startProcess } from '../local/index.ts';
-import { endOnDemand, stateDir, stopProcess, tailOf } from '../local/index.ts';
-import type { CliArguments } from './args.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TrlError, isTrlError } from '../errors.ts';
 import {
-  stopOrphanedRunner,
-  takeStoppedCommands,
-  type StoppedCommandRecord,
-} from './daemon-process.ts';
-import { detectServiceManager } from './daemon-service-manager.ts';
-import type { ServiceManager } from './daemon-service-manager.ts';
-import type { ServiceDefinition } from './daemon-units.ts';
-import { printMessage, printJson } from './print.ts';
+  answers,
+  connectLocal,
+  daemonCommand,
+  defaultSocketPath,
+  endOnDemand,
+  killMs,
+  logFile,
+  pollMs,
+  processNow,
+  runningDaemon,
+  startProcess,
+  stateDir,
+  stopProcess,
+  tailOf,
+} from '../local/index.ts';
+import type { CliArguments } from './args.ts';
+import { detectServiceManager } from './daemon-service.ts';
+import type { ServiceDefinition, ServiceManager } from './daemon-service.ts';
+import { escapeHiddenText, printJson, printLines, printMessage } from './print.ts';
 import { countFlagHint, parseCount } from './units.ts';
 import { httpFlags } from './verb.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { fieldOf, isObject } from '../json-shape.ts';
 
 const notRunning = 3;
 const linesUsual = 100;
@@ -160,7 +168,7 @@ export async function runDaemonLogs(args: CliArguments): Promise<number> {
   const lines = text.split('\n').slice(0, -1);
   if (args.has('json')) printJson({ lines });
   // Names that others chose are in it.
-  else for (const line of lines) process.stdout.write(`${escapeHiddenText(line)}\n`);
+  else for (const line of lines) printLines([escapeHiddenText(line)]);
   return 0;
 }
 
@@ -243,4 +251,107 @@ function checkRoot(root: string): void {
     `Cannot use workspace root "${root}": the runtime keeps "${stateDir()}" in it; ` +
       'name a project directory, or the directory of projects, with --workspace-root',
   );
+}
+
+/** The commands that the daemon with this pid ended or left running; reported once. */
+function takeStoppedCommands(pid: number): readonly StoppedCommandRecord[] {
+  const file = path.join(stateDir(), 'stopped.json');
+  try {
+    const told: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (fieldOf(told, 'pid') !== pid) return [];
+    rmSync(file, { force: true });
+    const commands = fieldOf(told, 'commands');
+    return Array.isArray(commands) ? commands.flatMap(stoppedIn) : [];
+  } catch {
+    return [];
+  }
+}
+
+interface StoppedCommandRecord {
+  readonly exec_id: string;
+  readonly session_id: string;
+  readonly session: string | null;
+  readonly command: string;
+  readonly end: string;
+}
+
+function stoppedIn(value: unknown): StoppedCommandRecord[] {
+  if (!isObject(value)) return [];
+  const text = (name: string): string => String(fieldOf(value, name) ?? '');
+  const session = fieldOf(value, 'session');
+  return [
+    {
+      exec_id: text('exec_id'),
+      session_id: text('session_id'),
+      session: typeof session === 'string' ? session : null,
+      command: text('command'),
+      end: text('end'),
+    },
+  ];
+}
+
+/**
+ * Ends a runner that no daemon has, as one that was killed leaves it; answers whether there was
+ * one. What runs in it gets TERM, and KILL when it does not end.
+ */
+async function stopOrphanedRunner(): Promise<boolean> {
+  const dir = runnerDirectory();
+  if (dir === null || isTaken(dir) || leftIn(dir).length === 0) return false;
+  const since = Date.now();
+  for (const pid of leftIn(dir)) signalTo(pid, 'SIGTERM');
+  for (let left = leftIn(dir); left.length > 0; left = leftIn(dir)) {
+    const waited = Date.now() - since;
+    if (waited > killMs) for (const pid of left) signalTo(pid, 'SIGKILL');
+    if (waited > 2 * killMs) {
+      const message = `Cannot stop what runs: process ${left.join(', ')} is still there`;
+      throw new TrlError('BACKEND_UNAVAILABLE', message);
+    }
+    await sleep(pollMs);
+  }
+  return true;
+}
+
+/** Whether a daemon is connected to it: one that was started elsewhere has a right to it. */
+function isTaken(dir: string): boolean {
+  if (process.platform !== 'linux') return true;
+  const sockets = readFileSync('/proc/net/unix', 'latin1').split('\n');
+  const name = path.join(dir, 'runner.sock');
+  // Of a socket's columns the sixth is its state (03: connected), the last its path.
+  return sockets.some((line) => line.endsWith(` ${name}`) && line.split(/ +/)[5] === '03');
+}
+
+function runnerDirectory(): string | null {
+  try {
+    const known: unknown = JSON.parse(readFileSync(path.join(stateDir(), 'runner.json'), 'utf8'));
+    const dir = fieldOf(known, 'dir');
+    return typeof dir === 'string' && path.isAbsolute(dir) ? dir : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The runner of a directory, and what it started outside of any sandbox. */
+function leftIn(dir: string): number[] {
+  const has = (file: string, text: string): boolean => {
+    try {
+      return readFileSync(file, 'latin1').split('\0').includes(text);
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter(
+      (name) =>
+        has(`/proc/${name}/cmdline`, dir) || has(`/proc/${name}/environ`, `TRL_RUNNER_DIR=${dir}`),
+    )
+    .map(Number);
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended by itself.
+  }
 }

@@ -1,16 +1,25 @@
 /** What the runtime keeps for this user: who else could read or write it, and what is left over. */
-import { accessSync, closeSync, constants, existsSync, lstatSync, openSync } from 'node:fs';
-import { readdirSync, readSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
 import type { Stats } from 'node:fs';
+import { connect } from 'node:net';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { connect } from 'node:net';
-import { embeddedNames } from '../embedded.ts';
 import { fileURLToPath } from 'node:url';
-import { withSudo, passedCheck } from './doctor-check.ts';
-import type { DoctorCheck } from './doctor-check.ts';
+import { embeddedNames } from '../embedded.ts';
 import { stateDir } from '../local/index.ts';
 import { quoteWord } from '../quote.ts';
+import { passedCheck, withSudo } from './doctor-host.ts';
+import type { DoctorCheck } from './doctor-host.ts';
 
 /** What the kernel takes as the path of a socket. */
 const socketBytesMax = 107;

@@ -2,22 +2,26 @@
 import type { ExecReadAnswer } from '../client/index.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { feedStdin } from './stdin.ts';
 import { Interrupts } from './interrupts.ts';
-import { StandardOutput } from './standard-output.ts';
-import { commandText } from './command-text.ts';
+import { printAnswer, printDimmed, printJson, printLines, printRows } from './print.ts';
+import { feedStdin, relayCommand } from './relay.ts';
+import { commandParams, commandText } from './run.ts';
 import {
+  connectRuntime,
   findExecByWord,
   findSessionByWord,
-  connectRuntime,
   parseExecId,
 } from './runtime-connection.ts';
-import { relayCommand } from './relay.ts';
-import { commandParams } from './run.ts';
-import { printDimmed, printJson, printTable } from './print.ts';
 import { requireSingleWord } from './session.ts';
-import { countFlagHint, durationFlagHint, parseCount, parseDuration, parseSize } from './units.ts';
-import { sizeFlagHint } from './units.ts';
+import { StandardOutput } from './standard-output.ts';
+import {
+  countFlagHint,
+  durationFlagHint,
+  parseCount,
+  parseDuration,
+  parseSize,
+  sizeFlagHint,
+} from './units.ts';
 
 export async function runExecStart(args: CliArguments): Promise<number> {
   const named = args.text('session');
@@ -35,12 +39,7 @@ export async function runExecStart(args: CliArguments): Promise<number> {
     ...params,
     ...(cwd === undefined ? {} : { cwd }),
   });
-  if (args.has('json')) {
-    printJson({ exec_id: execId, session_id: session.id });
-  } else {
-    process.stdout.write(`${execId}\n`);
-  }
-  return 0;
+  return printAnswer(args, { exec_id: execId, session_id: session.id }, () => printLines([execId]));
 }
 
 export async function runExecList(args: CliArguments): Promise<number> {
@@ -48,18 +47,13 @@ export async function runExecList(args: CliArguments): Promise<number> {
   const named = args.text('session');
   const session = named === undefined ? undefined : (await findSessionByWord(client, named)).id;
   const execs = await client.execs(session);
-  if (args.has('json')) {
-    printJson({ execs });
-    return 0;
-  }
   const rows = execs.map((view) => [
     view.exec_id,
     view.state === 'exited' ? `exit ${view.exit_code ?? '?'}` : view.state,
     view.started_at,
     view.command,
   ]);
-  printTable(['EXECUTION', 'STATE', 'STARTED', 'COMMAND'], rows);
-  return 0;
+  return printRows(args, { execs }, ['EXECUTION', 'STATE', 'STARTED', 'COMMAND'], rows);
 }
 
 export async function runExecAttach(args: CliArguments): Promise<number> {
@@ -110,11 +104,8 @@ export async function runExecRead(args: CliArguments): Promise<number> {
     ...Object.fromEntries(numbers),
     ...(grep === undefined ? {} : { grep }),
   });
-  if (args.has('json')) {
-    printJson(answer);
-  } else {
-    await print(answer, args.has('raw'));
-  }
+  if (args.has('json')) printJson(answer);
+  else await print(answer, args.has('raw'));
   return 0;
 }
 

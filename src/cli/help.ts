@@ -1,65 +1,92 @@
-/** What `--help` prints. */
-import { flagDefinitions } from './flags.ts';
-import type { FlagDefinition, FlagName } from './flags.ts';
-import { verbs } from './verbs.ts';
-import type { Verb } from './verb.ts';
+/** What `trl help` and `--help` print. */
+import { nearestWord } from '../nearest-word.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { flagDefinitions, flagUsage } from './flags.ts';
+import type { Verb, VerbRow } from './verb.ts';
+import { verbGroups, verbSections, verbs, verbsOfGroup } from './verbs.ts';
 
-const exitCodes = `Exit codes: the command's own; 124 time-out, 125 the runtime failed, 126 refused,
+const exitCodes = `Exit codes: the command's own; 124 timeout, 125 the runtime failed, 126 refused,
 127 command not found, 128+N ended by signal N.`;
 
+/** `trl help`, `trl help VERB`, `trl help GROUP` and `trl help GROUP VERB`. */
+export async function runHelp(args: CliArguments): Promise<number> {
+  process.stdout.write(helpOn(args.words));
+  return 0;
+}
+
+/** @throws TrlError INVALID_PARAMS if no verb or group has this name */
+function helpOn(words: readonly string[]): string {
+  const name = words.join(' ');
+  const verb = verbs.get(name);
+  if (verb !== undefined) return verbHelp(name, verb);
+  if (name === '') return overallHelp();
+  if (verbGroups.has(name)) return groupHelp(name);
+  throw unknownVerbError(words);
+}
+
 export function overallHelp(): string {
-  // Verbs of one group stand together, and those without a group.
-  const groups = new Set([...verbs.keys()].map(groupOf));
-  const shown = [...groups].map((group) =>
-    columns(
-      [...verbs]
-        .filter(([name]) => groupOf(name) === group)
-        .map(([name, verb]) => [`${name} ${verb.words}`, verb.about] as const),
-    ),
+  const sections = verbSections.map(
+    ({ title, verbs: rows }) => `${title}:\n${columns(Object.entries(rows).map(row))}`,
   );
-  return `trl runs commands for AI agents in a sandbox and says truthfully what happened.
+  return `trl runs commands for AI agents in a sandbox and reports exactly what happened.
 
 Usage: trl VERB [FLAG…]
 
-${shown.join('\n\n')}
+${sections.join('\n\n')}
 
-trl VERB --help says more; trl --version shows the version.
+"trl help VERB" shows the flags and examples of a verb; "trl --version" shows the version.
 
 ${exitCodes}
 `;
 }
 
-/** `session` of `session list`; empty where the name is one word. */
-const groupOf = (name: string): string => /^(\S+) /.exec(name)?.[1] ?? '';
-
 export function verbHelp(name: string, verb: Verb): string {
-  const hasFlags = verb.flags.length > 0;
-  const usage = ['trl', name, hasFlags ? '[FLAG…]' : '', verb.words].filter((part) => part !== '');
-  const rows = verb.flags.map((flag) => [flagUsage(flag), flagDefinitions[flag].about] as const);
-  const parts = [`${verb.about}\n\nUsage: ${usage.join(' ')}`, columns(rows)];
-  if (verb.examples.length > 0) {
-    parts.push(`Examples:\n${verb.examples.map((example) => `  ${example}`).join('\n')}`);
+  const { words, about, details, flags, examples } = verb;
+  const rows = flags.map((flag) => [flagUsage(flag), flagDefinitions[flag].about] as const);
+  const parts = [
+    about,
+    `Usage: trl ${name} [FLAG…] ${words}`.trimEnd(),
+    ...(details === undefined ? [] : [details]),
+    columns(rows),
+  ];
+  if (examples.length > 0) {
+    parts.push(`Examples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
   }
-  if (name === 'run') {
-    parts.push(exitCodes);
-  }
+  if (name === 'run') parts.push(exitCodes);
+  // A verb can be the name of a group, too: `mcp`.
+  if (verbGroups.has(name)) parts.push(`More verbs:\n${columns(groupRows(name))}`);
   return `${parts.join('\n\n')}\n`;
 }
 
 /** Help of the verbs that begin with `group`, such as `session`. */
-export function groupHelp(group: string): string {
-  const rows = [...verbs]
-    .filter(([name]) => name.startsWith(`${group} `))
-    .map(([name, verb]) => [`${name} ${verb.words}`, verb.about] as const);
-  return `Usage: trl ${group} VERB [FLAG…]\n\n${columns(rows)}\n`;
+export const groupHelp = (group: string): string =>
+  `Usage: trl ${group} VERB [FLAG…]\n\n${columns(groupRows(group))}\n`;
+
+const groupRows = (group: string): (readonly [string, string])[] =>
+  [...verbs].filter(([name]) => name.startsWith(`${group} `)).map(row);
+
+/** Names the verb that was probably meant. */
+export function unknownVerbError([first = '', second = '']: readonly string[]) {
+  if (verbGroups.has(first) && second !== '') {
+    const near = nearestWord(second, verbsOfGroup(first));
+    const hint = near === null ? '' : `; did you mean "${first} ${near}"?`;
+    return usageError(`${first} ${second}`, `there is no such verb${hint}`);
+  }
+  const near = nearestWord(
+    first,
+    [...verbs.keys()].map((name) => name.replace(/ .*/, '')),
+  );
+  const hint = near === null ? 'see: trl help' : `did you mean "${near}"?`;
+  return usageError(first, `there is no such verb; ${hint}`);
 }
 
-function flagUsage(name: FlagName): string {
-  const flag: FlagDefinition = flagDefinitions[name];
-  return `--${name}${flag.value === null ? '' : ` ${flag.value}`}${flag.many ? ' …' : ''}`;
-}
+const row = ([name, { words = '', about }]: readonly [string, VerbRow]): readonly [
+  string,
+  string,
+] => [`${name} ${words}`.trimEnd(), about];
 
 function columns(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([left]) => left.trimEnd().length));
-  return rows.map(([left, right]) => `  ${left.trimEnd().padEnd(width)}  ${right}`).join('\n');
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n');
 }

@@ -1,20 +1,17 @@
-/**
- * The command line. Each verb is loaded when it is asked for: `trl run` and `trl --version` pay
- * for nothing else.
- */
+/** The command line. It loads the code of a verb only when that verb runs. */
 import { TrlError } from '../errors.ts';
 import { takeLauncherVariables } from '../launcher-variables.ts';
-import { parseArgs, usageError } from './args.ts';
-import { printFailure } from './print.ts';
-import { takesCommand } from './verb.ts';
-import { verbs } from './verbs.ts';
 import { version } from '../protocol/version.ts';
+import { parseArgs, usageError } from './args.ts';
+import { printFailure, printLines } from './print.ts';
+import { takesCommand } from './verb.ts';
+import { verbGroups, verbs } from './verbs.ts';
 
-/** The exit code of the process. */
+/** Returns the exit code of the process. */
 async function main(argv: readonly string[]): Promise<number> {
   const [first = '', second = ''] = argv;
   if (first === '--version' || first === '-V') {
-    process.stdout.write(`${version()}\n`);
+    printLines([version()]);
     return 0;
   }
   // The command line of other implementations: `trl --socket-path PATH` starts the runtime.
@@ -22,27 +19,18 @@ async function main(argv: readonly string[]): Promise<number> {
     return runVerb('serve', argv);
   }
   // The longer name first: `mcp` is a verb, and so is `mcp install`.
-  if (verbs.has(`${first} ${second}`)) {
-    return runVerb(`${first} ${second}`, argv.slice(2));
-  }
-  if (verbs.has(first)) {
-    return runVerb(first, argv.slice(1));
-  }
+  if (verbs.has(`${first} ${second}`)) return runVerb(`${first} ${second}`, argv.slice(2));
+  if (verbs.has(first)) return runVerb(first, argv.slice(1));
   return explain(first, second);
 }
 
 async function runVerb(name: string, argv: readonly string[]): Promise<number> {
   const verb = verbs.get(name);
-  if (verb === undefined) {
-    throw usageError(name, 'there is no such verb');
-  }
-  // Until the flags are understood, only those before the first word are surely this program's.
-  let json = argv
-    .slice(
-      0,
-      argv.findIndex((word) => !word.startsWith('-')),
-    )
-    .includes('--json');
+  if (verb === undefined) throw usageError(name, 'there is no such verb');
+  // Before the arguments are parsed, only flags in front of the first word are surely this
+  // program's.
+  const wordAt = argv.findIndex((word) => !word.startsWith('-'));
+  let json = argv.slice(0, wordAt).includes('--json');
   try {
     const args = parseArgs(name, { flags: verb.flags, command: takesCommand(verb) }, argv);
     json = args.has('json');
@@ -62,46 +50,31 @@ async function runVerb(name: string, argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Help, or what the word was meant to be. */
+/** Prints help, or the verb that was probably meant. */
 async function explain(first: string, second: string): Promise<number> {
-  const { groupHelp, overallHelp } = await import('./help.ts');
-  const { nearestWord } = await import('../nearest-word.ts');
-  const asked = first === 'help' || first === '--help' || first === '-h';
-  const groups = new Set([...verbs.keys()].map((name) => name.split(' ')[0] ?? ''));
-  if (groups.has(first) && second !== '' && !second.startsWith('-')) {
-    const inside = [...verbs.keys()].flatMap((name) => {
-      const [group, own] = name.split(' ');
-      return group === first && own !== undefined ? [own] : [];
-    });
-    const near = nearestWord(second, inside);
-    const hint = near === null ? '' : `; did you mean "${first} ${near}"?`;
-    const code = printFailure(
-      usageError(`${first} ${second}`, `there is no such verb${hint}`),
-      false,
-    );
-    if (near === null) process.stderr.write(groupHelp(first));
-    return code;
+  const { groupHelp, overallHelp, unknownVerbError } = await import('./help.ts');
+  if (first === '--help' || first === '-h') {
+    process.stdout.write(overallHelp());
+    return 0;
   }
-  if (groups.has(first)) {
-    const help = groupHelp(first);
-    if (second === '--help' || second === '-h') {
-      process.stdout.write(help);
-      return 0;
-    }
-    process.stderr.write(help);
+  if (first === '') {
+    process.stderr.write(overallHelp());
     return 125;
   }
-  if (asked || first === '') {
-    (asked ? process.stdout : process.stderr).write(overallHelp());
-    return asked ? 0 : 125;
+  const isGroup = verbGroups.has(first);
+  if (isGroup && (second === '' || second.startsWith('-'))) {
+    const isWanted = second === '--help' || second === '-h';
+    (isWanted ? process.stdout : process.stderr).write(groupHelp(first));
+    return isWanted ? 0 : 125;
   }
-  const near = nearestWord(first, [...groups]);
-  const hint = near === null ? 'see: trl --help' : `did you mean "${near}"?`;
-  return printFailure(usageError(first, `there is no such verb; ${hint}`), false);
+  const error = unknownVerbError([first, second]);
+  const code = printFailure(error, false);
+  if (isGroup && !error.message.includes('did you mean')) process.stderr.write(groupHelp(first));
+  return code;
 }
 
-/** Some verbs work elsewhere, but each must know where it is. */
-function refuseNowhere(): void {
+/** Every verb must know its working directory, also one that works elsewhere. */
+function checkWorkingDirectory(): void {
   try {
     process.cwd();
   } catch (cause) {
@@ -111,27 +84,27 @@ function refuseNowhere(): void {
 }
 
 takeLauncherVariables(process.env);
-// A reader that went away is no failure of this program; `run` ends its command for it.
+// A reader that closes the pipe is not a failure; `run` ends its command then.
 process.stderr.on('error', () => {});
-const unwritten: Error[] = [];
+const writeErrors: Error[] = [];
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') unwritten.push(error);
+  if (error.code !== 'EPIPE') writeErrors.push(error);
 });
 let exitCode: number;
 try {
-  refuseNowhere();
+  checkWorkingDirectory();
   exitCode = await main(process.argv.slice(2));
 } catch (error) {
   exitCode = printFailure(error, false);
 }
-// Standard input may still be open, with nobody left to read it.
+// An open standard input must not keep the process alive.
 await Promise.all(
   [process.stdout, process.stderr].map(
     (stream) => new Promise((resolve) => stream.write('', resolve)),
   ),
 );
-// What is missing in a file must not look like all of it. `run` has said so itself.
-const [lost] = unwritten;
+// Output cut short must not look complete. `run` reports this itself.
+const [lost] = writeErrors;
 if (lost !== undefined && exitCode === 0) {
   const message = `Cannot write the output: ${lost.message}`;
   exitCode = printFailure(new TrlError('INTERNAL_ERROR', message, { cause: lost }), false);

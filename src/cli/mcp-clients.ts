@@ -1,10 +1,10 @@
-/** The programs of others that can be given this runtime's tools: where they read that, and how. */
+/** The programs that can use this runtime's tools: where each keeps its servers, and how. */
 import { homedir } from 'node:os';
 import path from 'node:path';
 
-/** Programs whose file can be edited, in the order in which they are shown. */
+/** Programs whose file is edited, in the order in which they are shown. */
 export const editableClients = ['claude-code', 'codex', 'cursor', 'vscode'] as const;
-/** Programs for which only the text to put in is shown. */
+/** Programs for which only the text to add is printed. */
 const printedClients = ['claude-desktop', 'gemini', 'openclaw', 'hermes'] as const;
 export const mcpClients = [...editableClients, ...printedClients] as const;
 export const mcpScopes = ['user', 'project'] as const;
@@ -12,6 +12,7 @@ export const mcpScopes = ['user', 'project'] as const;
 export type EditableClient = (typeof editableClients)[number];
 export type McpClient = (typeof mcpClients)[number];
 export type McpScope = (typeof mcpScopes)[number];
+export type ConfigFormat = 'json' | 'toml' | 'yaml';
 
 /** How a client starts a server. */
 export interface McpEntry {
@@ -19,18 +20,91 @@ export interface McpEntry {
   readonly args: readonly string[];
 }
 
-/** Where a client keeps its servers. */
+interface ClientRow {
+  /** The name of its program in PATH. */
+  readonly program?: string;
+  /** JSON may have comments and trailing commas. */
+  readonly format: ConfigFormat;
+  /** Keys that lead to the table of servers. */
+  readonly keys: readonly string[];
+  /** The user's file, below the home directory or that of desktop settings. */
+  readonly user: { readonly below: 'home' | 'desktop'; readonly file: string };
+  /** A variable that names the directory of the user's file. */
+  readonly variable?: string;
+  /** The project's file; absent: the client has none. */
+  readonly project?: string;
+  /** Fields of an entry besides the command and its arguments. */
+  readonly extra?: Readonly<Record<string, string>>;
+}
+
+const home = (file: string) => ({ below: 'home', file }) as const;
+const desktop = (file: string) => ({ below: 'desktop', file }) as const;
+
+export const clientTable = {
+  'claude-code': {
+    program: 'claude',
+    format: 'json',
+    keys: ['mcpServers'],
+    user: home('.claude.json'),
+    variable: 'CLAUDE_CONFIG_DIR',
+    project: '.mcp.json',
+  },
+  codex: {
+    program: 'codex',
+    format: 'toml',
+    keys: ['mcp_servers'],
+    user: home('.codex/config.toml'),
+    variable: 'CODEX_HOME',
+    project: '.codex/config.toml',
+  },
+  cursor: {
+    program: 'cursor',
+    format: 'json',
+    keys: ['mcpServers'],
+    user: home('.cursor/mcp.json'),
+    project: '.cursor/mcp.json',
+  },
+  vscode: {
+    program: 'code',
+    format: 'json',
+    keys: ['servers'],
+    user: desktop('Code/User/mcp.json'),
+    project: '.vscode/mcp.json',
+    extra: { type: 'stdio' },
+  },
+  'claude-desktop': {
+    format: 'json',
+    keys: ['mcpServers'],
+    user: desktop('Claude/claude_desktop_config.json'),
+  },
+  gemini: {
+    format: 'json',
+    keys: ['mcpServers'],
+    user: home('.gemini/settings.json'),
+    project: '.gemini/settings.json',
+  },
+  openclaw: {
+    format: 'json',
+    keys: ['mcp', 'servers'],
+    user: home('.openclaw/openclaw.json'),
+  },
+  hermes: {
+    format: 'yaml',
+    keys: ['mcp_servers'],
+    user: home('.hermes/config.yaml'),
+  },
+} as const satisfies Record<McpClient, ClientRow>;
+
+/** The servers of one client in one scope. */
 export interface McpConfigLocation {
   readonly file: string;
-  readonly format: 'json' | 'toml' | 'yaml';
-  /** Keys that lead to the table of servers, by name. */
+  readonly format: ConfigFormat;
   readonly keys: readonly string[];
-  /** What stands in an entry besides the command and its arguments. */
   readonly extra: Readonly<Record<string, string>>;
 }
 
-/** What a place depends on. */
-export interface McpHostEnvironment {
+/** What the location of a file depends on. */
+interface McpHostEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   /** The directory that is the project. */
@@ -45,104 +119,30 @@ export const readHostEnvironment = (): McpHostEnvironment => ({
   platform: process.platform,
 });
 
-/** The place of `client`; `null` where it has none in this scope. */
+/** `null` if the client has no file in this scope. */
 export function locateMcpConfig(
   client: McpClient,
   scope: McpScope,
-  around: McpHostEnvironment,
+  host: McpHostEnvironment,
 ): McpConfigLocation | null {
-  const { home, project, env } = around;
-  const at = (
-    format: McpConfigLocation['format'],
-    keys: readonly string[],
-    files: Files,
-  ): McpConfigLocation | null =>
-    files[scope] === null ? null : { file: files[scope], format, keys, extra: {} };
-  const under = (name: string, ...rest: string[]): string => {
-    const named = env[name] ?? '';
-    return named === '' ? path.join(home, ...rest) : path.resolve(named, rest.at(-1) ?? '');
-  };
-  switch (client) {
-    case 'claude-code': {
-      const user = under('CLAUDE_CONFIG_DIR', '.claude.json');
-      return at('json', ['mcpServers'], { user, project: path.join(project, '.mcp.json') });
-    }
-    case 'codex': {
-      const user = under('CODEX_HOME', '.codex', 'config.toml');
-      return at('toml', ['mcp_servers'], {
-        user,
-        project: path.join(project, '.codex/config.toml'),
-      });
-    }
-    case 'cursor': {
-      const user = path.join(home, '.cursor/mcp.json');
-      return at('json', ['mcpServers'], { user, project: path.join(project, '.cursor/mcp.json') });
-    }
-    case 'vscode': {
-      const user = path.join(desktopConfig(around), 'Code/User/mcp.json');
-      const files = { user, project: path.join(project, '.vscode/mcp.json') };
-      const place = at('json', ['servers'], files);
-      return place === null ? null : { ...place, extra: { type: 'stdio' } };
-    }
-    case 'claude-desktop': {
-      const user = path.join(desktopConfig(around), 'Claude/claude_desktop_config.json');
-      return at('json', ['mcpServers'], { user, project: null });
-    }
-    case 'gemini': {
-      const user = path.join(home, '.gemini/settings.json');
-      const files = { user, project: path.join(project, '.gemini/settings.json') };
-      return at('json', ['mcpServers'], files);
-    }
-    case 'openclaw': {
-      const user = path.join(home, '.openclaw/openclaw.json');
-      return at('json', ['mcp', 'servers'], { user, project: null });
-    }
-    case 'hermes': {
-      const user = path.join(home, '.hermes/config.yaml');
-      return at('yaml', ['mcp_servers'], { user, project: null });
-    }
-  }
+  const { format, keys, extra = {}, project, ...row }: ClientRow = clientTable[client];
+  if (scope === 'user') return { file: userFile(row, host), format, keys, extra };
+  if (project === undefined) return null;
+  return { file: path.join(host.project, project), format, keys, extra };
 }
 
-type Files = Readonly<Record<McpScope, string | null>>;
+function userFile(
+  { user, variable }: Pick<ClientRow, 'user' | 'variable'>,
+  host: McpHostEnvironment,
+): string {
+  const directory = variable === undefined ? '' : (host.env[variable] ?? '');
+  if (directory !== '') return path.resolve(directory, path.basename(user.file));
+  return path.join(user.below === 'home' ? host.home : desktopDirectory(host), user.file);
+}
 
-/** Where programs with windows keep their settings. */
-function desktopConfig({ env, home, platform }: McpHostEnvironment): string {
-  if (platform === 'darwin') return path.join(home, 'Library/Application Support');
+/** Where desktop programs keep their settings. */
+function desktopDirectory({ env, home: homeDirectory, platform }: McpHostEnvironment): string {
+  if (platform === 'darwin') return path.join(homeDirectory, 'Library/Application Support');
   const named = env['XDG_CONFIG_HOME'] ?? '';
-  return path.isAbsolute(named) ? named : path.join(home, '.config');
-}
-
-/** The whole text that puts `entry` into an empty file of `place`. */
-export function mcpConfigSnippet(place: McpConfigLocation, name: string, entry: McpEntry): string {
-  const value = { ...place.extra, command: entry.command, args: entry.args };
-  switch (place.format) {
-    case 'json': {
-      const nested = [...place.keys, name].reduceRight<unknown>((inner, key) => {
-        return { [key]: inner };
-      }, value);
-      return `${JSON.stringify(nested, null, 2)}\n`;
-    }
-    case 'toml':
-      return tomlSection([...place.keys, name], entry, '\n');
-    case 'yaml': {
-      // Every JSON value is one of YAML, so quoting is JSON's.
-      const lines = [`    command: ${JSON.stringify(entry.command)}`];
-      lines.push(`    args: ${JSON.stringify(entry.args)}`);
-      return `${place.keys.join(':\n  ')}:\n  ${JSON.stringify(name)}:\n${lines.join('\n')}\n`;
-    }
-  }
-}
-
-/** `[mcp_servers.trl]` with its command and arguments; ends with a line end. */
-export function tomlSection(keys: readonly string[], entry: McpEntry, eol: string): string {
-  const header = keys.map((key) => (/^[\w-]+$/.test(key) ? key : tomlString(key))).join('.');
-  const args = entry.args.map(tomlString).join(', ');
-  const lines = [`[${header}]`, `command = ${tomlString(entry.command)}`, `args = [${args}]`];
-  return lines.map((line) => line + eol).join('');
-}
-
-/** A basic string; its escapes are those of JSON, and DEL, which JSON leaves as it is. */
-function tomlString(text: string): string {
-  return JSON.stringify(text).replaceAll('\x7f', String.raw`\u007f`);
+  return path.isAbsolute(named) ? named : path.join(homeDirectory, '.config');
 }

@@ -1,28 +1,35 @@
 /**
- * `trl mcp install` and `uninstall`: gives this runtime's tools to a program of somebody else, by
- * one entry in its file, and takes it back. `--print` writes nothing and says what goes where.
+ * `trl mcp install` and `uninstall`: adds this runtime's tools to another program, with one entry
+ * in its file, and removes them. `--print` writes nothing and shows what belongs where.
  */
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { editableClients, mcpClients, mcpScopes, readHostEnvironment } from './mcp-clients.ts';
-import { locateMcpConfig, mcpConfigSnippet, tomlSection } from './mcp-clients.ts';
-import type { McpClient, McpEntry, McpConfigLocation, McpScope } from './mcp-clients.ts';
-import { mcpConfigDiff } from './mcp-install-diff.ts';
 import {
+  configEditors,
   listConfigBackups,
-  writeConfigBackup,
+  mcpConfigDiff,
+  mcpConfigSnippet,
   readMcpConfigFile,
   replaceMcpConfigFile,
-} from './mcp-install-file.ts';
-import { CannotEditError, removeJsonAt, setJsonAt, readJsonAt } from './mcp-install-json.ts';
-import { isOwnArguments, ownMcpEntry, parseToolSet } from './mcp-install-own.ts';
-import { redactForDisplay } from './mcp-install-redact.ts';
-import { removeTomlAt, setTomlAt, readTomlAt } from './mcp-install-toml.ts';
-import { printMessage, printJson } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+  writeConfigBackup,
+} from './config-file.ts';
+import { CannotEditError } from './config-json.ts';
+import {
+  editableClients,
+  locateMcpConfig,
+  mcpClients,
+  mcpScopes,
+  readHostEnvironment,
+} from './mcp-clients.ts';
+import type { McpClient, McpConfigLocation, McpEntry, McpScope } from './mcp-clients.ts';
+import { isOwnArguments, ownMcpEntry, parseToolSet } from './own-program.ts';
+import { printJson, printMessage } from './print.ts';
+import { redactForDisplay } from './redact.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 /** What is to be done in which file. */
 export interface McpTarget {
@@ -69,15 +76,15 @@ function targetOf(args: CliArguments, verb: string): McpTarget {
 
 export function mcpTargetFor(client: McpClient, scope: McpScope, name: string): McpTarget {
   const around = readHostEnvironment();
-  const place = locateMcpConfig(client, scope, around);
-  if (place === null) {
+  const location = locateMcpConfig(client, scope, around);
+  if (location === null) {
     throw new TrlError('INVALID_PARAMS', `Cannot use --scope ${scope}: ${client} has none`);
   }
   // What a project leads to is not its user's choice.
   return {
     client,
     scope,
-    location: place,
+    location,
     name,
     inside: scope === 'project' ? around.project : null,
   };
@@ -92,13 +99,13 @@ export function readServerName(args: CliArguments): string {
 }
 
 function print(target: McpTarget, entry: McpEntry, json: boolean): number {
-  const { client, scope, location: place, name } = target;
-  const text = mcpConfigSnippet(place, name, entry);
+  const { client, scope, location, name } = target;
+  const text = mcpConfigSnippet(location, name, entry);
   if (json) {
-    printJson({ client, scope, file: place.file, keys: place.keys, entry, text });
+    printJson({ client, scope, file: location.file, keys: location.keys, entry, text });
     return 0;
   }
-  printMessage(`for ${client}, put this into ${place.file}:`);
+  printMessage(`for ${client}, put this into ${location.file}:`);
   process.stdout.write(text);
   return 0;
 }
@@ -119,12 +126,12 @@ async function edit(
   verb: 'install' | 'uninstall',
   change: Change,
 ): Promise<number> {
-  const { client, scope, location: place } = target;
+  const { client, scope, location } = target;
   try {
-    const opened = readMcpConfigFile(place.file, target.inside);
+    const opened = readMcpConfigFile(location.file, target.inside);
     const { after, replaces, usedUp } = change(opened.text, opened.real);
     const diff = mcpConfigDiff(opened.real, opened.text, after);
-    const told = { client, scope, file: place.file, name: target.name };
+    const told = { client, scope, file: location.file, name: target.name };
     if (diff === '') return sayNothing(args, verb, told);
     const shown = await redactForDisplay(diff);
     if (!args.has('json')) process.stdout.write(shown);
@@ -144,7 +151,7 @@ async function edit(
     return 0;
   } catch (error) {
     if (!(error instanceof CannotEditError)) throw error;
-    const message = `Cannot edit ${JSON.stringify(place.file)}: ${error.message}`;
+    const message = `Cannot edit ${JSON.stringify(location.file)}: ${error.message}`;
     const hint = `; nothing was changed; see: trl mcp install --client ${client} --print`;
     throw new TrlError('INVALID_PARAMS', message + hint, { cause: error });
   }
@@ -160,19 +167,15 @@ function sayNothing(args: CliArguments, verb: 'install' | 'uninstall', told: obj
   return 0;
 }
 
-function sayDone(
-  action: string,
-  { client, location: place }: McpTarget,
-  backup: string | null,
-): void {
-  printMessage(`${action} ${action === 'removed' ? 'from' : 'in'} ${place.file}`);
+function sayDone(action: string, { client, location }: McpTarget, backup: string | null): void {
+  printMessage(`${action} ${action === 'removed' ? 'from' : 'in'} ${location.file}`);
   if (backup !== null) printMessage(`what was there before is in ${backup}`);
-  printMessage(`start ${client} anew so that it reads it`);
+  printMessage(`restart ${client} so that it reads the file`);
 }
 
 /**
- * Asks the person at the terminal. Without one the call itself is the yes, but not for an entry
- * that somebody else has made.
+ * Asks the person at the terminal. Without a terminal, the call itself confirms the change, except
+ * for an entry that another program has made.
  */
 async function agree(args: CliArguments, replaces: boolean, target: McpTarget): Promise<void> {
   if (args.has('yes')) return;
@@ -190,39 +193,34 @@ async function agree(args: CliArguments, replaces: boolean, target: McpTarget): 
 }
 
 /** The entry as it is in the text; `undefined`: there is none. @throws CannotEdit */
-export function findMcpEntry(text: string | null, { location: place, name }: McpTarget): unknown {
-  const keys = [...place.keys, name];
+export function findMcpEntry(text: string | null, { location, name }: McpTarget): unknown {
   if (text === null) return undefined;
-  return place.format === 'toml' ? readTomlAt(text, keys) : readJsonAt(text, keys);
+  return configEditors[location.format].read(text, [...location.keys, name]);
 }
 
 /** Whether it starts the same, whatever else is set in it. */
 function isSameEntry(found: unknown, { command, args }: McpEntry): boolean {
   if (typeof found !== 'object' || found === null) return false;
-  const given: unknown = Reflect.get(found, 'args');
-  return Reflect.get(found, 'command') === command && isDeepStrictEqual(given, [...args]);
+  const given = fieldOf(found, 'args');
+  return fieldOf(found, 'command') === command && isDeepStrictEqual(given, [...args]);
 }
 
-function put(text: string | null, { location: place, name }: McpTarget, entry: McpEntry): string {
-  const keys = [...place.keys, name];
-  if (place.format === 'toml') {
-    const eol = text?.includes('\r\n') === true ? '\r\n' : '\n';
-    return setTomlAt(text ?? '', keys, tomlSection(keys, entry, eol));
-  }
-  return setJsonAt(text ?? '', keys, { ...place.extra, ...entry });
+function put(text: string | null, { location, name }: McpTarget, entry: McpEntry): string {
+  const { format, keys, extra } = location;
+  return configEditors[format].set(text ?? '', [...keys, name], { ...extra, ...entry });
 }
 
 /**
- * The text as it was before, where a backup with the entry put in is what stands there now, with
- * what the entry replaced; else without the entry. `after` is `null` where there was no file;
- * `backup` is the one used up.
+ * The text before the install, with what the entry replaced, if a backup with the entry added is
+ * exactly the current text; otherwise the current text without the entry. `after` is `null` where
+ * there was no file; `backup` is the one used up.
  */
 function takenOut(
   text: string,
   real: string,
   target: McpTarget,
 ): { readonly after: string | null; readonly backup: string | null } {
-  const { location: place, name } = target;
+  const { location, name } = target;
   const found = findMcpEntry(text, target);
   if (found === undefined) return { after: text, backup: null };
   const entry = parseMcpEntry(found);
@@ -233,8 +231,7 @@ function takenOut(
     }
     if (isMadeOf(null, text, target, entry)) return { after: null, backup: null };
   }
-  const keys = [...place.keys, name];
-  const after = place.format === 'toml' ? removeTomlAt(text, keys) : removeJsonAt(text, keys);
+  const after = configEditors[location.format].remove(text, [...location.keys, name]);
   return { after, backup: null };
 }
 
@@ -257,8 +254,8 @@ const ownNames = /(^|\/)trl(\.cjs)?$/;
 
 export function parseMcpEntry(found: unknown): McpEntry | null {
   if (typeof found !== 'object' || found === null) return null;
-  const command: unknown = Reflect.get(found, 'command');
-  const args: unknown = Reflect.get(found, 'args');
+  const command = fieldOf(found, 'command');
+  const args = fieldOf(found, 'args');
   const isText = (one: unknown): one is string => typeof one === 'string';
   return isText(command) && Array.isArray(args) && args.every(isText) ? { command, args } : null;
 }

@@ -1,15 +1,15 @@
 /** `trl mcp`: the tools for an agent's program, on standard input and output. */
 import { realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
 import type { Client } from '../client/index.ts';
 import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { McpStdioOptions } from '../mcp/stdio.ts';
 import { version } from '../protocol/version.ts';
 import type { CliArguments } from './args.ts';
-import { parseToolSet } from './mcp-install-own.ts';
 import { Interrupts } from './interrupts.ts';
 import { readSharedCacheFlags } from './options.ts';
-import { containsHomeDirectory } from './project.ts';
+import { parseToolSet } from './own-program.ts';
 import { connectForProject, trustProjectOf } from './runtime-connection.ts';
 
 export async function runMcp(args: CliArguments): Promise<number> {
@@ -49,7 +49,7 @@ async function rootFor(
   const isNamed = args.has('workspace-root') || args.has('socket-path');
   if (!containsHomeDirectory(directory) || isNamed) {
     const root = await trustProjectOf(client, directory);
-    // Whoever names the directory means that one.
+    // A named directory is used as it is.
     return args.has('cwd') ? directory : root;
   }
   return async (open) => {
@@ -69,4 +69,19 @@ function noProject(root: string): TrlError {
       'this server: "args": ["mcp", "--cwd", "/path/to/project"]; some programs take ' +
       '"${workspaceFolder}" there',
   );
+}
+
+// Whether a directory can be a project at all.
+
+/** Whether it is the home directory, or holds it: no project, but where programs start servers. */
+function containsHomeDirectory(directory: string): boolean {
+  return `${realHome()}/`.startsWith(directory === '/' ? directory : `${directory}/`);
+}
+
+function realHome(): string {
+  try {
+    return realpathSync(homedir());
+  } catch {
+    return homedir();
+  }
 }

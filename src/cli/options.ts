@@ -1,15 +1,22 @@
 /** Flags as parameters of the wire. */
 import path from 'node:path';
-import { cacheTools, type CacheTool } from '../caches.ts';
+import { cacheTools } from '../caches.ts';
+import type { CacheTool } from '../caches.ts';
 import { workspaceModes } from '../change.ts';
 import type { WorkspaceMode } from '../change.ts';
+import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
 import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
 import type { CliArguments } from './args.ts';
 import type { FlagName } from './flags.ts';
-import { countFlagHint, durationFlagHint, parseCount, parseDuration, parseSize } from './units.ts';
-import { sizeFlagHint } from './units.ts';
+import {
+  countFlagHint,
+  durationFlagHint,
+  parseCount,
+  parseDuration,
+  parseSize,
+  sizeFlagHint,
+} from './units.ts';
 import { grantFlags } from './verb.ts';
 
 /**
@@ -89,9 +96,7 @@ export function checkSessionFlags(args: CliArguments): void {
 }
 
 /** `K=V` as they are; `K` alone takes the value from this process, when it has one. */
-export function readEnvironmentFlags(
-  args: CliArguments,
-): Readonly<Record<string, string>> | undefined {
+function readEnvironmentFlags(args: CliArguments): Readonly<Record<string, string>> | undefined {
   const entries = args.all('env').flatMap((text): [string, string][] => {
     const at = text.indexOf('=');
     const value = at === -1 ? process.env[text] : text.slice(at + 1);
@@ -100,7 +105,7 @@ export function readEnvironmentFlags(
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-export function readLimitFlags(args: CliArguments): LimitParams | undefined {
+function readLimitFlags(args: CliArguments): LimitParams | undefined {
   const params = given<LimitParams>({
     memory_bytes: args.read('memory', parseSize, sizeFlagHint),
     cpu_s: args.read('cpu', parseCount, countFlagHint),

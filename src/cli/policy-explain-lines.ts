@@ -5,8 +5,7 @@
  * `{"id":null,"error":"…"}`.
  */
 import { once } from 'node:events';
-import type { Verdict } from '../command.ts';
-import type { JudgedShell } from '../command.ts';
+import type { JudgedShell, Verdict } from '../command.ts';
 import { explainText, findJudgedShell } from '../policy/explain.ts';
 import type { Policy } from '../policy/policy.ts';
 import { isJsonObject } from '../protocol/json.ts';
@@ -71,7 +70,7 @@ async function answer(policy: Policy, shell: JudgedShell, line: string | null): 
     const verdict = await explainText(policy, asked.shell, asked.command);
     return JSON.stringify({ id: asked.id, ...told(verdict) });
   } catch (error) {
-    // A text that breaks the analysis is never let through.
+    // A text that breaks the analysis is never allowed.
     const reason = error instanceof Error ? error.message : String(error);
     return JSON.stringify({ id: asked.id, decision: 'ask', rules: [], error: reason });
   }
@@ -81,14 +80,14 @@ function told({ decision, rules, runs, notes }: Verdict): object {
   return { decision, rules, ...(runs === null ? {} : { runs }), notes };
 }
 
-interface Asked {
+interface ExplainRequest {
   readonly id: string | number;
   readonly shell: JudgedShell;
   readonly command: string;
 }
 
 /** What is asked, or why the line cannot be read. */
-function read(line: string | null, usual: JudgedShell): Asked | string {
+function read(line: string | null, usual: JudgedShell): ExplainRequest | string {
   if (line === null) return `the line is not UTF-8, or longer than ${lineBytesMax} bytes`;
   let found: unknown;
   try {

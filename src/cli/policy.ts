@@ -1,28 +1,35 @@
 /** `trl policy`: checks, tries, shows and explains policies. No daemon is needed. */
 import path from 'node:path';
-import { isTrlError, TrlError } from '../errors.ts';
+import { LastingRules, lastingRulesFile, ruleText } from '../approval/lasting-rules.ts';
 import { judgedShells } from '../command.ts';
+import { TrlError, isTrlError } from '../errors.ts';
 import { explainText, findJudgedShell } from '../policy/explain.ts';
-import { loadPolicyFile, loadPolicy, type LoadedPolicy } from '../policy/files/load.ts';
-import { managedPolicyFile, projectPolicyFileName } from '../policy/policy.ts';
+import { loadPolicy, loadPolicyFile } from '../policy/files/load.ts';
+import type { LoadedPolicy } from '../policy/files/load.ts';
 import { PolicyError } from '../policy/files/policy-file.ts';
-import { formatFileProblem } from '../yaml/file-error.ts';
+import { configDirectory } from '../yaml/config-directories.ts';
+import { managedPolicyFile, projectPolicyFileName } from '../policy/policy.ts';
 import { policyJsonSchema } from '../policy/files/schema.ts';
 import { trustProject } from '../policy/files/trust.ts';
-import {
-  policyBaseNames,
-  policyDecisions,
-  isPolicyBaseName,
-  type Policy,
-} from '../policy/policy.ts';
+import { isPolicyBaseName, policyBaseNames, policyDecisions } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import { policyFromProfile, shippedProfiles } from '../policy/profiles.ts';
+import { version } from '../protocol/version.ts';
+import { formatFileProblem } from '../yaml/file-error.ts';
+import { formatVerdict } from './approval-text.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { explainStdinLines } from './policy-explain-lines.ts';
-import { formatVerdict } from './verdict-text.ts';
-import { commandText } from './command-text.ts';
-import { escapeControls, printMessage, printDimmed, printJson } from './print.ts';
-import { version } from '../protocol/version.ts';
+import {
+  escapeControls,
+  escapeHiddenText,
+  printAnswer,
+  printDimmed,
+  printJson,
+  printMessage,
+  printRows,
+} from './print.ts';
+import { commandText } from './run.ts';
 
 /** What decides where nothing is named: what agents' terminals get. */
 const fallback = 'guarded';
@@ -259,4 +266,37 @@ function load(file: string): LoadedPolicy {
   ] as const;
   const kind = kinds.find(({ is }) => is)?.kind ?? 'user';
   return loadPolicyFile(file, { kind, version: version() }, fallback);
+}
+
+// `trl policy rules`: what answers for a project let run. No daemon is needed.
+
+/** `trl policy rules [remove ID]`; the start of an id is enough. */
+export async function runPolicyRules(args: CliArguments): Promise<number> {
+  const kept = new LastingRules(path.join(configDirectory(), lastingRulesFile));
+  const [verb, id, unwanted] = args.words;
+  if (verb === undefined) return list(kept, args);
+  if (verb !== 'remove' || id === undefined || unwanted !== undefined) {
+    throw usageError('policy rules', 'nothing, or: remove ID');
+  }
+  const removed = kept.remove(id);
+  return printAnswer(args, removed, () =>
+    printMessage(`${removed.id} is removed: ${escapeHiddenText(ruleText(removed.of))}`),
+  );
+}
+
+function list(kept: LastingRules, args: CliArguments): number {
+  const found = kept.list();
+  const rows = found.map(({ id, created_at: at, by, of }) => [
+    id,
+    at,
+    escapeHiddenText(by),
+    // The last column, and never cut.
+    escapeHiddenText(ruleText(of)),
+  ]);
+  return printRows(
+    args,
+    { rules: found.map((rule) => ({ ...rule, text: ruleText(rule.of) })) },
+    ['RULE', 'SINCE', 'ANSWERED BY', 'WHAT'],
+    rows,
+  );
 }

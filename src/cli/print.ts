@@ -1,7 +1,9 @@
 /** How the command line speaks to people: on standard error, one sentence at a time. */
 import { styleText } from 'node:util';
-import { errorTable, isTrlError, TrlError } from '../errors.ts';
 import type { ExecEnd } from '../client/index.ts';
+import { TrlError, errorTable, isTrlError } from '../errors.ts';
+import { replaceHiddenCharacters, unicodeEscape } from '../hidden-characters.ts';
+import type { CliArguments } from './args.ts';
 import { showDuration } from './units.ts';
 
 /** Text of others with control characters made visible, so that it cannot steer a terminal. */
@@ -43,6 +45,32 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
   }
 }
 
+type Flags = Pick<CliArguments, 'has'>;
+
+/**
+ * Prints the answer of a verb: as JSON with `--json`, otherwise with `show`. Returns exit code 0.
+ */
+export function printAnswer(args: Flags, answer: unknown, show: () => void): number {
+  if (args.has('json')) printJson(answer);
+  else show();
+  return 0;
+}
+
+/** As {@link printAnswer}, with a table for people. */
+export function printRows(
+  args: Flags,
+  answer: unknown,
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+): number {
+  return printAnswer(args, answer, () => printTable(header, rows));
+}
+
+/** Lines on standard output; none if there are none. */
+export function printLines(lines: readonly string[]): void {
+  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+}
+
 /** Reports a failure; answers the exit code. With `json` it is one line on standard output too. */
 export function printFailure(error: unknown, json: boolean): number {
   const failure = isTrlError(error)
@@ -67,7 +95,7 @@ const stops: Readonly<Record<NonNullable<ExecEnd['stopped']>, string | null>> = 
   'idle-timeout': 'it wrote nothing for as long as --idle-timeout allows',
   cancelled: null,
   'session-destroyed': 'its session was destroyed',
-  shutdown: 'the runtime was told to end',
+  shutdown: 'the runtime was shut down',
   'redaction-failed': 'its output could not be redacted any more',
   'audit-failed': 'what it did could not be recorded any more',
 };
@@ -96,7 +124,7 @@ function boundsMet({ limits, exit_code: code, stopped }: ExecEnd): string[] {
 
 /**
  * The receipt in one line, why it was ended, then what the runtime suggests; of changes only where
- * they are not told beside it.
+ * they are not printed beside it.
  */
 export function printReceiptSummary(
   end: ExecEnd,
@@ -111,7 +139,7 @@ export function printReceiptSummary(
     printDimmed(`ended after ${showDuration(end.duration_ms)}: ${why}${offline}`);
   }
   for (const bound of boundsMet(end)) printDimmed(bound);
-  // What was undone is told even when the command itself saw nothing wrong.
+  // Paths that were restored are printed even if the command itself succeeded.
   if (interactive || end.exit_code !== 0 || end.reverted.length > 0) {
     for (const hint of end.hints) {
       // What waits in the session.
@@ -141,4 +169,44 @@ function summary(end: ExecEnd): string {
     parts.push(`not carried: ${dropped.join(', ')}`);
   }
   return parts.join(' · ');
+}
+
+// Text of others, shown so that it looks like what it is.
+
+/** Every hidden character as `\u{202E}`; line ends too. */
+export function escapeHiddenText(
+  text: string,
+  mark: (escape: string) => string = (each) => each,
+): string {
+  return replaceHiddenCharacters(text, (found) => mark(unicodeEscape(found)));
+}
+
+/**
+ * The lines of `text`, escaped, each behind a bar, none longer than `columns`: text that the
+ * terminal wrapped by itself could pass for a line of this program.
+ */
+export function quoteLines(text: string, columns: number): string[] {
+  return text.split('\n').flatMap((line) =>
+    wrap(escapeHiddenText(line), Math.max(20, columns - 4)).map((part, at) => {
+      return `${at === 0 ? '  │ ' : '  ┆ '}${part}`;
+    }),
+  );
+}
+
+/** Whatever is not ASCII may be two cells wide, so it is taken to be. */
+function wrap(line: string, width: number): string[] {
+  const parts: string[] = [];
+  let part = '';
+  let cells = 0;
+  for (const character of line) {
+    const wide = character >= ' ' && character <= '~' ? 1 : 2;
+    if (cells + wide > width) {
+      parts.push(part);
+      part = '';
+      cells = 0;
+    }
+    part += character;
+    cells += wide;
+  }
+  return [...parts, part];
 }

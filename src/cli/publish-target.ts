@@ -1,12 +1,11 @@
 /** What `trl publish` is about, as it was typed; and the runtime that is asked. */
 import path from 'node:path';
-import { isTrlError, TrlError } from '../client/index.ts';
-import { connectPrivate } from '../local/index.ts';
+import { TrlError, isTrlError } from '../client/index.ts';
 import type { PublishCheckParams, PushedRef } from '../client/index.ts';
-import type { CliArguments } from './args.ts';
+import { connectPrivate } from '../local/index.ts';
 import { usageError } from './args.ts';
-import { findSessionForDirectory } from './current-directory.ts';
-import { connectProject, parseExecId } from './runtime-connection.ts';
+import type { CliArguments } from './args.ts';
+import { connectProject, findSessionForDirectory, parseExecId } from './runtime-connection.ts';
 import type { ProjectConnection } from './runtime-connection.ts';
 
 const textBytesMax = 4 * 1024 * 1024;

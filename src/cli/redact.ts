@@ -2,26 +2,31 @@
  * `trl redact`: the redaction of command output as a filter. No daemon is needed; with the
  * installation's key, tags are those of its receipts.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { KnownSecret } from '../redacted.ts';
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { openSecretKey, redactionKeyName } from '../approval/key.ts';
+import { fieldOf } from '../json-shape.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
-import { secretPriorOf } from '../redaction/detect/secret-prior.ts';
-import { redactionProfileNames } from '../redaction/secret-finding.ts';
-import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { buildKnownIndex, checkMaskable } from '../redaction/known/maskable.ts';
-import {
-  findSecretSpans,
-  openRedactor,
-  type StreamRedactorOptions,
-} from '../redaction/open-redactor.ts';
-import type { SecretReplacement } from '../redaction/stream-redactor.ts';
-import { RedactionTags } from '../redaction/redaction-tags.ts';
-import { version } from '../protocol/version.ts';
 import { LineReader } from '../protocol/lines.ts';
-import { usageError, type CliArguments } from './args.ts';
-import { readTagKey } from './tag-key.ts';
+import { version } from '../protocol/version.ts';
+import type { KnownSecret } from '../redacted.ts';
+import { secretPriorOf } from '../redaction/detect/secret-prior.ts';
+import { buildKnownIndex } from '../redaction/known/maskable.ts';
+import type { KnownIndex } from '../redaction/known/known-index.ts';
+import { checkMaskable } from '../redaction/known/maskable.ts';
+import { openRedactor } from '../redaction/open-redactor.ts';
+import type { StreamRedactorOptions } from '../redaction/open-redactor.ts';
+import { RedactionTags } from '../redaction/redaction-tags.ts';
+import { redactionProfileNames } from '../redaction/secret-finding.ts';
+import { findSecretSpans } from '../redaction/open-redactor.ts';
+import type { SecretReplacement } from '../redaction/stream-redactor.ts';
+import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
+import { escapeHiddenText } from './print.ts';
 
 type Options = Omit<StreamRedactorOptions, 'onRedaction'>;
 
@@ -122,11 +127,11 @@ function readLine(
     new TrlError('INVALID_PARAMS', `Cannot read line ${number}: ${what}`);
   const value = parsed(line) ?? null;
   if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
-  const text: unknown = Reflect.get(value, 'text');
-  const command: unknown = Reflect.get(value, 'command');
+  const text = fieldOf(value, 'text');
+  const command = fieldOf(value, 'command');
   if (typeof text !== 'string') throw bad('"text" is no string');
   return {
-    id: Reflect.get(value, 'id'),
+    id: fieldOf(value, 'id'),
     text,
     command: typeof command === 'string' ? command : null,
   };
@@ -153,8 +158,8 @@ function readKnown(file: string): KnownSecret[] {
       new TrlError('INVALID_PARAMS', `Cannot read "${file}", line ${index + 1}: ${what}`);
     const value = parsed(line);
     if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
-    const name: unknown = Reflect.get(value, 'name');
-    const secret: unknown = Reflect.get(value, 'value');
+    const name = fieldOf(value, 'name');
+    const secret = fieldOf(value, 'value');
     if (typeof name !== 'string' || typeof secret !== 'string') {
       throw bad('"name" and "value" are wanted, both strings');
     }
@@ -183,4 +188,35 @@ function readPrivateFile(file: string): string {
   } finally {
     closeSync(fd);
   }
+}
+
+// Files of other programs hold their keys, so what is shown of them is redacted first.
+
+/** `text` without what looks like a secret, and without what could steer a terminal. */
+export async function redactForDisplay(text: string): Promise<string> {
+  const { redaction } = await loadConfiguration({ env: process.env, version: version() });
+  const tags = new RedactionTags(readTagKey());
+  const stream = openRedactor({
+    options: redaction,
+    prior: 'none',
+    index: null,
+    tags,
+    onRedaction: told,
+  });
+  const parts = [stream.push(Buffer.from(text)), stream.end()];
+  return Buffer.concat(parts)
+    .toString('utf8')
+    .replaceAll(/[^\n\t]+/g, (found) => escapeHiddenText(found));
+}
+
+const told = (): void => {};
+
+// The key of tags, for what hides values without a runtime.
+
+/** The installation's, when there is one: equal secrets then have the tags of its receipts. */
+function readTagKey(): Buffer {
+  const home = process.env['XDG_STATE_HOME'] || path.join(os.homedir(), '.local', 'state');
+  const dir = path.join(home, 'trl');
+  const found = statSync(dir, { throwIfNoEntry: false });
+  return found?.isDirectory() === true ? openSecretKey(dir, redactionKeyName) : randomBytes(32);
 }

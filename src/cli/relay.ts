@@ -1,18 +1,18 @@
 /** Connects a command to this terminal: output, input, size and interruptions. */
 import { spawnSync } from 'node:child_process';
-import type { Client, ExecEnd, ExecStream } from '../client/index.ts';
-import { TrlError } from '../errors.ts';
-import { feedStdin } from './stdin.ts';
-import { interruptedExitCode, type Interrupts } from './interrupts.ts';
-import { StandardOutput } from './standard-output.ts';
+import { fstatSync } from 'node:fs';
+import type { Client, ExecEnd, ExecId, ExecStream } from '../client/index.ts';
+import { TrlError, isTrlError } from '../errors.ts';
+import { interruptedExitCode } from './interrupts.ts';
+import type { Interrupts } from './interrupts.ts';
+import { printDimmed, printJson, printReceiptSummary, printWarnings } from './print.ts';
+import { Progress, StandardOutput } from './standard-output.ts';
 import type { OutputErrorHandler } from './standard-output.ts';
-import { Progress } from './progress.ts';
-import { printDimmed, printReceiptSummary, printJson, printWarnings } from './print.ts';
 
 /** What a shell reports of a program whose output nobody reads: 128 + SIGPIPE. */
 const brokenPipeCode = 141;
 
-export interface RelayOptions {
+interface RelayOptions {
   /** The receipt in one line instead of the output. */
   readonly json: boolean;
   readonly raw: boolean;
@@ -25,7 +25,7 @@ export interface RelayOptions {
   readonly display?: boolean;
   /** Whether an interruption ends the command too. */
   readonly cancels: boolean;
-  /** Told how it ended, after everything else was said. */
+  /** Called with the end, after all other output. */
   readonly onEnded?: (end: ExecEnd) => void;
 }
 
@@ -165,4 +165,76 @@ function takeTerminal(client: Client, stream: ExecStream): Disposable {
 export function terminalSize(): { readonly columns: number; readonly rows: number } {
   const { isTTY, columns, rows } = process.stdout;
   return isTTY && columns > 0 && rows > 0 ? { columns, rows } : { columns: 80, rows: 24 };
+}
+
+// Standard input as a command's input.
+
+/** Bytes in one call: far below the largest request, also in base64. */
+const pieceBytesMax = 256 * 1024;
+/** `makedev(1, 3)`: the null device of Linux. */
+const nullDevice = 0x103;
+
+/** Whether something is piped in: neither a terminal, nor `/dev/null`, nor closed. */
+export function isStdinPiped(): boolean {
+  if (process.stdin.isTTY) {
+    return false;
+  }
+  try {
+    const found = fstatSync(0);
+    return !(found.isCharacterDevice() && found.rdev === nullDevice);
+  } catch {
+    return false;
+  }
+}
+
+interface StdinFeedOptions {
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Whether the command's input ends with this one. */
+  readonly eof: boolean;
+  /** Whether a command that takes no more is nothing to report. */
+  readonly lenient: boolean;
+}
+
+/**
+ * Passes standard input to the command until it ends, the command takes no more, or `signal`.
+ *
+ * @throws TrlError when the runtime fails; also when the command takes no more, unless `lenient`.
+ */
+export async function feedStdin(
+  client: Client,
+  execId: ExecId,
+  options: StdinFeedOptions,
+): Promise<void> {
+  const { signal } = options;
+  const stop = (): void => {
+    process.stdin.destroy();
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    for await (const chunk of chunksOf(process.stdin)) {
+      for (let at = 0; at < chunk.length; at += pieceBytesMax) {
+        const data = chunk.subarray(at, at + pieceBytesMax).toString('base64');
+        await client.write({ exec_id: execId, data, encoding: 'base64' });
+      }
+    }
+    if (options.eof) {
+      await client.write({ exec_id: execId, data: '', eof: true });
+    }
+  } catch (error) {
+    // A command that ended, or closed its input, takes no more: as with a pipe, that is its choice.
+    const refused = options.lenient && isTrlError(error) && error.code !== 'BACKEND_UNAVAILABLE';
+    if (!signal.aborted && !refused) {
+      throw error;
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+    process.stdin.destroy();
+  }
+}
+
+async function* chunksOf(stream: NodeJS.ReadStream): AsyncGenerator<Buffer, void, void> {
+  for await (const chunk of stream) {
+    yield Buffer.from(chunk);
+  }
 }

@@ -8,19 +8,19 @@ import type {
   SessionCreateParams,
   StartOptions,
 } from '../client/index.ts';
-import { isTrlError, TrlError } from '../errors.ts';
+import { TrlError, isTrlError } from '../errors.ts';
+import { quoteArgv } from '../quote.ts';
+import { detectNetworkNeed } from '../tools/network-need.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { printChanges, hasWaitingChanges } from './change-lines.ts';
-import { isStdinPiped } from './stdin.ts';
+import { hasWaitingChanges, printChanges } from './change-lines.ts';
 import { Interrupts } from './interrupts.ts';
 import { checkSessionFlags, execParams, readWorkspaceModeFlag, sessionParams } from './options.ts';
-import { networkSessionParams } from './network.ts';
-import { Progress } from './progress.ts';
-import { commandText } from './command-text.ts';
-import { findSessionByWord, connectRuntime, connectProject } from './runtime-connection.ts';
+import { escapeControls, printDimmed } from './print.ts';
+import { isStdinPiped, relayCommand, terminalSize } from './relay.ts';
+import { connectProject, connectRuntime, findSessionByWord } from './runtime-connection.ts';
 import type { ProjectConnection } from './runtime-connection.ts';
-import { relayCommand, terminalSize } from './relay.ts';
+import { Progress } from './standard-output.ts';
 
 export async function runSingleCommand(args: CliArguments): Promise<number> {
   if (args.words.length === 0) {
@@ -148,7 +148,7 @@ export function commandParams(args: CliArguments, stdin: boolean): StartOptions 
   };
 }
 
-interface Place extends AsyncDisposable {
+interface SessionHandle extends AsyncDisposable {
   readonly session: Session;
   /** Leaves the session to what waits in it for a person; or no longer. */
   keep(keeps?: boolean): void;
@@ -159,7 +159,7 @@ async function openSession(
   client: Client,
   named: string | undefined,
   params: SessionCreateParams,
-): Promise<Place> {
+): Promise<SessionHandle> {
   let kept = named !== undefined;
   const session =
     named === undefined
@@ -195,4 +195,35 @@ export function workingDirectory(args: CliArguments): string {
     const message = `Cannot use --cwd "${asked}": there is no such directory`;
     throw new TrlError('INVALID_PARAMS', message, { cause });
   }
+}
+
+// Network for `trl run`: what its text is seen to need is asked about before it starts.
+
+const chosen = ['net', 'network', 'policy', 'sandbox', 'session', 'quiet'] as const;
+
+/**
+ * What its session gets besides; nothing where a flag says what is wanted, or nobody sits at the
+ * terminal to answer. It passes `auto`, so that network is always a question.
+ */
+export function networkSessionParams(
+  args: Pick<CliArguments, 'has'>,
+  text: string,
+  isAnswered: boolean,
+): Pick<SessionCreateParams, 'network' | 'policy'> {
+  if (!isAnswered || chosen.some((name) => args.has(name))) return {};
+  const need = detectNetworkNeed(text);
+  if (need === null) return {};
+  printDimmed(
+    `"${escapeControls(need)}" needs the network, so it is asked about; --net off runs it without`,
+  );
+  return { network: 'on', policy: 'auto' };
+}
+
+/**
+ * The command of words given on the command line: one is shell text as it is, several are an
+ * argument list.
+ */
+export function commandText(words: readonly string[]): string {
+  const [only = ''] = words;
+  return words.length === 1 ? only : quoteArgv(words);
 }

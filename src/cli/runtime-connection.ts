@@ -1,10 +1,11 @@
 /** Reaches the runtime, and in it what the arguments name. */
+import path from 'node:path';
+import type { Client, ExecId, Session, SessionId } from '../client/index.ts';
 import { policyProfiles } from '../command.ts';
 import { unusedLegacyVariableNotices } from '../configuration/legacy-variables.ts';
+import { TrlError, isTrlError } from '../errors.ts';
 import { connectLocal, connectPrivate, runningDaemon, startHere } from '../local/index.ts';
-import type { Client, ExecId, Session, SessionId } from '../client/index.ts';
 import type { EphemeralOptions } from '../local/index.ts';
-import { isTrlError, TrlError } from '../errors.ts';
 import type { CliArguments } from './args.ts';
 import { printMessage } from './print.ts';
 
@@ -88,7 +89,7 @@ export async function connectForProject(
   return connectLocal({ ...options, ephemeral: own });
 }
 
-/** Who starts the runtime that all share is told what of their variables does not hold there. */
+/** Warns a caller who starts the shared runtime of variables that have no effect there. */
 function nameOlder(): void {
   if (runningDaemon() === null) unusedLegacyVariableNotices(process.env).forEach(printMessage);
 }
@@ -192,4 +193,45 @@ function isSessionId(word: string): word is SessionId {
 
 function isExecId(word: string): word is ExecId {
   return /^x-[0-9a-f]+$/.test(word);
+}
+
+// Which command or session is meant where none is named: the newest one of this directory.
+
+/**
+ * The session named by `--session`, else the one that was last used of those whose workspace is
+ * this directory or holds it.
+ *
+ * @throws TrlError SESSION_NOT_FOUND
+ */
+export async function findSessionForDirectory(
+  client: Client,
+  args: CliArguments,
+): Promise<Session> {
+  const word = args.text('session');
+  if (word !== undefined) return findSessionByWord(client, word);
+  const here = process.cwd();
+  const [newest] = (await client.sessions())
+    .filter(({ workspace, state }) => state !== 'terminated' && holds(workspace, here))
+    .toSorted((a, b) => (a.last_activity < b.last_activity ? 1 : -1));
+  if (newest !== undefined) return client.session(newest.session_id);
+  const message = `Cannot tell the session: none works in "${here}"; name one with --session`;
+  throw new TrlError('SESSION_NOT_FOUND', message);
+}
+
+const holds = (workspace: string | null, place: string): boolean =>
+  workspace !== null && !path.relative(workspace, place).split('/').includes('..');
+
+/** @throws TrlError EXEC_NOT_FOUND */
+export async function findNewestExec(client: Client): Promise<ExecId> {
+  const here = process.cwd();
+  const { snapshots } = await client.call('snapshot.list', { path: here, limit: 1 });
+  const [newest] = snapshots;
+  if (newest !== undefined) return newest.exec_id;
+  const message = `Cannot tell the command: none is recorded for "${here}"; name one by its id`;
+  throw new TrlError('EXEC_NOT_FOUND', message);
+}
+
+/** Words as paths of the wire: absolute, as seen from here; absent where there are none. */
+export function toWirePaths(words: readonly string[]): { readonly paths?: readonly string[] } {
+  return words.length === 0 ? {} : { paths: words.map((word) => path.resolve(word)) };
 }

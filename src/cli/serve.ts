@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import { daemonCommand, daemonEnvironment, endOnDemand } from '../local/index.ts';
 import type { CliArguments } from './args.ts';
+import type { FlagName } from './flags.ts';
+import { daemonFlags, httpFlags } from './verb.ts';
 
 export async function runServe(args: CliArguments): Promise<number> {
   return becomeDaemon('serve', args);
@@ -20,14 +22,8 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: CliArguments): Promis
     ...daemonCommand(),
     verb,
     ...(socketPath === undefined ? [] : ['--socket-path', socketPath]),
-    ...args.all('workspace-root').flatMap((root) => ['--workspace-root', root]),
-    ...(['policy', 'config', 'env-mode'] as const).flatMap((name) => {
-      const value = args.text(name);
-      return value === undefined ? [] : [`--${name}`, value];
-    }),
-    ...args.all('bound').flatMap((one) => ['--bound', one]),
-    ...args.all('tools').flatMap((one) => ['--tools', one]),
-    ...(verb === 'serve' ? httpFlags(args) : []),
+    ...flagsOf(args, daemonFlags),
+    ...(verb === 'serve' ? flagsOf(args, httpFlags) : []),
     ...(args.has('json') ? ['--json'] : []),
   ];
   if (process.execve !== undefined) {
@@ -36,11 +32,8 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: CliArguments): Promis
   return supervise(argv);
 }
 
-function httpFlags(args: CliArguments): readonly string[] {
-  return (['http', 'http-cert', 'http-key', 'http-host', 'http-origin'] as const).flatMap((name) =>
-    args.all(name).flatMap((value) => [`--${name}`, value]),
-  );
-}
+const flagsOf = (args: CliArguments, names: readonly FlagName[]): string[] =>
+  names.flatMap((name) => args.all(name).flatMap((value) => [`--${name}`, value]));
 
 /** Where a process cannot be replaced: a child with the same ends, to which signals pass. */
 async function supervise(argv: readonly string[]): Promise<number> {

@@ -1,15 +1,15 @@
 /** `trl session …`. */
 import type { SessionView } from '../client/index.ts';
+import { quoteWord } from '../quote.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { askAtTerminal } from './terminal-approval.ts';
 import { Interrupts } from './interrupts.ts';
 import { execParams, sessionParams } from './options.ts';
-import { quoteWord } from '../quote.ts';
-import { findSessionByWord, connectRuntime, trustProjectOf } from './runtime-connection.ts';
+import { printAnswer, printJson, printLines, printRows, printTable } from './print.ts';
 import { relayCommand, terminalSize } from './relay.ts';
 import { workingDirectory } from './run.ts';
-import { printJson, printTable } from './print.ts';
+import { connectRuntime, findSessionByWord, trustProjectOf } from './runtime-connection.ts';
+import { askAtTerminal } from './terminal-approval.ts';
 
 export async function runSessionCreate(args: CliArguments): Promise<number> {
   const cwd = workingDirectory(args);
@@ -17,21 +17,12 @@ export async function runSessionCreate(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);
   if (params.working_dir !== undefined) await trustProjectOf(client, cwd);
   const session = await client.createSession(params);
-  if (args.has('json')) {
-    printJson(await session.info());
-  } else {
-    process.stdout.write(`${session.id}\n`);
-  }
-  return 0;
+  return printAnswer(args, await session.info(), () => printLines([session.id]));
 }
 
 export async function runSessionList(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);
   const sessions = await client.sessions();
-  if (args.has('json')) {
-    printJson({ sessions });
-    return 0;
-  }
   const rows = sessions.map((view) => [
     view.session_id,
     view.name ?? '',
@@ -39,8 +30,12 @@ export async function runSessionList(args: CliArguments): Promise<number> {
     view.last_activity,
     view.working_dir,
   ]);
-  printTable(['SESSION', 'NAME', 'STATE', 'LAST ACTIVITY', 'DIRECTORY'], rows);
-  return 0;
+  return printRows(
+    args,
+    { sessions },
+    ['SESSION', 'NAME', 'STATE', 'LAST ACTIVITY', 'DIRECTORY'],
+    rows,
+  );
 }
 
 export async function runSessionInfo(args: CliArguments): Promise<number> {
@@ -48,12 +43,7 @@ export async function runSessionInfo(args: CliArguments): Promise<number> {
   const view = await (
     await findSessionByWord(client, requireSingleWord(args, 'session info'))
   ).info();
-  if (args.has('json')) {
-    printJson(view);
-  } else {
-    printTable(['FIELD', 'VALUE'], rowsOf(view));
-  }
-  return 0;
+  return printAnswer(args, view, () => printTable(['FIELD', 'VALUE'], rowsOf(view)));
 }
 
 export async function runSessionDestroy(args: CliArguments): Promise<number> {
@@ -98,7 +88,7 @@ export async function runSessionAttach(args: CliArguments): Promise<number> {
   });
 }
 
-/** The one word of a verb that takes one; `list` is the verb beside it that tells what there is. */
+/** The word of a verb that takes exactly one; `list` is the verb of its group that lists them. */
 export function requireSingleWord(args: CliArguments, verb: string, list = 'list'): string {
   const [word, unwanted] = args.words;
   if (word === undefined) {

@@ -5,11 +5,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalView, Client, ExecId } from '../client/index.ts';
-import { isTrlError, TrlError } from '../errors.ts';
+import { TrlError, isTrlError } from '../errors.ts';
 import { approvalReference, approvalSummaryLines } from './approval-text.ts';
-import { withPassphrase } from './passphrase.ts';
+import { withPassphrase } from './interrupts.ts';
 import { parseExecId } from './runtime-connection.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 const pollMs = 10;
 const pollMsMax = 500;
@@ -48,7 +48,7 @@ export async function askAtTerminal(
     await answer(client, view, { terminal, signal });
     await begun(client, question.execId, signal);
   } catch (refused) {
-    // Interrupted: whoever asked no longer wants it, so nobody else is asked either.
+    // Interrupted: the caller is gone, so the approval is withdrawn.
     if (signal.aborted) await withdraw(client, question.execId);
     if (!(refused instanceof PromptCancelledError)) throw refused;
     await withdraw(client, question.execId);
@@ -105,7 +105,7 @@ async function answer(
   await terminal.rest();
 }
 
-/** From the yes to the start: the runtime looks once more whether it is what was approved. */
+/** Waits from the approval to the start: the runtime compares the plan with the approved one. */
 async function begun(client: Client, id: ExecId, signal: AbortSignal): Promise<void> {
   // A session that is busy may be so for long.
   for (let waitMs = pollMs; ; waitMs = Math.min(pollMsMax, waitMs * 2)) {

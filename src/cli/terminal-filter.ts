@@ -3,7 +3,7 @@
  *
  * A list of what passes, as what a terminal may understand has no end. To a command that draws on
  * the terminal: colours and styles, cursor movement, erasing, scrolling, tabs, modes of display,
- * character sets, links to the web; to one that has none, what text-sequences.ts says. Taken out
+ * character sets, links to the web; to one that has none, what `TextSequences` allows. Taken out
  * are above all: the clipboard (OSC 52), titles (OSC 0 1 2), every query that makes the terminal
  * type an answer (DA, DSR, DECRQM, DECRQSS, XTVERSION, colours, checksums), DCS, APC, PM, SOS,
  * window operations, printing, key programming. Sequences begin with ESC or with a C1 control in
@@ -11,14 +11,14 @@
  *
  * Sequences as in ECMA-48 and xterm's ctlseqs, states as in VT500 parsers (vt100.net/emu).
  */
+import type { TerminalModes } from './terminal-modes.ts';
 import {
+  TextSequences,
   filterCsiSequence,
   filterEscapeSequence,
   filterOscSequence,
-  type TerminalAccessLevel,
-} from './control-sequences.ts';
-import type { TerminalModes } from './terminal-modes.ts';
-import { TextSequences } from './text-sequences.ts';
+} from './terminal-sequences.ts';
+import type { TerminalAccessLevel } from './terminal-sequences.ts';
 
 /** A sequence longer than this is taken out, in `bytes`. */
 const heldBytesMax = 2_048;
@@ -38,7 +38,7 @@ const stringIntroducers: ReadonlySet<number> = new Set([0x50, 0x58, 0x5e, 0x5f, 
 const c1Introducers: ReadonlySet<number> = new Set([0x90, 0x98, 0x9b, 0x9d, 0x9e, 0x9f]);
 
 type State =
-  | 'ground'
+  | 'text'
   | 'escape'
   | 'escape-intermediate'
   | 'csi'
@@ -51,7 +51,7 @@ export class TerminalFilter {
   readonly #modes: TerminalModes | null;
   readonly #text: TextSequences | null;
   readonly #isPlain: (byte: number) => boolean;
-  #state: State = 'ground';
+  #state: State = 'text';
   /** The sequence so far, without its introducer. */
   #held: number[] = [];
   /** Whether the sequence grew too long: it is followed to its end and taken out. */
@@ -63,7 +63,7 @@ export class TerminalFilter {
   #characterBytes = 0;
   #out: number[] = [];
 
-  /** @param modes is told of what passes, which it may have to put back */
+  /** @param modes records the sequences that pass, to reset them later */
   constructor(level: TerminalAccessLevel, modes: TerminalModes | null = null) {
     this.#level = level;
     this.#modes = modes;
@@ -73,8 +73,8 @@ export class TerminalFilter {
 
   /** What of `chunk`, and of what was held before, may pass now. */
   push(chunk: Uint8Array): Uint8Array {
-    const isGround = this.#state === 'ground' && this.#characterBytes === 0;
-    if (isGround && chunk.every((byte) => this.#isPlain(byte) && byte !== shiftOut)) {
+    const isPlainText = this.#state === 'text' && this.#characterBytes === 0;
+    if (isPlainText && chunk.every((byte) => this.#isPlain(byte) && byte !== shiftOut)) {
       for (const byte of chunk) if (byte === newline) this.#text?.newline();
       return chunk;
     }
@@ -87,7 +87,7 @@ export class TerminalFilter {
   /** What remains at the end: an incomplete character is replaced, a sequence taken out. */
   end(): Uint8Array {
     this.#breakCharacter();
-    this.#enter('ground');
+    this.#enter('text');
     return this.#flush();
   }
 
@@ -140,7 +140,7 @@ export class TerminalFilter {
       this.#hold(bytes);
     } else if (this.#state !== 'string') {
       // No sequence but a string holds such a character: the sequence is over.
-      this.#enter('ground');
+      this.#enter('text');
       this.#out.push(...bytes);
     }
   }
@@ -151,7 +151,7 @@ export class TerminalFilter {
       return;
     }
     // The same as ESC and the byte 0x40 below; others than introducers have no use in UTF-8.
-    this.#enter('ground');
+    this.#enter('text');
     if (c1Introducers.has(byte)) {
       this.#enter('escape');
       this.#takeAscii(byte - 0x40);
@@ -164,7 +164,7 @@ export class TerminalFilter {
     } else if (byte === esc) {
       this.#enter('escape');
     } else if (byte === cancel || byte === substitute) {
-      this.#enter('ground');
+      this.#enter('text');
     } else if (byte < 0x20) {
       // Terminals obey a control within a sequence at once and then go on with the sequence.
       if (!this.#isPlain(byte)) return;
@@ -173,7 +173,7 @@ export class TerminalFilter {
       if (byte === shiftOut) this.#modes?.shifted();
     } else if (byte === del) {
       return;
-    } else if (this.#state === 'ground') {
+    } else if (this.#state === 'text') {
       this.#out.push(byte);
     } else if (this.#state === 'csi') {
       this.#takeInCsi(byte);
@@ -198,7 +198,7 @@ export class TerminalFilter {
     } else {
       const sequence = this.#sequence(byte);
       const passed = filterEscapeSequence(sequence, this.#level);
-      this.#enter('ground');
+      this.#enter('text');
       if (passed !== null) this.#modes?.escape(sequence);
       this.#emit(passed);
     }
@@ -214,7 +214,7 @@ export class TerminalFilter {
       this.#level === 'text'
         ? (this.#text?.csi(sequence) ?? null)
         : filterCsiSequence(sequence, this.#level);
-    this.#enter('ground');
+    this.#enter('text');
     // Without the introducer, ESC and "[".
     if (passed !== null) this.#modes?.csi(passed.slice(2));
     this.#emit(passed);
@@ -233,7 +233,7 @@ export class TerminalFilter {
     } else if (byte === esc) {
       this.#escaped = true;
     } else if (byte === cancel || byte === substitute) {
-      this.#enter('ground');
+      this.#enter('text');
     } else if (this.#state === 'osc') {
       if (byte === bel) {
         this.#endString();
@@ -246,7 +246,7 @@ export class TerminalFilter {
   #endString(): void {
     const sequence = this.#sequence();
     const passed = this.#state === 'osc' ? filterOscSequence(sequence, this.#level) : null;
-    this.#enter('ground');
+    this.#enter('text');
     if (passed !== null) this.#modes?.osc(sequence);
     this.#emit(passed);
   }

@@ -3,23 +3,18 @@
  * no runtime is needed; one that runs takes notice at once.
  */
 import { homedir } from 'node:os';
-import { isTrlError, TrlError } from '../errors.ts';
 import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
-import {
-  allRoles,
-  needsPerson,
-  type PersonProof,
-  type TokenRecord,
-} from '../identity/token-record.ts';
+import { TrlError, isTrlError } from '../errors.ts';
+import { allRoles, needsPerson } from '../identity/token-record.ts';
+import type { PersonProof, TokenRecord } from '../identity/token-record.ts';
 import { Tokens, tokensFile } from '../identity/tokens.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
-import { recordCliAction } from './audit-record.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { readPassphraseFromStdin, withPassphrase } from './passphrase.ts';
+import { recordCliAction } from './audit-read.ts';
+import { Interrupts, cancellable, readPassphraseFromStdin, withPassphrase } from './interrupts.ts';
+import { printAnswer, printJson, printLines, printMessage, printRows } from './print.ts';
 import { requireSingleWord } from './session.ts';
-import { printMessage, printJson, printTable } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
+import { ControllingTerminal } from './terminal.ts';
 import { durationFlagHint, parseDuration } from './units.ts';
 
 const verb = 'token create';
@@ -32,7 +27,7 @@ export async function runTokenCreate(args: CliArguments): Promise<number> {
   const name = args.text('name') ?? null;
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  try {
+  return await cancellable(interrupts, 'no token was made', async () => {
     const proof = needsPerson(roles) ? await prove(args, signal) : null;
     const expiresAt = lastsMs === undefined ? null : Date.now() + lastsMs;
     const told = { method: 'token.create', name, roles, proof, expires_at: expiresAt };
@@ -42,11 +37,7 @@ export async function runTokenCreate(args: CliArguments): Promise<number> {
     await recordCliAction(verb, { kind: 'call.done', data: { ...told, token_id: made.record.id } });
     sayCreated(args, made);
     return 0;
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('no token was made');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
 function sayCreated(
@@ -54,7 +45,7 @@ function sayCreated(
   { record: made, token }: { readonly record: TokenRecord; readonly token: string },
 ): void {
   if (args.has('json')) printJson({ token, ...viewOf(made) });
-  else process.stdout.write(`${token}\n`);
+  else printLines([token]);
   const until =
     made.expiresAt === null ? 'until it is revoked' : `until ${isoTime(made.expiresAt)}`;
   printMessage(`${made.id} may act as ${made.roles.join(', ')} ${until}; it is not shown again`);
@@ -68,10 +59,6 @@ export async function runTokenList(args: CliArguments): Promise<number> {
   const found = tokens()
     .all()
     .filter(({ revokedAt }) => revokedAt === null);
-  if (args.has('json')) {
-    printJson({ tokens: found.map(viewOf) });
-    return 0;
-  }
   const rows = found.map((one) => [
     one.id,
     one.name ?? '-',
@@ -80,22 +67,26 @@ export async function runTokenList(args: CliArguments): Promise<number> {
     one.expiresAt === null ? 'never' : isoTime(one.expiresAt),
     stateOf(one),
   ]);
-  printTable(['TOKEN', 'NAME', 'ROLES', 'CREATED', 'EXPIRES', 'STATE'], rows);
-  return 0;
+  return printRows(
+    args,
+    { tokens: found.map(viewOf) },
+    ['TOKEN', 'NAME', 'ROLES', 'CREATED', 'EXPIRES', 'STATE'],
+    rows,
+  );
 }
 
 export async function runTokenRevoke(args: CliArguments): Promise<number> {
   const named = requireSingleWord(args, 'token revoke');
   const found = tokens().revoke(named);
   const data = { method: 'token.revoke', token_id: found.id, name: found.name, roles: found.roles };
-  // It takes away: that it cannot be told just now keeps it from nothing.
+  // Revoking only reduces rights, so it happens even if it cannot be recorded now.
   await recordCliAction('token revoke', { kind: 'call.done', data }).catch((error: unknown) => {
     if (!isTrlError(error)) throw error;
     printMessage(error.message);
   });
-  if (args.has('json')) printJson(viewOf(found));
-  else printMessage(`${found.id} is revoked: it is refused from now on, and what it has open ends`);
-  return 0;
+  return printAnswer(args, viewOf(found), () =>
+    printMessage(`${found.id} is revoked: it is refused from now on, and what it has open ends`),
+  );
 }
 
 const tokens = (): Tokens => new Tokens(tokensFile(process.env, homedir()));

@@ -1,35 +1,36 @@
 /** `trl tool …`: the tools that were registered with the runtime. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { readToolFile, ToolFileError } from '../configuration/tool-file.ts';
+import { ToolFileError, readToolFile } from '../configuration/tool-file.ts';
 import { trustProjectTools } from '../configuration/tool-trust.ts';
 import { TrlError } from '../errors.ts';
 import { version } from '../protocol/version.ts';
-import { readOwnedFile } from '../yaml/owned-file.ts';
 import { formatFileProblem } from '../yaml/file-error.ts';
-import type { CliArguments } from './args.ts';
+import { readOwnedFile } from '../yaml/owned-file.ts';
 import { usageError } from './args.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { findSessionByWord, connectRuntime } from './runtime-connection.ts';
+import type { CliArguments } from './args.ts';
+import { Interrupts, interruptedExitCode } from './interrupts.ts';
+import {
+  escapeControls,
+  escapeHiddenText,
+  printJson,
+  printLines,
+  printMessage,
+  printRows,
+} from './print.ts';
+import { connectRuntime, findSessionByWord } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
-import { escapeControls, printMessage, printJson, printTable } from './print.ts';
-import { parseDuration, durationFlagHint } from './units.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { durationFlagHint, parseDuration } from './units.ts';
 
 export async function runToolList(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);
   const answer = await client.call('tool.list', await ofSession(args, client));
-  if (args.has('json')) {
-    printJson(answer);
-    return 0;
-  }
   const rows = answer.tools.map(({ name, source, description }) => [
     name,
     source,
     escapeHiddenText(description.split('\n', 1)[0] ?? ''),
   ]);
-  printTable(['TOOL', 'SOURCE', 'DESCRIPTION'], rows);
-  return 0;
+  return printRows(args, answer, ['TOOL', 'SOURCE', 'DESCRIPTION'], rows);
 }
 
 /**
@@ -59,7 +60,7 @@ export async function runToolCall(args: CliArguments): Promise<number> {
   const { receipt, result } = answer;
   if (args.has('json')) printJson(answer);
   else if (receipt === undefined) {
-    process.stdout.write(`${escapeControls(JSON.stringify(result))}\n`);
+    printLines([escapeControls(JSON.stringify(result))]);
   } else {
     process.stdout.write(escapeControls(receipt.stdout));
     process.stderr.write(escapeControls(receipt.stderr));

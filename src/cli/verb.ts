@@ -1,21 +1,35 @@
-/** What a verb of the command line is, and the flags that several take. */
+/** Rows of the table of verbs, and the flags that several verbs take. */
 import type { CliArguments } from './args.ts';
 import type { FlagName } from './flags.ts';
 
-export interface Verb {
-  /** Words behind the flags, in help: `ID`, `[--] COMMAND…`. Empty: none are taken. */
-  readonly words: string;
+export interface VerbRow {
+  /** Words behind the flags, as help shows them: `ID`, `[--] COMMAND…`. Default: none. */
+  readonly words?: string;
+  /** One line, in the imperative. */
   readonly about: string;
+  /** What help adds below it. */
+  readonly details?: string;
+  /** `--help` is a flag of every verb and is not listed here. */
   readonly flags: readonly FlagName[];
-  readonly examples: readonly string[];
-  /** What a shell completes for a word. */
+  readonly examples?: readonly string[];
+  /** Words that a shell completes. */
   readonly complete?: readonly string[];
-  /** Answers the function that does it; that one answers the exit code. */
+  /** Loads the function that runs the verb and returns its exit code. */
   readonly load: () => Promise<(args: CliArguments) => Promise<number>>;
 }
 
-/** Bounds a session may set for its commands. */
-export const boundFlags: readonly FlagName[] = [
+/** A row with its defaults. */
+export type Verb = VerbRow & Required<Pick<VerbRow, 'words' | 'examples'>>;
+
+/** A section of `trl help` and of docs/cli.md. */
+export interface VerbSection {
+  readonly title: string;
+  readonly verbs: Readonly<Record<string, VerbRow>>;
+}
+
+export const remoteFlags: readonly FlagName[] = ['socket-path', 'json'];
+/** Limits that a session may set for its commands. */
+export const limitFlags: readonly FlagName[] = [
   'timeout',
   'memory',
   'cpu',
@@ -23,8 +37,7 @@ export const boundFlags: readonly FlagName[] = [
   'file-size',
   'open-files',
 ];
-export const limitFlags: readonly FlagName[] = [...boundFlags, 'idle-timeout'];
-/** What a session is granted, and no command of it alone. */
+/** What a whole session is granted, never a single command of it. */
 export const grantFlags: readonly FlagName[] = [
   'net',
   'network',
@@ -35,6 +48,7 @@ export const grantFlags: readonly FlagName[] = [
   'deny-write',
   'share-cache',
 ];
+/** What `run` and `exec start` have in common. */
 export const startFlags: readonly FlagName[] = [
   'session',
   'cwd',
@@ -42,12 +56,10 @@ export const startFlags: readonly FlagName[] = [
   'env-key',
   'stdin',
   'pty',
-  'policy',
-  'wait',
+  'workspace-mode',
+  ...limitFlags,
+  'idle-timeout',
 ];
-export const changeFlags: readonly FlagName[] = ['workspace-mode', 'dry-run', 'verbose'];
-export const sharedFlags: readonly FlagName[] = ['socket-path', 'json', 'help'];
-export const outputFlags: readonly FlagName[] = ['raw', 'quiet'];
 export const daemonFlags: readonly FlagName[] = [
   'workspace-root',
   'policy',
@@ -56,14 +68,7 @@ export const daemonFlags: readonly FlagName[] = [
   'bound',
   'tools',
 ];
+export const httpFlags = ['http', 'http-cert', 'http-key', 'http-host', 'http-origin'] as const;
 
-export const httpFlags: readonly FlagName[] = [
-  'http',
-  'http-cert',
-  'http-key',
-  'http-host',
-  'http-origin',
-];
-
-/** Whether the words of `verb` are a command with flags of its own. */
-export const takesCommand = (verb: Verb): boolean => verb.words.includes('COMMAND');
+/** Whether the words of `verb` are a command, which may have flags of its own. */
+export const takesCommand = ({ words }: Verb): boolean => words.includes('COMMAND');

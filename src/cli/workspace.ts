@@ -10,18 +10,27 @@ import type {
   WorkspacePolicy,
   WorkspaceStatus,
 } from '../client/index.ts';
-import type { CliArguments } from './args.ts';
 import { usageError } from './args.ts';
+import type { CliArguments } from './args.ts';
 import { changeLines } from './change-lines.ts';
-import { toWirePaths, findSessionForDirectory } from './current-directory.ts';
-import { interruptedExitCode, Interrupts } from './interrupts.ts';
-import { readPassphraseFromStdin } from './passphrase.ts';
-import { Progress } from './progress.ts';
-import { connectRuntime, trustProjectOf } from './runtime-connection.ts';
-import { withPersonProof } from './passphrase.ts';
-import { printMessage, printJson, printTable } from './print.ts';
-import { PromptCancelledError, ControllingTerminal } from './terminal.ts';
-import { escapeHiddenText } from './escape-text.ts';
+import { Interrupts, cancellable, readPassphraseFromStdin, withPersonProof } from './interrupts.ts';
+import {
+  escapeHiddenText,
+  printAnswer,
+  printJson,
+  printLines,
+  printMessage,
+  printRows,
+  printTable,
+} from './print.ts';
+import {
+  connectRuntime,
+  findSessionForDirectory,
+  toWirePaths,
+  trustProjectOf,
+} from './runtime-connection.ts';
+import { Progress } from './standard-output.ts';
+import { ControllingTerminal, PromptCancelledError } from './terminal.ts';
 
 export async function runWorkspaceOpen(args: CliArguments): Promise<number> {
   const [dir = '.', unwanted] = args.words;
@@ -38,9 +47,7 @@ export async function runWorkspaceOpen(args: CliArguments): Promise<number> {
     ...(mode === undefined ? {} : { mode }),
   });
   progress.end();
-  if (args.has('json')) printJson(answer);
-  else process.stdout.write(`${answer.workspace_id}\n`);
-  return 0;
+  return printAnswer(args, answer, () => printLines([answer.workspace_id]));
 }
 
 /** Patterns stay as they are: relative ones are relative to the workspace. */
@@ -65,7 +72,7 @@ export async function runWorkspaceStatus(args: CliArguments): Promise<number> {
   printTable(['FIELD', 'VALUE'], fieldsOf(answer));
   for (const [title, changes, total] of [
     ['Staged (publish: trl workspace apply):', answer.staged, answer.totals.staged],
-    ['Held (let through: trl workspace apply --held):', answer.held, answer.totals.held],
+    ['Held (to apply: trl workspace apply --held):', answer.held, answer.totals.held],
     ['In conflict, theirs stands:', answer.conflicts, answer.totals.conflicts],
   ] as const) {
     if (total === 0) continue;
@@ -103,7 +110,7 @@ export async function runWorkspaceApply(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args, { signal });
   const session = await findSessionForDirectory(client, args);
   const params = { session_id: session.id, ...toWirePaths(args.words) };
-  try {
+  return await cancellable(interrupts, 'nothing was applied', async () => {
     const answer = args.has('held')
       ? await applyHeld(client, args, { params, signal })
       : await client.call('workspace.apply', params);
@@ -112,14 +119,10 @@ export async function runWorkspaceApply(args: CliArguments): Promise<number> {
       return 0;
     }
     return applied(args, answer);
-  } catch (error) {
-    if (!(error instanceof PromptCancelledError) && !signal.aborted) throw error;
-    printMessage('nothing was applied');
-    return interrupts.exitCode ?? interruptedExitCode;
-  }
+  });
 }
 
-interface Asking {
+interface PromptOptions {
   readonly params: WorkspaceApplyParams;
   readonly signal: AbortSignal;
 }
@@ -128,7 +131,7 @@ interface Asking {
 async function applyHeld(
   client: Client,
   args: CliArguments,
-  { params, signal }: Asking,
+  { params, signal }: PromptOptions,
 ): Promise<WorkspaceApplyAnswer | null> {
   const {
     held,
@@ -138,7 +141,7 @@ async function applyHeld(
     session_id: params.session_id,
   });
   if (digest === null) return null;
-  // What was seen is what is let through: another digest is refused.
+  // Only what was shown is applied: the runtime refuses another digest.
   const seen = { ...params, held: true, digest };
   if (args.has('passphrase-stdin')) {
     const passphrase = await readPassphraseFromStdin('workspace apply');
@@ -151,7 +154,7 @@ async function applyHeld(
     const lines = changeLines(held, totals.held);
     terminal.write(`Held back from the real tree:\n${lines.join('\n')}\n\n${shown}\n\n`);
     if (!enrolled) {
-      const said = await terminal.line('Let it through? Nobody is enrolled. Type yes: ', signal);
+      const said = await terminal.line('Apply it? Nobody is enrolled. Type yes: ', signal);
       if (said.trim() !== 'yes') throw new PromptCancelledError();
     }
   }
@@ -193,7 +196,7 @@ function applied(args: CliArguments, answer: WorkspaceApplyAnswer): number {
     return code;
   }
   const lines = changeLines(answer.applied, totals.applied);
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  printLines(lines);
   printMessage(`${totals.applied === 1 ? '1 path' : `${totals.applied} paths`} applied`);
   if (totals.conflicts > 0) {
     printMessage('changed by somebody else meanwhile, so theirs stands:');
@@ -201,7 +204,7 @@ function applied(args: CliArguments, answer: WorkspaceApplyAnswer): number {
       process.stderr.write(`${line}\n`);
     }
   }
-  if (totals.held > 0) printMessage(`${totals.held} held; let through: trl workspace apply --held`);
+  if (totals.held > 0) printMessage(`${totals.held} held; to apply: trl workspace apply --held`);
   return code;
 }
 
@@ -215,9 +218,83 @@ export async function runWorkspaceDiscard(args: CliArguments): Promise<number> {
     return 0;
   }
   const lines = changeLines(answer.discarded, answer.totals.discarded);
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  printLines(lines);
   printMessage(
     `${answer.totals.discarded === 1 ? '1 path' : `${answer.totals.discarded} paths`} discarded`,
   );
   return 0;
+}
+
+// `trl workspace list`, `trust` and `forget`: the directories in which sessions may work.
+
+export async function runWorkspaceList(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
+  const answer = await client.call('workspace.list', {});
+  const rows = answer.workspaces.map(
+    ({ path: root, trusted_at: since, is_there: isThere, sessions }) => [
+      escapeHiddenText(root),
+      since ?? 'since the start',
+      isThere ? String(sessions) : 'it is gone',
+    ],
+  );
+  return printRows(args, answer, ['DIRECTORY', 'TRUSTED', 'SESSIONS'], rows);
+}
+
+export async function runWorkspaceTrust(args: CliArguments): Promise<number> {
+  const directory = directoryIn(args, 'workspace trust');
+  await using client = await connectRuntime(args);
+  const answer = await client.call('workspace.trust', { path: directory });
+  if (args.has('json')) printJson(answer);
+  else {
+    const how = answer.is_new ? 'from now on' : 'already';
+    printMessage(`sessions may work in ${escapeHiddenText(answer.path)} ${how}`);
+  }
+  return 0;
+}
+
+/** Exit code 1 where nobody trusted it. */
+export async function runWorkspaceForget(args: CliArguments): Promise<number> {
+  const directory = directoryIn(args, 'workspace forget');
+  await using client = await connectRuntime(args);
+  const answer = await client.call('workspace.forget', { path: directory });
+  if (args.has('json')) printJson(answer);
+  else if (answer.forgotten) printMessage('no session starts there any more');
+  else printMessage('it is no project that was trusted; see: trl workspace list');
+  return answer.forgotten ? 0 : 1;
+}
+
+function directoryIn(args: CliArguments, verb: string): string {
+  const [directory = '.', unwanted] = args.words;
+  if (unwanted !== undefined) throw usageError(verb, 'it takes one directory at most');
+  return path.resolve(directory);
+}
+
+// `trl cache list` and `clear`: what programs keep in HOME for later commands, by project.
+
+export async function runCacheList(args: CliArguments): Promise<number> {
+  await using client = await connectRuntime(args);
+  const answer = await client.call('cache.list', {});
+  const rows = answer.caches.map((one) => [
+    escapeHiddenText(one.path),
+    `${Math.ceil(one.bytes / 1024 / 1024)} MiB`,
+    one.used_at,
+  ]);
+  return printRows(args, answer, ['PROJECT', 'SIZE', 'LAST USED'], rows);
+}
+
+export async function runCacheClear(args: CliArguments): Promise<number> {
+  const [directory = '.', unwanted] = args.words;
+  const isAll = args.has('all');
+  if (unwanted !== undefined || (isAll && args.words.length > 0)) {
+    throw usageError('cache clear', 'it takes one directory, or --all');
+  }
+  await using client = await connectRuntime(args);
+  const meant = isAll ? {} : { path: path.resolve(directory) };
+  const answer = await client.call('cache.clear', meant);
+  const { cleared, left, why = '' } = answer;
+  if (args.has('json')) printJson(answer);
+  else printMessage(cleared === 0 ? 'there was nothing' : `cleared ${cleared}`);
+  if (left === 0) return 0;
+  if (!args.has('json')) printMessage(`${left} entries could not be removed: ${why}`);
+  return 1;
 }

@@ -5,6 +5,7 @@
  * A page cannot stop its browser from reading, so such a channel cannot be paused: the client
  * requests a window (`system.hello`), and the runtime sends only as much output as fits.
  */
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { toBase64Url, encodeUtf8 } from './bytes.ts';
 import type { Channel, ChannelSink } from './channel.ts';
@@ -93,8 +94,8 @@ const isLoopback = (host: string): boolean =>
 
 /** A page may use the way it came by: an attacker on that way could have written the page. */
 function isOfThisPage(base: URL): boolean {
-  const page: unknown = Reflect.get(globalThis, 'location');
-  return typeof page === 'object' && page !== null && Reflect.get(page, 'origin') === base.origin;
+  const page = fieldOf(globalThis, 'location');
+  return typeof page === 'object' && page !== null && fieldOf(page, 'origin') === base.origin;
 }
 
 async function opened(socket: WebSocketLike, signal?: AbortSignal): Promise<boolean> {

@@ -13,7 +13,7 @@ import { version } from '../protocol/version.ts';
 import type { RunnerOptions } from '../process/runner.ts';
 import type { RedactionOptions } from '../redaction/open-redactor.ts';
 import { RedactionTags } from '../redaction/redaction-tags.ts';
-import { gatherHostFacts, type HostFacts } from '../sandbox/host-facts.ts';
+import type { HostFacts } from '../sandbox/host-facts.ts';
 import { StateStore } from '../session/store.ts';
 import { mainTokenIn } from '../identity/token.ts';
 import { Identities } from './access/identities.ts';
@@ -41,13 +41,7 @@ import { openToolFiles } from './tools/open-tools.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
 import { legacySessionBounds } from '../configuration/legacy-variables.ts';
-import {
-  openStateDir,
-  resolveRoot,
-  runnerProgram,
-  locateDaemonSocket,
-  stateHomeDirectory,
-} from './paths.ts';
+import { openStateDir, runnerProgram, locateDaemonSocket, stateHomeDirectory } from './paths.ts';
 import { Policies } from './policies.ts';
 import { RawLogs } from './auditing/raw-logs.ts';
 import { Runners } from './runners.ts';
@@ -58,7 +52,8 @@ import { EventLoopYield } from './event-loop-yield.ts';
 import { RuntimeVariables } from './secrets/variables.ts';
 import { Projects } from './workspaces/projects.ts';
 import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
-import { LocalHost } from '../host/local.ts';
+import { LocalMachine } from '../host/local-machine.ts';
+import type { MachinePort, WorkspaceHost } from '../host/port.ts';
 
 type Env = OwnEnvironment['env'];
 type Log = (text: string) => void;
@@ -91,7 +86,8 @@ export interface OpenedDaemon {
 /** @throws TrlError and PolicyError for what people set and cannot be used: less is no answer */
 export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Promise<OpenedDaemon> {
   const { env } = own;
-  const roots = args.roots.map(resolveRoot);
+  const machine = new LocalMachine(env);
+  const roots = args.roots.map((root) => machine.resolveRoot(root));
   const authority = await findRuntimeFiles({
     roots,
     args,
@@ -107,9 +103,9 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
   // An own runtime of one command keeps nothing for a later one.
   const kept = args.ephemeral ? null : stateDir;
   const tagKey = openTagKey(args.ephemeral, log);
-  const runners = runnersOf({ kept, env, configuration, tagKey });
+  const runners = runnersOf({ machine, kept, env, configuration, tagKey });
   const [host, secrets] = await sideBySide(
-    gatherHostFacts(env),
+    machine.gatherFacts(),
     openSecrets({ configuration, env, roots, log }),
     runners.open(),
   );
@@ -127,15 +123,18 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
   const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
   await follow(auditing, { runners, policies, tags, log: masked });
   const identities = identitiesOf({ env, enrolment, policies, auditing, log: masked });
-  const workspaceHost = hostOf({ stateDir, host, configuration, runners, tags, log: masked });
-  const check = (root: string): Promise<void> => checkRoot(root, authority, reserved);
-  const by = {
-    allowsTrust: args.allowsTrust,
-    home: host.home,
-    host: workspaceHost,
-    check,
+  const workspaceHost = hostOf({
+    machine,
+    stateDir,
+    host,
+    configuration,
+    runners,
+    tags,
     log: masked,
-  };
+  });
+  const check = (root: string): Promise<void> => checkRoot(root, authority, reserved);
+  const { allowsTrust } = args;
+  const by = { allowsTrust, home: host.home, host: workspaceHost, check, log: masked };
   const projects = await Projects.open({ roots, store, ...by });
   const sessions = new Sessions(store, configuration.limits.sessionRecords);
   const keys = new UsedKeys(store);
@@ -155,7 +154,7 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
     keys,
     toolFiles,
     host,
-    searchPathHosts: new SearchPathHosts(host, env['PATH'] ?? ''),
+    searchPathHosts: new SearchPathHosts(machine, host, env['PATH'] ?? ''),
     identities,
     auditing,
     statementSigner: new ExecStatementSigner(() => auditLog.key().privateKey, masking),
@@ -243,6 +242,7 @@ const startedWith = (
 });
 
 interface RunnerParts {
+  readonly machine: MachinePort;
   /** The state directory; `null`: nothing is kept. */
   readonly kept: string | null;
   readonly env: Env;
@@ -250,8 +250,8 @@ interface RunnerParts {
   readonly tagKey: Buffer;
 }
 
-function runnersOf({ kept, env, configuration, tagKey }: RunnerParts): Runners {
-  return new Runners({
+function runnersOf({ machine, kept, env, configuration, tagKey }: RunnerParts): Runners {
+  return new Runners(machine, {
     stateDir: kept,
     env,
     ...boundsOfRunner(env, configuration.limits),
@@ -332,15 +332,16 @@ function watchExits(
 
 /** Layers end with this runtime; what was changed in them is kept for every later one. */
 function hostOf(given: {
+  readonly machine: MachinePort;
   readonly stateDir: string;
   readonly host: HostFacts;
   readonly configuration: Configuration;
   readonly runners: Runners;
   readonly tags: RedactionTags;
   readonly log: (text: string) => void;
-}): LocalHost {
-  const { stateDir, host, configuration, runners, tags, log } = given;
-  return new LocalHost({
+}): WorkspaceHost {
+  const { machine, stateDir, host, configuration, runners, tags, log } = given;
+  return machine.openWorkspaces({
     stateDirectory: stateDir,
     dataDirectory: stateHomeDirectory(),
     facts: host,

@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { TrlError } from '../errors.ts';
 import { locateSocket } from '../protocol/socket-location.ts';
 import type { DaemonArgs } from './args.ts';
 
@@ -18,16 +17,6 @@ export function openStateDir(ephemeral: boolean): string {
   const dir = stateHomeDirectory();
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   return realpathSync(dir);
-}
-
-/** Roots are resolved once: a link that is changed later must not move one. */
-export function resolveRoot(root: string): string {
-  try {
-    return realpathSync(root);
-  } catch (cause) {
-    const message = `Cannot use workspace root "${root}": it does not exist`;
-    throw new TrlError('INVALID_PARAMS', message, { cause });
-  }
 }
 
 export function locateDaemonSocket(

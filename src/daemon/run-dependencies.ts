@@ -1,4 +1,4 @@
-/** What the story of `run.ts` needs of the outside, as this daemon has it. */
+/** The dependencies of `run.ts`, as this daemon provides them. */
 import { macOf } from '../approval/key.ts';
 import type { Bounds } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
@@ -9,7 +9,13 @@ import type { RuntimeParts } from './services.ts';
 export function createRunDependencies(
   options: Pick<
     RuntimeParts,
-    'runners' | 'macKey' | 'eventLoop' | 'variables' | 'masking' | 'approvalService'
+    | 'runners'
+    | 'macKey'
+    | 'eventLoop'
+    | 'variables'
+    | 'masking'
+    | 'approvalService'
+    | 'workspaceHost'
   >,
   recorder: Recorder,
 ): RunDependencies {
@@ -20,14 +26,16 @@ export function createRunDependencies(
     variables,
     masking,
     approvalService: approving,
+    workspaceHost,
   } = options;
   return {
     recorder,
     sessionState: async (id) => {
       const link = await runners.link();
       const key = Buffer.from(macKey).toString('hex');
-      return stateOf(await link.request({ op: 'state', session_id: id, key }));
+      return link.request('state', { session_id: id, key });
     },
+    files: workspaceHost.lookups,
     variables,
     revealed: (workspace, requester) => approving.revealed(workspace, requester),
     yieldToEventLoop: () => turns.next(),
@@ -47,7 +55,7 @@ export function createRunDependencies(
   };
 }
 
-/** A shell that does not start says little: what may be the reason is said here. */
+/** Adds the bounds that may be the reason when a shell does not start. */
 function namingBounds(error: unknown, bounds: Bounds): unknown {
   if (!isTrlError(error, 'SANDBOX_UNAVAILABLE')) return error;
   const named = narrowIn(bounds).join(', ');
@@ -69,16 +77,4 @@ function narrowIn(bounds: Bounds): readonly string[] {
   return all.flatMap(([name, value, usual]) =>
     value === null || (usual !== null && value >= usual) ? [] : [`${name} ${value}`],
   );
-}
-
-function stateOf(answer: object): Awaited<ReturnType<RunDependencies['sessionState']>> {
-  const cwd: unknown = Reflect.get(answer, 'cwd');
-  const path: unknown = Reflect.get(answer, 'path');
-  const macs: unknown = Reflect.get(answer, 'macs');
-  const entries = typeof macs === 'object' && macs !== null ? Object.entries(macs) : [];
-  return {
-    cwd: typeof cwd === 'string' ? cwd : null,
-    path: typeof path === 'string' ? path : null,
-    macs: Object.fromEntries(entries.map(([name, mac]) => [name, String(mac)])),
-  };
 }

@@ -10,17 +10,12 @@ import type {
 import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import { launch, type LaunchOptions } from '../process/launch.ts';
+import type { MachinePort, RunnerConnection } from '../host/port.ts';
+import type { LaunchOptions } from '../process/launch.ts';
 import type { RunnerLink } from '../process/runner-link.ts';
-import {
-  removeLostRunner,
-  endRunner,
-  openRunner,
-  type Runner,
-  type RunnerOptions,
-} from '../process/runner.ts';
+import type { RunnerOptions } from '../process/runner.ts';
 
-/** What still runs in a runner that ends has as long as that, and then some. */
+/** Time for the commands of a runner that ends, and some more. */
 const endMs = limits.stopMs.default + 2_000;
 
 interface Awaited {
@@ -36,22 +31,24 @@ export interface WaitingInfo {
 }
 
 export class Runners {
+  readonly #machine: Pick<MachinePort, 'openRunner'>;
   readonly #options: RunnerOptions;
   readonly #exits = new Map<string, Awaited>();
   readonly #waiting = new Map<ExecId, Set<(info: WaitingInfo) => void>>();
-  #opening: Promise<Runner> | null = null;
+  #opening: Promise<RunnerConnection> | null = null;
 
-  constructor(options: RunnerOptions) {
+  constructor(machine: Pick<MachinePort, 'openRunner'>, options: RunnerOptions) {
+    this.#machine = machine;
     this.#options = options;
   }
 
-  /** Called when a runner without values took the place of one that may have had some. */
+  /** Called when a new runner, which knows no values, replaces one that may know some. */
   onFresh: () => void = () => {};
 
   /** Called about once a second for each command that prints, and of all at an adoption. */
   onProgress: (progress: OutputProgress) => void = () => {};
 
-  /** Called for each command that ends while this runtime is there. */
+  /** Called for each command that ends while this daemon runs. */
   onExit: (exit: Exit) => void = () => {};
 
   /** Called when a script calls a tool. Must not throw. */
@@ -61,15 +58,15 @@ export class Runners {
   dir: string | null = null;
 
   /** @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had */
-  async open(): Promise<Runner> {
-    this.#opening ??= openRunner(this.#options, {
+  async open(): Promise<RunnerConnection> {
+    this.#opening ??= this.#machine.openRunner(this.#options, {
       exit: (exit) => {
         this.onExit(exit);
         this.#exits.get(exit.exec_id)?.resolve(exit);
       },
       progress: (progress) => this.onProgress(progress),
       waiting: (id, info) => {
-        for (const tell of this.#waiting.get(id) ?? []) tell(info);
+        for (const listener of this.#waiting.get(id) ?? []) listener(info);
       },
       toolCall: (id, call, text) => this.onCall(id, call, text),
       lost: () => this.#lost(),
@@ -95,10 +92,10 @@ export class Runners {
    * @throws TrlError as `process/launch.ts`
    */
   async launch(approved: ApprovedPlan, options: LaunchOptions): Promise<void> {
-    const link = await this.link();
+    const runner = await this.open();
     this.expect(approved.plan.exec_id);
     try {
-      await launch(link, approved, options);
+      await runner.launch(approved, options);
     } catch (error) {
       this.#exits.delete(approved.plan.exec_id);
       throw error;
@@ -106,39 +103,40 @@ export class Runners {
   }
 
   /**
-   * Tells of values that have become known: what runs must not show them either, and nothing that
-   * is launched after this call has them before. `session`: they are of that session alone.
+   * Sends known values to the runner: running commands must not show them, and no command that is
+   * launched after this call gets them earlier. `session`: they are of that session alone.
    */
   async addKnownSecrets(known: readonly KnownSecret[], session: SessionId | null): Promise<void> {
     if (known.length === 0 || this.#opening === null) return;
     const link = await this.link();
     const of = session === null ? {} : { session_id: session };
-    await link.request({ op: 'learn', known, ...of });
+    await link.request('learn', { known, ...of });
   }
 
-  /** Hands a script the answer to one of its calls. */
+  /** Sends a script the answer to one of its calls. */
   async answer(id: ExecId, call: number, text: string): Promise<void> {
     const link = await this.link();
-    await link.request({ op: 'answer', exec_id: id, call, text });
+    await link.request('answer', { exec_id: id, call, text });
   }
 
-  /** Ends commands; those that have ended meanwhile are no matter. */
+  /** Stops commands; ended ones are skipped. */
   async stop(ids: readonly ExecId[], reason: StopReason, graceMs?: number): Promise<void> {
     const link = await this.link();
     const grace = graceMs === undefined ? {} : { grace_ms: graceMs };
     for (const id of ids) {
-      await link.request({ op: 'stop', exec_id: id, reason, ...grace }).catch(() => null);
+      await link.request('stop', { exec_id: id, reason, ...grace }).catch(() => null);
     }
   }
 
-  /** Ends them at once; those that have ended meanwhile are no matter. */
+  /** Kills commands; ended ones are skipped. */
   async kill(ids: readonly ExecId[]): Promise<void> {
     const { link } = await this.open();
-    const kill = { op: 'signal', signal: 'SIGKILL' } as const;
-    await Promise.allSettled(ids.map((id) => link.request({ ...kill, exec_id: id })));
+    const kill = (id: ExecId): Promise<object> =>
+      link.request('signal', { signal: 'SIGKILL', exec_id: id });
+    await Promise.allSettled(ids.map(kill));
   }
 
-  /** Prepares to hear of an exit, so that none comes unheard. */
+  /** Registers an execution whose exit is awaited, before it can end. */
   expect(id: ExecId): void {
     let resolve: Awaited['resolve'] = () => {};
     let reject: Awaited['reject'] = () => {};
@@ -146,7 +144,7 @@ export class Runners {
       resolve = yes;
       reject = no;
     });
-    // Whoever waits hears of it; until then it is no unhandled rejection.
+    // `exited` passes a rejection on; until then it must not count as unhandled.
     promise.catch(() => {});
     this.#exits.set(id, { promise, resolve, reject });
   }
@@ -156,7 +154,7 @@ export class Runners {
     return this.#exits.has(id);
   }
 
-  /** Passes on an exit that was learnt otherwise than by its event. */
+  /** Passes on an exit that did not come by its event. */
   reportExit(exit: Exit): void {
     this.#exits.get(exit.exec_id)?.resolve(exit);
   }
@@ -171,13 +169,13 @@ export class Runners {
     }
   }
 
-  /** Hears when `id` waits for input; answers a function that stops it. */
-  onWaiting(id: ExecId, tell: (info: WaitingInfo) => void): () => void {
-    const tellers = this.#waiting.get(id) ?? new Set();
-    this.#waiting.set(id, tellers.add(tell));
+  /** Calls `listener` when `id` waits for input; returns a function that stops that. */
+  onWaiting(id: ExecId, listener: (info: WaitingInfo) => void): () => void {
+    const listeners = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, listeners.add(listener));
     return () => {
-      tellers.delete(tell);
-      if (tellers.size === 0) this.#waiting.delete(id);
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#waiting.delete(id);
     };
   }
 
@@ -187,17 +185,17 @@ export class Runners {
     const runner = await this.#opening.catch(() => null);
     this.#opening = null;
     if (runner === null) return;
-    if (end) await endRunner(runner, waitMs);
+    if (end) await runner.end(waitMs);
     runner.link.close();
-    // What it did not tell any more, nobody will.
+    // No more exits can come from it.
     if (end) this.#lost();
   }
 
   #lost(): void {
     const lost = this.#opening;
     this.#opening = null;
-    // What it left is nobody's now; where it cannot be removed, the next start tries again.
-    void lost?.then(removeLostRunner).catch(() => {});
+    // If its directory cannot be removed now, the next start tries again.
+    void lost?.then((runner) => runner.removeLost()).catch(() => {});
     for (const awaited of this.#exits.values()) awaited.reject(lostError());
     this.#exits.clear();
   }

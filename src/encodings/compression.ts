@@ -1,6 +1,7 @@
 /** Formats of compression: their marks, the gzip header, and unpacking within a bound. */
 import zlib from 'node:zlib';
 import { latin1 } from './text.ts';
+import { fieldOf } from '../json-shape.ts';
 
 /** What zlib reads as one stream. A gzip member is `deflate` between its header and trailer. */
 export type CompressedStream = 'deflate' | 'zlib' | 'brotli' | 'zstd';
@@ -50,10 +51,8 @@ export function unpackStream(
 
 /** With `info`, zlib answers `{buffer, engine}`, which its types do not say. */
 function resultOf(answer: object): UnpackResult {
-  const bytes: unknown = Reflect.get(answer, 'buffer');
-  const engine: unknown = Reflect.get(answer, 'engine');
-  const used: unknown =
-    typeof engine === 'object' && engine !== null ? Reflect.get(engine, 'bytesWritten') : null;
+  const bytes = fieldOf(answer, 'buffer');
+  const used = fieldOf(fieldOf(answer, 'engine'), 'bytesWritten');
   if (!(bytes instanceof Uint8Array) || typeof used !== 'number') return { failed: 'damaged' };
   return { bytes, used };
 }

@@ -17,7 +17,7 @@ import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
 import { type FileEntry, readCurrentFile } from '../workspace/merge/current-file.ts';
 import type { ChangeCommitter } from './change-committer.ts';
 import { findExtendedCopy } from './file-merger.ts';
-import type { WatchedViewMount } from './layer-layout.ts';
+import type { WatchedMount } from '../runner/operations.ts';
 import type { WorkspaceTree } from './workspace-tree.ts';
 
 const KiB = 1024;
@@ -37,7 +37,7 @@ export interface AnnouncerDependencies {
   readonly layer: LayerCapture;
   readonly upper: string;
   /** `null`: no command watches. */
-  readonly watched: () => Promise<WatchedViewMount | null>;
+  readonly watched: () => Promise<WatchedMount | null>;
   /** Whether commands may see a path at all, and as what the view has there. */
   readonly mayAnnounce: (path: BytePath) => boolean;
   /** Must not throw. */

@@ -1,4 +1,5 @@
 /** What is kept of a command's changes: for people to see, and for the way back. */
+import { fieldOf } from '../json-shape.ts';
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type {
@@ -172,9 +173,7 @@ function joined(steps: readonly AppliedState[]): AppliedState[] {
 }
 
 export function isChangeRecord(value: unknown): value is ChangeRecord {
-  return (
-    typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'changes'))
-  );
+  return Array.isArray(fieldOf(value, 'changes'));
 }
 
 /** What a view's commands changed, the oldest first. */

@@ -1,5 +1,6 @@
 /** Stores what a view's commands changed, and the pending changes of its layer. */
 import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
+import { fieldOf } from '../json-shape.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { CaptureResult, LayerCapture } from '../workspace/changes/capture.ts';
@@ -195,10 +196,10 @@ function readStoredPending(kept: unknown): {
   readonly ledger: string | null;
 } {
   if (typeof kept !== 'object' || kept === null) return { waiting: [], ledger: null };
-  const waiting: unknown = Reflect.get(kept, 'waiting');
+  const waiting = fieldOf(kept, 'waiting');
   return {
     waiting: Array.isArray(waiting) ? waiting : [],
-    ledger: String(Reflect.get(kept, 'ledger')),
+    ledger: String(fieldOf(kept, 'ledger')),
   };
 }
 
@@ -210,7 +211,7 @@ function readStoredSyncState(kept: unknown): StoredSyncState {
 
 function isKeptPoints(value: unknown): value is StoredSyncState {
   if (typeof value !== 'object' || value === null) return false;
-  return ['points', 'displaced'].every((name) => Array.isArray(Reflect.get(value, name)));
+  return ['points', 'displaced'].every((name) => Array.isArray(fieldOf(value, name)));
 }
 
 // What commands that outlived their daemon go on to write is a delta against what that daemon

@@ -28,6 +28,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { fieldOf } from '../json-shape.ts';
 import { cacheDirectoriesOf, type CacheTool, type SharedTree } from '../caches.ts';
 import type { BytePath } from '../change.ts';
 import type { SessionId } from '../command.ts';
@@ -305,7 +306,10 @@ export class LocalHomeCaches implements HomeCaches {
     const options = { env: { PATH: '/usr/bin:/bin' }, maxBuffer: 1024 * 1024 };
     // Its exit code is not zero where an entry went away meanwhile.
     const { stdout } = await promisify(execFile)('du', ['-sckx', ...own], options).catch(
-      (error: unknown) => ({ stdout: String(Reflect.get(Object(error), 'stdout') ?? '') }),
+      (error: unknown) => {
+        const stdout = fieldOf(error, 'stdout');
+        return { stdout: typeof stdout === 'string' ? stdout : '' };
+      },
     );
     return Number(/(\d+)\ttotal\n$/.exec(stdout)?.[1] ?? 0) * 1024;
   }

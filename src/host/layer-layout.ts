@@ -104,36 +104,3 @@ export function mountParents(root: string, facts: WorkspaceFacts | null): Readon
     }),
   );
 }
-
-/** A mount in which a command watches files. */
-export interface WatchedViewMount {
-  readonly root: string;
-  readonly dev: number;
-  readonly mask: string | null;
-}
-
-/** What the runner does with the mounts of views. */
-export interface ViewMountClient {
-  /** `refresh` makes a mounted view show its layers as they are; no paths: all of it. */
-  request(
-    message:
-      | { readonly op: 'refresh'; readonly view: string; readonly paths: readonly BytePath[] }
-      | { readonly op: 'watched'; readonly view: string },
-  ): Promise<object>;
-}
-
-/** Asks the runner; `null`: no command watches, or it is unknown. */
-export async function findWatchedMount(
-  mounts: ViewMountClient,
-  view: string,
-): Promise<WatchedViewMount | null> {
-  const mount: unknown = Reflect.get(await mounts.request({ op: 'watched', view }), 'mount');
-  return isMount(mount) ? mount : null;
-}
-
-function isMount(value: unknown): value is WatchedViewMount {
-  if (typeof value !== 'object' || value === null) return false;
-  const mask: unknown = Reflect.get(value, 'mask');
-  const isMask = mask === null || typeof mask === 'string';
-  return isMask && typeof Reflect.get(value, 'root') === 'string' && 'dev' in value;
-}

@@ -1,4 +1,5 @@
 /** The host adapter for files on this machine. */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import { limits } from '../limits.ts';
@@ -10,10 +11,11 @@ import {
 import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { AtomicRenames } from '../workspace/commit/atomic-renames.ts';
-import { openGuard } from '../workspace/guard.ts';
+import { openGuard, type Guard } from '../workspace/guard.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
 import { resolveProject, resolveWorkspace } from '../workspace/roots.ts';
-import { surveyWorkspace } from '../workspace/workspace-survey.ts';
+import { surveyWorkspace, type WorkspaceFacts } from '../workspace/workspace-survey.ts';
+import { localFileLookups } from './file-lookups.ts';
 import { LocalHomeCaches } from './home-caches.ts';
 import type {
   AllSessions,
@@ -52,7 +54,7 @@ export class LocalHost implements WorkspaceHost {
   readonly resolve = resolveWorkspace;
   readonly project = resolveProject;
   readonly survey = surveyWorkspace;
-  readonly guard = openGuard;
+  readonly lookups = localFileLookups;
 
   constructor(options: LocalHostOptions) {
     const { stateDirectory, dataDirectory, facts, homeCaches, key, log, mounts, tags } = options;
@@ -84,6 +86,11 @@ export class LocalHost implements WorkspaceHost {
       bytesMax: limits.cacheBytes.default,
       log,
     });
+  }
+
+  guard(facts: WorkspaceFacts, quarantine: string): Promise<Guard> {
+    mkdirSync(quarantine, { recursive: true, mode: 0o700 });
+    return openGuard(facts, quarantine);
   }
 
   attach(source: AllSessions): void {

@@ -30,8 +30,11 @@ import type { Guard } from '../workspace/guard.ts';
 import type { SurveyInput, WorkspaceFacts } from '../workspace/workspace-survey.ts';
 import type { ResolvedRoots, RootsInput } from '../workspace/roots.ts';
 import type { ChangeRecord } from './change-record.ts';
+import type { FileLookups } from './machine-port.ts';
 
+/** The files of workspaces. */
 export interface WorkspaceHost {
+  readonly lookups: FileLookups;
   readonly views: WorkspaceViews;
   readonly history: ChangeHistory;
   readonly files: WorkspaceFiles;
@@ -51,7 +54,7 @@ export interface WorkspaceHost {
   /** As `surveyWorkspace`: what must be covered or guarded, also in files granted beyond it. */
   survey(input: SurveyInput): Promise<WorkspaceFacts>;
 
-  /** @param quarantine an existing directory, private to the runtime, outside every workspace */
+  /** @param quarantine private to the runtime (0700), outside every workspace; made if missing */
   guard(facts: WorkspaceFacts, quarantine: string): Promise<Guard>;
 
   /**
@@ -396,3 +399,4 @@ export interface HistoryStats {
 }
 
 export type { ChangeRecord, RecordedChange } from './change-record.ts';
+export type { FileLookups, MachinePort, RunnerConnection, SandboxLookups } from './machine-port.ts';

@@ -12,6 +12,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { BytePath, StatKey } from '../change.ts';
+import { fieldOf } from '../json-shape.ts';
 import type { ExecId } from '../command.ts';
 import type { ContentStore } from '../content-store.ts';
 import { TrlError } from '../errors.ts';
@@ -265,7 +266,7 @@ function lockAt(file: string): DatabaseSync | null {
 }
 
 function isIntent(value: unknown): value is CommitIntent {
-  return typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'items'));
+  return Array.isArray(fieldOf(value, 'items'));
 }
 
 // Directories of thousands of entries that commands removed, each unchanged, for undo. They are in

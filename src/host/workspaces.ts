@@ -2,11 +2,13 @@
  * The workspaces of all sessions: opened with the first command of their view, closed with its last
  * session.
  */
+import type { RunnerLink } from '../process/runner-link.ts';
 import { join } from 'node:path';
 import type { BytePath } from '../change.ts';
 import type { ExecId, PathRules, SessionId } from '../command.ts';
 import { limits } from '../limits.ts';
 import type { HostFacts } from '../sandbox/host-facts.ts';
+
 import type { SessionRecord } from '../session/record.ts';
 import { sessionWorkspaceMode, viewIdOf } from '../session/views.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
@@ -22,11 +24,9 @@ import type { MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
 import { recordKinds } from './change-record.ts';
 import {
-  findWatchedMount,
   type LayerDirectories,
   LayerLayout,
   mountParents,
-  type ViewMountClient,
   workspaceMounts,
 } from './layer-layout.ts';
 import { type DryRunDependencies, LocalView } from './local-view.ts';
@@ -50,7 +50,7 @@ export interface WorkspacesOptions extends Pick<CommitFilterScope, 'tags'> {
   readonly directory: string;
   readonly host: HostFacts;
   /** The runner, which has the mounts of views. */
-  readonly mounts: () => Promise<ViewMountClient>;
+  readonly mounts: () => Promise<Pick<RunnerLink, 'request'>>;
   readonly trees: WorkspaceTrees;
   readonly stores: SnapshotStores;
   readonly renames: AtomicRenames;
@@ -260,7 +260,7 @@ export class Workspaces implements WorkspaceViews {
       }));
     const refresh = async (directories: readonly BytePath[] | 'all'): Promise<void> => {
       const paths = directories === 'all' ? [] : directories;
-      await (await mounts()).request({ op: 'refresh', view, paths });
+      await (await mounts()).request('refresh', { view, paths });
     };
     const sessions = new Set([record.id, ...this.#source.sessionsIn(view)]);
     const running = (): ExecId[] => [...sessions].flatMap((id) => this.#source.running(id));
@@ -286,7 +286,7 @@ export class Workspaces implements WorkspaceViews {
       refresh,
       announcing: layered && {
         upper: layered.overlay.upper,
-        watched: async () => findWatchedMount(await mounts(), view),
+        watched: async () => (await (await mounts()).request('watched', { view })).mount,
         mayAnnounce: (path) => !this.#masks.hides(view, path) && !workspace.mounts.isCovered(path),
       },
       adopted: isAdopted ? running() : [],

@@ -1,7 +1,7 @@
 /**
- * The user's own runtime in the background: a process of its own session with a log file. Which
- * process it is stands in `daemon.json` of the state directory, with when it started, so that
- * another one that later has the same number is not taken for it.
+ * The user's own runtime in the background: a process of its own session with a log file.
+ * `daemon.json` in the state directory has its pid and start time, so that a later process with the
+ * same pid is not mistaken for it.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -20,6 +20,7 @@ import {
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { takenLauncherVariables } from '../launcher-variables.ts';
 import { version } from '../protocol/version.ts';
@@ -29,7 +30,7 @@ import { daemonCommand, daemonEntry, daemonEnvironment } from './spawn.ts';
 /** A runtime that was started in the background. */
 export interface DaemonRecord {
   readonly pid: number;
-  /** As the kernel tells it, in its own unit; `null` where it does not. */
+  /** From the kernel, in the kernel's unit; `null` if the kernel does not report it. */
   readonly startedAt: string | null;
   readonly socketPath: string;
   /** Of the program that it runs, when it was started because somebody needed it. */
@@ -47,7 +48,7 @@ interface Program {
 const startMs = 30_000;
 /** The daemon gives commands ten seconds to end. */
 const stopMs = 30_000;
-/** The runner gives them five, where no daemon tells it to. */
+/** The runner gives them five if no daemon stops it. */
 export const killMs = 8_000;
 export const pollMs = 50;
 const logBytesMax = 8 * 1024 * 1024;
@@ -66,8 +67,8 @@ export function runningDaemon(): DaemonRecord | null {
 
 /**
  * Starts the user's runtime because somebody needs it, unless another program does so just now or
- * it runs already. Its environment has no secret: whoever starts it, it is the same for all. It
- * ends when nobody used it for a while.
+ * it runs already. Its environment has no secret and does not depend on the program that starts it.
+ * It ends when nobody has used it for a while.
  *
  * @param replaces one of an older build, which leaves what runs to the new one
  * @throws TrlError BACKEND_UNAVAILABLE with what it said when it does not start
@@ -103,7 +104,7 @@ async function startUnderLock(socketPath: string, replaces: DaemonRecord | null)
   // First of all: nothing is stopped by a program that cannot start another.
   const argv = [process.execPath, ...daemonCommand(), 'serve', '--projects', '--idle-exit'];
   using _lock = inStateDir(takeLock);
-  // Whoever had the lock before may have started it meanwhile.
+  // The previous owner of the lock may have started it meanwhile.
   if (replaces !== null && runningDaemon()?.pid === replaces.pid) {
     await stopProcess(replaces, 'SIGUSR2');
   } else if (await answers(socketPath)) return;
@@ -321,13 +322,13 @@ function readRecord(file: string): DaemonRecord | null {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (typeof value !== 'object' || value === null) return null;
-    const pid: unknown = Reflect.get(value, 'pid');
-    const startedAt: unknown = Reflect.get(value, 'startedAt');
-    const socketPath: unknown = Reflect.get(value, 'socketPath');
+    const pid = fieldOf(value, 'pid');
+    const startedAt = fieldOf(value, 'startedAt');
+    const socketPath = fieldOf(value, 'socketPath');
     if (!Number.isSafeInteger(pid) || typeof pid !== 'number' || pid <= 1) return null;
     if (typeof socketPath !== 'string') return null;
     const startedAt_ = typeof startedAt === 'string' ? startedAt : null;
-    const program = programIn(Reflect.get(value, 'program'));
+    const program = programIn(fieldOf(value, 'program'));
     return {
       pid,
       startedAt: startedAt_,
@@ -341,9 +342,9 @@ function readRecord(file: string): DaemonRecord | null {
 
 function programIn(value: unknown): Program | null {
   if (typeof value !== 'object' || value === null) return null;
-  const version: unknown = Reflect.get(value, 'version');
-  const file: unknown = Reflect.get(value, 'file');
-  const at: unknown = Reflect.get(value, 'at');
+  const version = fieldOf(value, 'version');
+  const file = fieldOf(value, 'file');
+  const at = fieldOf(value, 'at');
   const isWhole = typeof version === 'string' && typeof file === 'string' && typeof at === 'number';
   return isWhole ? { version, file, at } : null;
 }

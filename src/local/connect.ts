@@ -1,12 +1,16 @@
 /** The runtime of this user, started where it does not run yet, or one of the caller's own. */
+import { ConnectionLostError } from '../client/failure.ts';
 import { clientOver } from '../client/index.ts';
 import type { Channel, Client } from '../client/index.ts';
-import { ConnectionLostError } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
 import { findOutdatedDaemon, startOnDemand } from './background-daemon.ts';
-import { clientOnSocket, notListeningError, localSessionDefaults } from './socket-client.ts';
-import { defaultSocketPath } from './socket-path.ts';
-import { dialSocket } from './socket.ts';
+import {
+  clientOnSocket,
+  defaultSocketPath,
+  dialSocket,
+  localSessionDefaults,
+  notListeningError,
+} from './socket.ts';
 import { spawnDaemon } from './spawn.ts';
 import type { EphemeralOptions } from './spawn.ts';
 

@@ -3,8 +3,7 @@ export { connectLocal, connectLocal as connect, connectPrivate, startHere } from
 export type { LocalOptions } from './connect.ts';
 export { daemonCommand, daemonEnvironment, spawnDaemon } from './spawn.ts';
 export type { EphemeralOptions } from './spawn.ts';
-export { dialSocket } from './socket.ts';
-export { defaultSocketPath } from './socket-path.ts';
+export { defaultSocketPath, dialSocket } from './socket.ts';
 export { checkTarget, takePublication } from './publication.ts';
 export {
   answers,

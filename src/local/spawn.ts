@@ -82,7 +82,7 @@ export function daemonCommand(): string[] {
   }
   const young = ['--min-semi-space-size=4', '--max-semi-space-size=4'];
   const flags = ['--disable-warning=ExperimentalWarning', ...young];
-  // Whoever may send it a signal could open a debugger in it, and read every secret.
+  // Anyone who may send it a signal could open a debugger in it and read every secret.
   return [...flags, '--disable-sigusr1', daemonEntry()];
 }
 

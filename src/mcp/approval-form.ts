@@ -7,6 +7,7 @@ import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import { answerScopes, type AnswerScope, type ApprovalView } from '../api/approval.ts';
 import { approvalTextKind, scopeMeanings } from '../client/approval-text.ts';
+import { fieldOf, isObject } from '../json-shape.ts';
 import {
   bindingLines,
   approvalInputLines,
@@ -38,12 +39,10 @@ const answers = ['approve', 'deny', 'done'] as const;
 
 /** Whether the client shows forms to its person. Earlier clients declared only `{}`. */
 export function supportsForms(capabilities: unknown): boolean {
-  const elicitation = isObject(capabilities) ? Reflect.get(capabilities, 'elicitation') : null;
+  const elicitation = fieldOf(capabilities, 'elicitation');
   if (!isObject(elicitation)) return false;
   return Object.hasOwn(elicitation, 'form') || !Object.hasOwn(elicitation, 'url');
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /**
  * The approval request as a form: with both decisions, or, if none is accepted here, with where to

@@ -13,6 +13,7 @@ import type {
   McpRequestContext,
   Server,
 } from '@modelcontextprotocol/server';
+import { fieldOf } from '../json-shape.ts';
 import type { Client } from '../client/index.ts';
 import type { Caller } from '../command.ts';
 import { TrlError } from '../errors.ts';
@@ -211,13 +212,13 @@ function attemptOf(calls: OpenCalls, body: JsonObject | null): CallAttempt | nul
   const params = body?.['params'];
   if (typeof params !== 'object' || params === null) return null;
   if (body?.['method'] === 'notifications/cancelled') {
-    calls.cancel(Reflect.get(params, 'requestId'));
+    calls.cancel(fieldOf(params, 'requestId'));
     return null;
   }
   const id = body?.['id'];
   if (body?.['method'] !== 'tools/call') return null;
   if (typeof id !== 'string' && typeof id !== 'number') return null;
-  return calls.enter(id, callDigest(Reflect.get(params, 'name'), Reflect.get(params, 'arguments')));
+  return calls.enter(id, callDigest(fieldOf(params, 'name'), fieldOf(params, 'arguments')));
 }
 
 function requestOf({ request, body }: ReadExchange, signal: AbortSignal): Request {

@@ -15,6 +15,7 @@ import type {
   ServerContext,
   Tool as ListedTool,
 } from '@modelcontextprotocol/server';
+import { fieldOf } from '../json-shape.ts';
 import { canonicalJson } from '../canonical.ts';
 import type { Client } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
@@ -110,7 +111,7 @@ export function createMcpServer(options: McpServerOptions): Server {
     const { name, arguments: args = {} } = params;
     // Without a hand-shake each request declares the client's capabilities.
     const { envelope } = ctx.mcpReq;
-    const said: unknown = envelope && Reflect.get(envelope, CLIENT_CAPABILITIES_META_KEY);
+    const said = fieldOf(envelope, CLIENT_CAPABILITIES_META_KEY);
     const capabilities = said ?? server.getClientCapabilities();
     return answer(options, { name, args, ctx, asks: supportsForms(capabilities) });
   });

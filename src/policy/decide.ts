@@ -1,13 +1,13 @@
 /** Decides the verdict on a command. Pure: takes an analysis and facts. */
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
-import { isInjectionName } from '../variable-names.ts';
+import { isInjectionName, isNameListed } from '../variable-names.ts';
 import {
   hiddenSecretCode,
   secretVariableCode,
   type Analysis,
   type CommandFinding,
 } from './analysis.ts';
-import { isNameListed, type Facts } from './facts.ts';
+import type { Facts } from './facts.ts';
 import type { PolicyBaseName } from './policy.ts';
 import { allowVerdict, wholeCommandRule } from './verdict.ts';
 

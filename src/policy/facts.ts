@@ -60,13 +60,6 @@ export interface Facts {
 /** Larger files are distinguished by their times. */
 const hashedBytesMax = 16 * 1024 * 1024;
 
-/** Whether a name is in a list whose entries may end in `*`; as npm, without regard to case. */
-export const isNameListed = (name: string, patterns: readonly string[]): boolean =>
-  patterns.some((pattern) => {
-    const [wanted, given] = [pattern.toLowerCase(), name.toLowerCase()];
-    return wanted.endsWith('*') ? given.startsWith(wanted.slice(0, -1)) : given === wanted;
-  });
-
 const finding = (code: string, evidence: string, why: string): CommandFinding => ({
   code,
   bound: 'ask',

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
+import { fieldOf } from '../json-shape.ts';
 import type { LookupScope } from './facts.ts';
 import { isPathInside } from './path-containment.ts';
 
@@ -39,11 +40,11 @@ async function scriptOf(
 ): Promise<PackageScript | 'missing' | null> {
   const found = await nearestPackage(place);
   if (found === null || found === 'missing') return found;
-  const scripts: unknown = Reflect.get(found.json, 'scripts');
+  const scripts = fieldOf(found.json, 'scripts');
   if (scripts === undefined) return 'missing';
   if (typeof scripts !== 'object' || scripts === null) return null;
   const parts = [`pre${name}`, name, `post${name}`].flatMap((one) => {
-    const text: unknown = Object.hasOwn(scripts, one) ? Reflect.get(scripts, one) : undefined;
+    const text: unknown = Object.hasOwn(scripts, one) ? fieldOf(scripts, one) : undefined;
     return typeof text === 'string' ? [{ one, text }] : [];
   });
   if (!parts.some(({ one }) => one === name)) return 'missing';

@@ -1,13 +1,21 @@
-/** The daemon's end of the runner's socket: proves itself, asks, and takes output and events. */
+/** The daemon's end of the runner's socket: proof, requests, output and events. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { connect as dial } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ApprovedPlan, ExecId, Exit, OutputProgress } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { fieldOf } from '../json-shape.ts';
 import { redactedBytes, type RedactedBytes } from '../redaction/redacted-text.ts';
 import { BoxCache, controlBytesMax, hmac, wireVersions } from '../runner/wire.ts';
-import type { RunnerAnswer, RunnerEvent, RunnerRequest, SealedPlan } from '../runner/wire.ts';
+import type { RunnerAnswer, RunnerEvent } from '../runner/wire.ts';
+import {
+  parseOperationAnswer,
+  type OperationAnswer,
+  type OperationName,
+  type OperationParams,
+  type SealedPlan,
+} from '../runner/operations.ts';
 
 /** Output of one follow. Bytes are acknowledged when the promise of `output` has settled. */
 export interface OutputFollower {
@@ -27,7 +35,7 @@ export interface RunnerLinkEvents {
   /** What a running command has printed so far; about once a second while it prints. */
   progress(progress: OutputProgress): void;
   waiting(id: ExecId, info: Waiting): void;
-  /** A script calls a tool; `text` is what it wrote, whatever that is. */
+  /** A script calls a tool; `text` is what it wrote, unchecked. */
   toolCall(id: ExecId, call: number, text: string): void;
   /** The runner is gone: nothing more comes. Called once. */
   lost(): void;
@@ -40,9 +48,6 @@ interface Pending {
   resolve(answer: object): void;
   reject(error: Error): void;
 }
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
 const gone = (cause?: unknown): TrlError =>
   new TrlError('BACKEND_UNAVAILABLE', 'The runner ended; what ran in it is lost', { cause });
@@ -69,7 +74,7 @@ export class RunnerLink {
   /** The runner's process id, once connected. */
   pid = 0;
   journal: 'tmpfs' | 'ram' = 'ram';
-  /** Whether the runner makes launches ready that are not permitted yet. */
+  /** Whether the runner prepares launches before they are permitted. */
   canPrepare = false;
 
   private constructor(stream: Duplex, key: Uint8Array, epoch: number, events: RunnerLinkEvents) {
@@ -86,7 +91,7 @@ export class RunnerLink {
     this.#send({ hello: { versions: wireVersions, epoch, nonce: this.#nonce } });
   }
 
-  /** @throws TrlError `BACKEND_UNAVAILABLE` when nobody answers or the answer proves no key */
+  /** @throws TrlError `BACKEND_UNAVAILABLE` when no runner answers that can prove the key */
   static async open(
     path: string,
     auth: { key: Uint8Array; epoch: number },
@@ -107,7 +112,7 @@ export class RunnerLink {
     return this.#closed;
   }
 
-  /** What makes the runner accept a plan, once: call it right before the request is sent. */
+  /** Seals a plan for one launch: call it right before the request is sent. */
   seal({ plan: { exec_id: id }, canonical, digest, box }: ApprovedPlan): SealedPlan {
     const seq = (this.#seq += 1);
     const mac = hmac(this.#key, 'plan', digest, id, String(this.epoch), String(seq));
@@ -118,16 +123,19 @@ export class RunnerLink {
   }
 
   /** @throws TrlError with the runner's code, or `BACKEND_UNAVAILABLE` when it is gone */
-  request(request: RunnerRequest): Promise<object> {
-    if (this.#closed) return Promise.reject(gone());
+  async request<Name extends OperationName>(
+    name: Name,
+    params: OperationParams<Name>,
+  ): Promise<OperationAnswer<Name>> {
+    if (this.#closed) throw gone();
     const n = (this.#n += 1);
-    return new Promise((resolve, reject) => {
-      this.#pending.set(n, { resolve, reject });
-      this.#send({ n, ...request });
-    });
+    const answer = Promise.withResolvers<object>();
+    this.#pending.set(n, answer);
+    this.#send({ n, op: name, ...params });
+    return parseOperationAnswer(name, await answer.promise);
   }
 
-  /** Streams a journal from `from`; answers a function that ends it. */
+  /** Streams a journal from `from`; returns a function that ends it. */
   async follow(
     id: ExecId,
     range: { from: number; max?: number },
@@ -136,14 +144,14 @@ export class RunnerLink {
     const channel = this.#freeChannel();
     this.#following.set(channel, following);
     try {
-      await this.request({ op: 'follow', exec_id: id, channel, ...range });
+      await this.request('follow', { exec_id: id, channel, ...range });
     } catch (error) {
       this.#following.delete(channel);
       throw error;
     }
     return () => {
       if (!this.#following.delete(channel) || this.#closed) return;
-      this.request({ op: 'unfollow', channel }).catch(() => {});
+      this.request('unfollow', { channel }).catch(() => {});
     };
   }
 
@@ -201,7 +209,7 @@ export class RunnerLink {
     if (following === undefined) return;
     const stream = frame.type === frameTypes.stdout ? 'stdout' : 'stderr';
     const next = frame.offset + frame.payload.length;
-    // A runner's journal holds what its redactor gave out, and nothing else.
+    // A runner's journal has only output of its redactor.
     const taken = following.output(stream, frame.offset, redactedBytes(frame.payload));
     const ack = (): void => {
       if (!this.#closed) this.#send({ n: 0, op: 'ack', channel: frame.channel, offset: next });
@@ -211,10 +219,10 @@ export class RunnerLink {
   }
 
   #handshake(message: unknown): void {
-    const hello = field(message, 'hello');
+    const hello = fieldOf(message, 'hello');
     if (hello !== undefined) {
-      const nonce = field(hello, 'nonce');
-      const proof = field(hello, 'proof');
+      const nonce = fieldOf(hello, 'nonce');
+      const proof = fieldOf(hello, 'proof');
       const wanted = hmac(this.#key, 'runner', this.#nonce, String(nonce), String(this.epoch));
       if (typeof proof !== 'string' || proof.length !== wanted.length) throw new Error('no proof');
       if (!timingSafeEqual(Buffer.from(proof), Buffer.from(wanted))) throw new Error('wrong proof');
@@ -223,17 +231,17 @@ export class RunnerLink {
       this.#send({ proof: own });
       return;
     }
-    const welcome = field(message, 'welcome');
+    const welcome = fieldOf(message, 'welcome');
     if (!this.#isProven) throw new Error('no proof');
     if (welcome === undefined) throw new Error('the runner refused');
-    this.pid = Number(field(welcome, 'pid'));
-    this.journal = field(welcome, 'journal') === 'tmpfs' ? 'tmpfs' : 'ram';
-    this.canPrepare = field(welcome, 'holds') === true;
+    this.pid = Number(fieldOf(welcome, 'pid'));
+    this.journal = fieldOf(welcome, 'journal') === 'tmpfs' ? 'tmpfs' : 'ram';
+    this.canPrepare = fieldOf(welcome, 'holds') === true;
     this.#settleOpen?.resolve();
     this.#settleOpen = null;
   }
 
-  /** What comes after the proof is our own runner's: its types hold. */
+  /** After the proof, events are our own runner's and are not checked. */
   #message(message: RunnerAnswer | RunnerEvent): void {
     if (!('n' in message)) return this.#event(message);
     const pending = this.#pending.get(message.n);

@@ -22,12 +22,12 @@ import { basename, dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TrlError } from '../errors.ts';
+import { isCount, isText, objectOf } from '../json-shape.ts';
 import { launcherEnvironment } from '../launcher-variables.ts';
 import { removeMemoryGroups } from '../runner/cgroup.ts';
 import { isMemoryDir } from '../runner/journal.ts';
 import { descendants, sendSignal } from '../runner/processes.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
-import type { RunnerRequest } from '../runner/wire.ts';
 import { RunnerLink, type RunnerLinkEvents } from './runner-link.ts';
 
 export interface RunnerOptions {
@@ -40,7 +40,7 @@ export interface RunnerOptions {
   readonly commandsMax: number;
   /** Sessions with namespaces at once. */
   readonly sessionsMax: number;
-  /** How long a runner waits for a daemon to come back before it ends what it holds. */
+  /** How long a runner waits for a daemon to come back before it ends its commands. */
   readonly lingerMs: number;
   /** The runner's program. */
   readonly program: string;
@@ -50,7 +50,10 @@ export interface RunnerOptions {
   readonly sealing?: Sealing | null;
 }
 
-interface Known {
+/** What the state directory records of the runner. */
+const isRunnerRecord = objectOf({ dir: isText, key: isText, epoch: isCount });
+
+interface RunnerRecord {
   readonly dir: string;
   readonly key: string;
   readonly epoch: number;
@@ -58,8 +61,8 @@ interface Known {
 
 const startMs = 15_000;
 /**
- * A small young generation: what the runner weighs is what spawning costs. And no debugger by a
- * signal: it would show what commands get.
+ * A small young generation: a larger runner spawns more slowly. No debugger by a signal: it would
+ * show what commands get.
  */
 const lean = ['--max-semi-space-size=1', '--disable-sigusr1'];
 /** An ephemeral daemon does not come back. */
@@ -67,23 +70,16 @@ const ephemeralLingerMs = 1_000;
 
 const recordPath = (stateDir: string): string => join(stateDir, 'runner.json');
 
-async function readKnown(stateDir: string): Promise<Known | null> {
+async function readRecord(stateDir: string): Promise<RunnerRecord | null> {
   try {
     const known: unknown = JSON.parse(await readFile(recordPath(stateDir), 'utf8'));
-    if (typeof known !== 'object' || known === null) return null;
-    const dir: unknown = Reflect.get(known, 'dir');
-    const key: unknown = Reflect.get(known, 'key');
-    const epoch: unknown = Reflect.get(known, 'epoch');
-    if (typeof dir !== 'string' || typeof key !== 'string' || typeof epoch !== 'number') {
-      return null;
-    }
-    return { dir, key, epoch };
+    return isRunnerRecord(known) ? known : null;
   } catch {
     return null;
   }
 }
 
-async function writeKnown(stateDir: string, known: Known): Promise<void> {
+async function writeRecord(stateDir: string, known: RunnerRecord): Promise<void> {
   const path = recordPath(stateDir);
   await writeFile(`${path}.new`, JSON.stringify(known), { mode: 0o600 });
   await rename(`${path}.new`, path);
@@ -104,12 +100,12 @@ async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
   }
 }
 
-/** The last runner that ended takes the directory of all with it. */
+/** The last runner that ends removes the common directory. */
 const removedTries = 5;
 
 /**
- * The directory of all runners. Another user may have made the usual one first, in a directory that
- * all write to: then it is one whose name nobody can know beforehand, made before or now.
+ * The common directory of all runners. Another user may have made the usual one first, in a
+ * directory that all can write to: then it is one with an unpredictable name, found or made.
  *
  * @throws TrlError `BACKEND_UNAVAILABLE` when neither can be made
  */
@@ -138,7 +134,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** A directory for a runner; `null`: the one of all was removed meanwhile. */
+/** A directory for a runner; `null`: the common one was removed meanwhile. */
 async function makeIn(base: string): Promise<string | null> {
   await sweep(base);
   const dir = join(base, `r-${randomBytes(8).toString('hex')}`);
@@ -161,7 +157,7 @@ async function isPrivate(dir: string): Promise<boolean> {
 
 const runnerName = /^r-[0-9a-f]{16}$/;
 
-/** Removes what killed runners left: a directory whose socket nobody answers on. */
+/** Removes what killed runners left: directories whose socket no runner answers on. */
 async function sweep(base: string): Promise<void> {
   const names = await readdir(base).catch(() => []);
   for (const name of names.filter((one) => runnerName.test(one))) {
@@ -173,15 +169,15 @@ async function sweep(base: string): Promise<void> {
 }
 
 /**
- * Ends what a killed runner left outside any sandbox, then removes its directory. Sandboxed
- * commands ended with it.
+ * Ends processes that a killed runner left outside any sandbox, then removes its directory.
+ * Sandboxed commands ended with it.
  */
 async function clear(dir: string): Promise<void> {
   for (const name of await readdir('/proc').catch(() => [])) {
     if (!/^[0-9]+$/.test(name)) continue;
     const environment = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
     if (!environment.split('\0').includes(`TRL_RUNNER_DIR=${dir}`)) continue;
-    // With what it took over, which may carry no mark.
+    // With the processes that it adopted, which may have no mark.
     const pid = Number(name);
     for (const one of [pid, ...descendants(pid)]) sendSignal(one, 'SIGKILL');
   }
@@ -191,7 +187,7 @@ async function clear(dir: string): Promise<void> {
   await rmdir(dirname(dir)).catch(() => {});
 }
 
-/** Removes what a killed runner left; one that lives, and whose link alone is lost, stays. */
+/** Removes what a killed runner left. A living runner that only lost its link stays. */
 export async function removeLostRunner({ link, dir }: Runner): Promise<void> {
   if (!isRunner(link.pid, dir)) await clear(dir);
 }
@@ -220,7 +216,7 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
   if (!(pipe instanceof Duplex)) {
     throw new TrlError('BACKEND_UNAVAILABLE', 'Cannot start the runner: no pipe to it');
   }
-  // Such as that this program's file was replaced or removed meanwhile.
+  // For example: the file of this program was replaced or removed meanwhile.
   let failure = 'it ended at once';
   const said = new Promise<boolean>((resolve) => {
     pipe.once('data', () => resolve(true));
@@ -255,13 +251,13 @@ const gonePollMs = 10;
 const goneMs = 2_000;
 
 /**
- * Ends a runner and everything in it. One that does not answer within `waitMs`, or does not go
- * then, is killed: sandboxed commands end with it, and those outside of one are looked for.
+ * Ends a runner and everything in it. A runner that does not answer within `waitMs`, or does
+ * not end then, is killed: sandboxed commands end with it, and others are searched for.
  */
 export async function endRunner({ link, dir }: Runner, waitMs: number): Promise<void> {
   const { pid } = link;
-  const asked = link.request({ op: 'shutdown' }).catch(() => {});
-  const isLate = await Promise.race([asked.then(() => false), sleep(waitMs, true, { ref: false })]);
+  const ended = link.request('shutdown', {}).catch(() => {});
+  const isLate = await Promise.race([ended.then(() => false), sleep(waitMs, true, { ref: false })]);
   const since = Date.now() - (isLate ? goneMs : 0);
   for (; isRunner(pid, dir) && Date.now() - since < 2 * goneMs; await sleep(gonePollMs)) {
     if (Date.now() - since >= goneMs) sendSignal(pid, 'SIGKILL');
@@ -282,15 +278,9 @@ function isRunner(pid: number, dir: string): boolean {
 export interface Runner {
   readonly link: RunnerLink;
   readonly dir: string;
-  /** Whether it was running before: then it may hold executions. */
+  /** Whether it was running before: then it may have executions. */
   readonly adopted: boolean;
 }
-
-const redactionOf = ({ redaction: start, sealing = null }: RunnerOptions): RunnerRequest => ({
-  op: 'redaction',
-  start,
-  sealing,
-});
 
 /**
  * @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had
@@ -299,18 +289,18 @@ export async function openRunner(
   options: RunnerOptions,
   events: RunnerLinkEvents,
 ): Promise<Runner> {
-  const { stateDir } = options;
-  const known = stateDir === null ? null : await readKnown(stateDir);
+  const { stateDir, redaction: start, sealing = null } = options;
+  const known = stateDir === null ? null : await readRecord(stateDir);
   const epoch = (known?.epoch ?? 0) + 1;
   if (known !== null && stateDir !== null) {
     // The new epoch is on disk before it is used, so no later daemon can use it again.
-    await writeKnown(stateDir, { ...known, epoch });
+    await writeRecord(stateDir, { ...known, epoch });
     const auth = { key: Buffer.from(known.key, 'hex'), epoch };
     const link = await RunnerLink.open(join(known.dir, 'runner.sock'), auth, events).catch(
       () => null,
     );
     if (link !== null) {
-      await link.request(redactionOf(options));
+      await link.request('redaction', { start, sealing });
       return { link, dir: known.dir, adopted: true };
     }
     // After a restart of the host, the directory around it may be another user's.
@@ -319,11 +309,11 @@ export async function openRunner(
   const dir = await runtimeDir(options.env);
   const key = randomBytes(32).toString('hex');
   try {
-    if (stateDir !== null) await writeKnown(stateDir, { dir, key, epoch });
+    if (stateDir !== null) await writeRecord(stateDir, { dir, key, epoch });
     await startRunner(dir, key, options);
     const auth = { key: Buffer.from(key, 'hex'), epoch };
     const link = await RunnerLink.open(join(dir, 'runner.sock'), auth, events);
-    await link.request(redactionOf(options));
+    await link.request('redaction', { start, sealing });
     return { link, dir, adopted: false };
   } catch (error) {
     await rm(dir, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 /** The version of this program, from the package it was installed with. */
 import { readFileSync } from 'node:fs';
+import { fieldOf } from '../json-shape.ts';
 import { embeddedText } from '../embedded.ts';
 
 let known: string | null = null;
@@ -11,8 +12,7 @@ export function version(): string {
 
 function readVersion(): string {
   const found: unknown = JSON.parse(embeddedText('package.json') ?? readPackage());
-  const value: unknown =
-    typeof found === 'object' && found !== null ? Reflect.get(found, 'version') : null;
+  const value = fieldOf(found, 'version');
   return typeof value === 'string' ? value : 'unknown';
 }
 

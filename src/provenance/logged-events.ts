@@ -3,6 +3,7 @@
  * log, so every field of `data` is checked.
  */
 import type { BytePath } from '../change.ts';
+import { fieldOf } from '../json-shape.ts';
 
 /** An event of the log. */
 export interface LoggedEvent {
@@ -24,7 +25,7 @@ export interface EventFileChange {
 
 export function jsonField(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
+    ? fieldOf(value, name)
     : undefined;
 }
 

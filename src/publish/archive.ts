@@ -11,6 +11,7 @@
  */
 import { latin1 } from '../encodings/text.ts';
 import { isTarChecksumValid } from './decode-format.ts';
+import { fieldOf } from '../json-shape.ts';
 
 export interface ArchiveMember {
   /** As written in the archive: it can contain `..`, a root or a line feed. */
@@ -202,10 +203,10 @@ export function readMapSources(bytes: Uint8Array): readonly MapSource[] {
 }
 
 function collectSources(map: unknown, found: MapSource[], depth: number): void {
-  if (typeof map !== 'object' || map === null || depth > 3) return;
-  const sources: unknown = Reflect.get(map, 'sources');
-  const contents: unknown = Reflect.get(map, 'sourcesContent');
-  const root: unknown = Reflect.get(map, 'sourceRoot');
+  if (depth > 3) return;
+  const sources = fieldOf(map, 'sources');
+  const contents = fieldOf(map, 'sourcesContent');
+  const root = fieldOf(map, 'sourceRoot');
   if (Array.isArray(sources)) {
     for (const [at, name] of sources.entries()) {
       if (found.length >= sourcesMax) return;
@@ -217,11 +218,7 @@ function collectSources(map: unknown, found: MapSource[], depth: number): void {
       });
     }
   }
-  const sections: unknown = Reflect.get(map, 'sections');
+  const sections = fieldOf(map, 'sections');
   if (!Array.isArray(sections)) return;
-  for (const section of sections) {
-    if (typeof section === 'object' && section !== null) {
-      collectSources(Reflect.get(section, 'map'), found, depth + 1);
-    }
-  }
+  for (const section of sections) collectSources(fieldOf(section, 'map'), found, depth + 1);
 }

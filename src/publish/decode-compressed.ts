@@ -7,6 +7,7 @@ import {
   unpackStream,
   type UnpackResult,
 } from '../encodings/compression.ts';
+import { fieldOf } from '../json-shape.ts';
 
 const MiB = 2 ** 20;
 /** The most that one stream gives: it is unpacked in one call, in about 0.1 s. */

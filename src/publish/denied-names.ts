@@ -3,6 +3,7 @@
  */
 import { latin1 } from '../encodings/text.ts';
 import { PatternSet, squeezedForms, squeezeText, type SqueezedText } from './exact-patterns.ts';
+import { fieldOf } from '../json-shape.ts';
 
 export interface NameHit {
   /** The path or name that the text discloses. */
@@ -219,11 +220,11 @@ function npmName(text: string): readonly PackageName[] {
     return [];
   }
   if (typeof manifest !== 'object' || manifest === null) return [];
-  const name: unknown = Reflect.get(manifest, 'name');
+  const name = fieldOf(manifest, 'name');
   if (typeof name !== 'string') return [];
-  const license: unknown = Reflect.get(manifest, 'license');
+  const license = fieldOf(manifest, 'license');
   const isPublic = typeof license === 'string' && !/^(?:unlicensed|see licen[cs]e)/i.test(license);
-  return named(name, Reflect.get(manifest, 'private') === true, isPublic);
+  return named(name, fieldOf(manifest, 'private') === true, isPublic);
 }
 
 function tomlName(text: string, secret: RegExp): readonly PackageName[] {

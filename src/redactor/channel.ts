@@ -16,15 +16,15 @@ import type { ChannelEnd, ChannelOpen, CheckEntry } from './wire.ts';
 
 export type StreamName = 'stdout' | 'stderr';
 
-/** How long output must rest before what is held is given out. */
+/** Silence after which withheld output is released. */
 const quietMs = 50;
 const stepMs = 8;
 const stepBytesMin = 2 * 1024;
 const stepBytesMax = 64 * 1024;
 
-/** What a channel tells. None of it may throw. */
+/** Events of a channel. Must not throw. */
 export interface RedactorChannelEvents {
-  /** Redacted bytes, also none: then only the count of raw ones has grown. */
+  /** Redacted bytes; possibly none, when only the count of raw bytes has grown. */
   give(stream: StreamName, bytes: Uint8Array): void;
   unsealed(failure: SealFailure): void;
 }
@@ -32,12 +32,12 @@ export interface RedactorChannelEvents {
 const nothing = Buffer.alloc(0);
 
 export class RedactorChannel {
-  /** How much is looked through at once: less where that takes long. */
+  /** Bytes that are searched at once: fewer where that takes long. */
   stepBytes = stepBytesMax;
   /** Raw bytes taken so far. */
   readonly #taken = { stdout: 0, stderr: 0 };
-  /** As the runner was told of them last. */
-  readonly #told = { stdout: 0, stderr: 0 };
+  /** The counts that the runner got last. */
+  readonly #reported = { stdout: 0, stderr: 0 };
   readonly #raw: RawLogWriter | null;
   readonly #streams: Readonly<Record<StreamName, StreamRedactor>>;
   readonly #indexes: KnownIndex[];
@@ -62,9 +62,9 @@ export class RedactorChannel {
     this.#events = events;
     this.#raw = seal === null ? null : new RawLogWriter(seal, this.#sealEvents());
     const prior = secretPriorOf(command);
-    const told = (redaction: SecretReplacement): void => this.#note(redaction);
+    const onRedaction = (redaction: SecretReplacement): void => this.#note(redaction);
     const revealed = reveal.length === 0 ? undefined : new Set(reveal);
-    const open = { ...parts, prior, onRedaction: told, revealed };
+    const open = { ...parts, prior, onRedaction, revealed };
     this.#streams = {
       stdout: openRedactor({ ...open, ...this.#sealing('stdout') }),
       stderr: openRedactor({ ...open, ...this.#sealing('stderr') }),
@@ -72,12 +72,12 @@ export class RedactorChannel {
   }
 
   /**
-   * Raw bytes that count as taken: none more while the raw log waits for the disk, so that the
-   * command is held back.
+   * Raw bytes that count as taken. The count stops while the raw log waits for the disk, which
+   * pauses the command.
    */
   takenBytes(stream: StreamName): number {
-    if (this.#raw?.isBehind !== true) this.#told[stream] = this.#taken[stream];
-    return this.#told[stream];
+    if (this.#raw?.isBehind !== true) this.#reported[stream] = this.#taken[stream];
+    return this.#reported[stream];
   }
 
   take(stream: StreamName, bytes: Uint8Array): void {
@@ -101,7 +101,7 @@ export class RedactorChannel {
     for (const stream of Object.values(this.#streams)) stream.learn(makeMaskers(index));
   }
 
-  /** Gives out the rest at once; answers when all that is sealed is on disk. */
+  /** Releases the rest at once; resolves when the raw log is on disk. */
   async end(): Promise<ChannelEnd> {
     this.#stopTimer();
     for (const name of ['stdout', 'stderr'] as const) {
@@ -122,7 +122,7 @@ export class RedactorChannel {
     };
   }
 
-  /** Leaves it: it failed. */
+  /** Closes it after a failure. */
   close(): void {
     this.#stopTimer();
     this.#raw?.abandon();
@@ -133,7 +133,7 @@ export class RedactorChannel {
     this.#quiet = null;
   }
 
-  /** Names of the entries in which a known value lies, in whatever encoding. */
+  /** Names of the entries in which a known value lies, in any encoding. */
   check(entries: readonly CheckEntry[]): string[] {
     const holds = (value: string): boolean =>
       this.#indexes.some((index) => findKnownValues(index, Buffer.from(value)).length > 0);
@@ -148,7 +148,7 @@ export class RedactorChannel {
     }
   }
 
-  /** What the known values were taken out of, and nothing else, is what is sealed. */
+  /** Only bytes without known values are sealed. */
   #sealing(stream: StreamName): Pick<StreamRedactorParts, 'onMasked'> {
     const raw = this.#raw;
     if (raw === null) return {};
@@ -177,7 +177,7 @@ export class RedactorChannel {
     const known = this.#entries.get(id);
     if (known !== undefined) this.#entries.set(id, { ...known, count: known.count + 1 });
     else if (this.#entries.size < limits.redactionEntries.max) {
-      // The length of a known value is nobody's to know; of another it is seen in what is left.
+      // The length of a known value is secret; that of another is visible in what is left.
       const length = kind === 'known' ? null : to - from;
       this.#entries.set(id, { tag, kind, rule, score, key, length, count: 1, digest });
     } else if (this.#beyond.size < limits.redactionEntries.max * 100) this.#beyond.add(id);

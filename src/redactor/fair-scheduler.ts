@@ -1,17 +1,17 @@
 /**
- * Work of many channels, in turns: whoever has used least time goes next, for a moment. So a
- * command that prints without end, or what takes long to look through, holds nobody else up.
+ * Schedules the work of many channels: the channel with the least time used goes next, for one
+ * step. So a command that prints without end, or slow output, does not delay others.
  */
 
-/** A piece of work; answers whether there is more of it. Must not throw. */
+/** One step of work; returns whether there is more. Must not throw. */
 export type WorkStep = () => boolean;
 
-/** About how long a turn lasts before another channel has one. */
+/** About how long one channel works before another does. */
 const turnMs = 8;
 
 interface Lane {
   readonly steps: WorkStep[];
-  /** Time it has had, in `ms`, beside the others'. */
+  /** Time used, in `ms`, relative to the others. */
   used: number;
 }
 
@@ -26,11 +26,11 @@ export class FairScheduler {
       lane.steps.push(step);
       return;
     }
-    // A newcomer owes nothing, and is owed nothing either.
+    // A new channel starts at the level of the others.
     const used = Math.min(...[...this.#lanes.values()].map((one) => one.used));
     this.#lanes.set(channel, { steps: [step], used: Number.isFinite(used) ? used : 0 });
     if (this.#scheduled) return;
-    // Where nobody else waits, the first turn is now.
+    // If no other channel waits, the first step is now.
     if (this.#lanes.size === 1) this.#turn();
     else this.#schedule();
   }

@@ -1,5 +1,5 @@
 /**
- * The redactor: stands between what commands print and everything else. The runner starts it and
+ * The redactor: all output of commands passes through it. The runner starts it and
  * sends it raw output on descriptor 3; it answers with redacted output (`wire.ts`). It holds the
  * known values of running commands, and ends with the runner. To disk it writes what it seals to
  * auditors (`sealing/`) and nothing else.
@@ -32,19 +32,19 @@ interface Started {
   readonly options: RedactorStart;
 }
 
-/** A value as it is known, and when it was last asked for. */
+/** A cached value, and when it was last used. */
 interface Used<What> {
   readonly what: What;
   usedAt: number;
 }
 
-/** Indexes by the values in them. What nobody asked for in a while is forgotten. */
+/** Indexes by the values in them. Indexes without use for a while are dropped. */
 class Indexes {
   readonly #indexes = new Map<string, Used<KnownIndex>>();
   /** One object for one value: what was computed for it belongs to the object. */
   readonly #values = new Map<string, Used<KnownValue>>();
   readonly #tags: RedactionTags;
-  /** What a set that grew by one is made from. */
+  /** The last index, from which a set with one more value is made. */
   #last: KnownIndex | null = null;
 
   constructor(tags: RedactionTags) {
@@ -77,7 +77,7 @@ class Indexes {
   }
 }
 
-/** What is there under `id`, now the youngest; made when it is not. */
+/** The value of `id`, made where it is missing, and marked as used. */
 function taken<What>(all: Map<string, Used<What>>, id: string, make: () => What): What {
   const found = all.get(id) ?? { what: make(), usedAt: 0 };
   found.usedAt = Date.now();
@@ -103,11 +103,11 @@ class Redactions {
       return this.#request(request);
     }
     const stream = frame.type === frameTypes.stdout ? 'stdout' : 'stderr';
-    // Copied: the frame is a view of what is read into again.
+    // Copied: the frame is a view of a buffer that is reused.
     this.#take(frame.channel, stream, Buffer.from(frame.payload));
   }
 
-  /** Looks through a chunk, in parts that become smaller where they take long. */
+  /** Searches a chunk in parts, which become smaller where they take long. */
   #take(number: number, stream: StreamName, bytes: Uint8Array): void {
     let at = 0;
     this.#turns.add(number, () => {
@@ -125,7 +125,7 @@ class Redactions {
       const { key } = request.start;
       const tags = new RedactionTags(Buffer.from(key, 'hex'));
       this.#started = { tags, indexes: new Indexes(tags), options: request.start };
-      this.#tell({ ready: true });
+      this.#send({ ready: true });
     } else if ('open' in request) this.#once(request.open.channel, () => this.#open(request.open));
     else if ('learn' in request) {
       const { channel, known } = request.learn;
@@ -139,12 +139,12 @@ class Redactions {
       const { n, channel, entries } = request.check;
       const all = entries.map(([name]) => name);
       this.#once(channel, () =>
-        this.#tell({ checked: { n, names: this.#channels.get(channel)?.check(entries) ?? all } }),
+        this.#send({ checked: { n, names: this.#channels.get(channel)?.check(entries) ?? all } }),
       );
     }
   }
 
-  /** In its turn, behind what the channel has to do already. */
+  /** Runs after the channel's earlier work. */
   #once(channel: number, act: () => void): void {
     this.#turns.add(channel, () => {
       this.#guard(channel, act);
@@ -159,8 +159,8 @@ class Redactions {
     this.#channels.delete(number);
     // The raw log is on disk before the command counts as ended.
     void ended.then(
-      (end) => this.#tell({ ended: { channel: number, ...end } }),
-      (error: unknown) => this.#tellFailed(number, error),
+      (end) => this.#send({ ended: { channel: number, ...end } }),
+      (error: unknown) => this.#sendFailure(number, error),
     );
   }
 
@@ -172,26 +172,26 @@ class Redactions {
       give: (stream, bytes) => {
         this.#give(open.channel, { stream, bytes, taken: channel.takenBytes(stream) });
       },
-      unsealed: (failure) => this.#tell({ unsealed: { channel: open.channel, failure } }),
+      unsealed: (failure) => this.#send({ unsealed: { channel: open.channel, failure } }),
     });
     this.#channels.set(open.channel, channel);
   }
 
-  /** A failure in one channel ends that channel: its output is not given out any more. */
+  /** A failure in one channel ends that channel: no more of its output is released. */
   #guard(number: number, act: () => void): void {
     try {
       act();
     } catch (error) {
       this.#channels.get(number)?.close();
       this.#channels.delete(number);
-      this.#tellFailed(number, error);
+      this.#sendFailure(number, error);
     }
   }
 
-  #tellFailed(number: number, error: unknown): void {
+  #sendFailure(number: number, error: unknown): void {
     // The class of the error only: its message may quote what was looked at.
     const reason = error instanceof Error ? error.name : 'unknown';
-    this.#tell({ failed: { channel: number, reason } });
+    this.#send({ failed: { channel: number, reason } });
   }
 
   #give(
@@ -208,7 +208,7 @@ class Redactions {
     process.nextTick(() => this.#link.uncork());
   }
 
-  #tell(event: RedactorEvent): void {
+  #send(event: RedactorEvent): void {
     const payload = Buffer.from(JSON.stringify(event));
     this.#link.write(
       Buffer.concat([encodeHeader(frameTypes.control, 0, 0, payload.length), payload]),
@@ -217,7 +217,7 @@ class Redactions {
 }
 
 function main(): void {
-  // Made once for all streams, while nobody waits yet.
+  // Made once for all streams, before any output waits.
   SecretRuleSet.shipped();
   const link = new Socket({ fd: linkFd, readable: true, writable: true });
   const reader = new FrameReader(redactorControlBytesMax);
@@ -228,7 +228,7 @@ function main(): void {
   });
   link.on('close', end);
   link.on('error', end);
-  // A terminal's or a service manager's signals are for others to judge: it ends with the runner.
+  // It ignores signals of a terminal or a service manager, and ends with the runner.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM', 'SIGPIPE'] as const) {
     process.on(signal, () => {});
   }

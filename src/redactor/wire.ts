@@ -25,14 +25,14 @@ export interface RedactorStart extends RedactionOptions {
 
 export interface ChannelOpen {
   readonly channel: number;
-  /** The command's text: by it, secrets are more or less to be expected. */
+  /** The command's text, by which secrets are more or less likely. */
   readonly command: string;
   readonly known: readonly KnownSecret[];
-  /** Somebody may type: what is held is given out after a moment of silence. */
+  /** A person may type: withheld output is released after a moment of silence. */
   readonly interactive: boolean;
-  /** Names of values that a person said may be shown, see `Plan.reveal`. */
+  /** Names of values that a person allowed to be shown, see `Plan.reveal`. */
   readonly reveal: readonly string[];
-  /** Where and to whom its output is sealed, with known values masked; `null`: it is not. */
+  /** How its output is sealed, with known values masked; `null`: it is not. */
   readonly seal: RawLogWriterOptions | null;
 }
 
@@ -44,7 +44,7 @@ export interface Sealing {
   readonly recipients: readonly string[];
   /** Bytes of one sealed log. */
   readonly bytesMax: number;
-  /** Whether a command whose output cannot be written any more is ended. */
+  /** Whether a command ends when its output cannot be sealed any more. */
   readonly required: boolean;
 }
 

@@ -37,9 +37,9 @@ const removeEveryMs = 100;
 /**
  * Puts all processes of a box under a bound, or answers `null` where no cgroup can be used.
  *
- * @param runner whose it is, so that what a killed one left can be told from what is in use
- * @param processes asked until it names nobody new: what is forked meanwhile inherits the group
- *   of its parent, so after that nobody is outside
+ * @param runner its owner, by which groups of a killed runner are found
+ * @param processes called until it returns no new process: a process that is forked meanwhile
+ *   inherits the group of its parent, so after that none is outside
  */
 export function boundMemory(
   { runner, name }: { readonly runner: string; readonly name: string },
@@ -71,11 +71,11 @@ export function boundMemory(
   return null;
 }
 
-/** Whether nothing that the kernel holds against others holds this command. */
+/** Whether the kernel's bounds for users do not bind this command. */
 export const isUnsandboxedRoot = (box: Plan['box']): boolean =>
   box.kind === 'none' && process.getuid?.() === 0;
 
-/** @throws TrlError `SANDBOX_UNAVAILABLE` where nothing would hold the command to its bound */
+/** @throws TrlError `SANDBOX_UNAVAILABLE` where nothing would enforce the bound */
 export function refuseUnboundedMemory(group: MemoryGroup | null, box: Plan['box']): void {
   const isLeft = isUnsandboxedRoot(box);
   if (group !== null && !isLeft) return;
@@ -85,7 +85,7 @@ export function refuseUnboundedMemory(group: MemoryGroup | null, box: Plan['box'
 
 const prefix = (runner: string): string => `trl-${runner}-`;
 
-/** Removes the groups of a runner that has ended; what still runs keeps its own. */
+/** Removes the groups of a runner that has ended; running ones keep theirs. */
 export function removeMemoryGroups(runner: string): void {
   for (const root of roots) {
     const names = existsSync(root.dir) ? readdirSync(root.dir) : [];
@@ -120,7 +120,7 @@ function forbidSwap(dir: string, by: MemoryGroup['by'], bytes: number): void {
     if (by === 'cgroup-v2') writeFileSync(join(dir, 'memory.swap.max'), '0');
     else writeFileSync(join(dir, 'memory.memsw.limit_in_bytes'), String(bytes));
   } catch {
-    // A kernel without swap accounting: the memory bound stands without it.
+    // A kernel without swap accounting: memory is bounded, swap is not.
   }
 }
 

@@ -26,7 +26,7 @@ const readyMs = 15_000;
 /** Time for the processes of a sandbox to be gone after it was killed. */
 const goneMs = 2_000;
 const gonePollMs = 2;
-/** A shell tells its state in many small writes: they are read together. */
+/** A shell writes its state in many small parts: they are read together. */
 const stateRestMs = 5;
 
 /** What two plans must share to be able to use the same prepared sandbox. */
@@ -36,20 +36,20 @@ export function sandboxShapeOf(plan: Plan): string {
   const bounds = [cpuSeconds, processesMax, openFilesMax, fileBytesMax, addressSpaceBytesMax];
   const stdin = plan.stdin.kind === 'closed' ? 'null' : 'pipe';
   const { box } = plan;
-  const held = box.kind === 'none' ? [] : [box.holder.id, box.args, box.seccomp];
+  const sandbox = box.kind === 'none' ? [] : [box.holder.id, box.args, box.seccomp];
   const made = [stdin, plan.pty !== null, umaskOf(plan)];
-  return JSON.stringify([plan.session_id, plan.shell, bounds, made, held]);
+  return JSON.stringify([plan.session_id, plan.shell, bounds, made, sandbox]);
 }
 
 const umaskOf = ({ umask = 0o022 }: Plan): number => umask;
 
-/** What a wait told of the box's first process. */
+/** How the box's first process ended, by its wait status. */
 export interface WaitResult {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** What the shim said, line by line. */
+/** The lines that the shim wrote. */
 export interface ShimReport {
   readonly code: number;
   readonly background: number;
@@ -108,9 +108,9 @@ export class CommandBox {
   readonly stderr: PipeReader | null;
   readonly stdin: Socket | null;
   readonly terminal: PseudoTerminal | null;
-  /** Of a Python script: the script, and its calls. */
+  /** The channel of a Python script and its calls. */
   readonly channel: Socket | null;
-  /** Settles when the process that the runner started was waited for. */
+  /** Settles when the runner has reaped the process that it started. */
   readonly exited: Promise<WaitResult>;
   /** Settles when the shell is over: without a sandbox its shim stays while anything of it runs. */
   readonly over: Promise<void>;
@@ -172,9 +172,9 @@ export class CommandBox {
       await this.#gone();
       return end;
     });
-    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
-    this.#onEnd = tell;
-    this.over = this.#overAt(told);
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    this.#onEnd = end;
+    this.over = this.#overAt(ended);
     this.stdout = pipes.stdout === null ? null : new PipeReader(pipes.stdout.ours);
     this.stderr = pipes.stderr === null ? null : new PipeReader(pipes.stderr.ours);
     this.stdin = pipes.stdin === null ? null : writer(pipes.stdin.ours);
@@ -183,7 +183,7 @@ export class CommandBox {
     this.#state = new PipeReader(pipes.state.ours);
     this.#state.start({ take: (bytes) => this.#takeState(bytes) });
     this.ready = this.#awaitReady();
-    // Whoever needs a prepared box awaits `ready` again; until then a failure is not unhandled.
+    // A launch that uses the box awaits `ready` again; until then a failure is not unhandled.
     this.ready.catch(() => {});
     this.#status.start({ take: (bytes) => this.#takeStatus(bytes) });
   }
@@ -243,11 +243,11 @@ export class CommandBox {
     this.#child.kill('SIGKILL');
   }
 
-  async #overAt(told: Promise<void>): Promise<void> {
-    await Promise.race([this.exited, ...(this.#sandboxed ? [] : [told])]);
+  async #overAt(ended: Promise<void>): Promise<void> {
+    await Promise.race([this.exited, ...(this.#sandboxed ? [] : [ended])]);
   }
 
-  /** How it ended; `isStuck`: its shim would wait for what cannot be killed. */
+  /** How it ended; `isStuck`: its shim would wait for processes that cannot be killed. */
   async ending(isStuck: boolean): Promise<WaitResult> {
     if (!isStuck || this.dead || this.end === null) return await this.exited;
     const { code } = this.end;
@@ -284,7 +284,7 @@ export class CommandBox {
     this.close();
   }
 
-  /** Takes everything that was written, at once; answers whether nobody can write any more. */
+  /** Reads everything that was written, at once; returns whether every writer is gone. */
   readRest(): boolean {
     if (this.terminal !== null) return false;
     const readers = [this.stdout, this.stderr, this.#status, this.#state];
@@ -298,7 +298,7 @@ export class CommandBox {
 
   #takeState(bytes: Uint8Array): boolean {
     this.#stateBytes += bytes.length;
-    // Read on: a pipe that is full would block the shell at its end.
+    // Reading continues: a full pipe would block the shell at its end.
     if (this.#stateBytes > limits.stateBytes.max) this.#stateParts.length = 0;
     else this.#stateParts.push(Buffer.from(bytes));
     if (bytes.length === pipeReadBytesMax) return true;
@@ -350,7 +350,7 @@ export class CommandBox {
     const [word, ...failed] = first.split(' ');
     if (word === 'ready' && failed.length === 0) return;
     this.kill();
-    // A bound can be set and yet be too narrow for the shell that sets it.
+    // The kernel can accept a bound that is too narrow for the shell that sets it.
     const why =
       word === 'ready'
         ? `Cannot set the bounds asked for: ${failed.join(', ')}`
@@ -364,7 +364,7 @@ const count = (text: string): number => (/^\d{1,6}$/.test(text) ? Number(text) :
 
 function writer(fd: number): Socket {
   const socket = new Socket({ fd, readable: false, writable: true });
-  // EPIPE: the command closed its input, which is its right.
+  // EPIPE: the command closed its input, which is allowed.
   socket.on('error', () => socket.destroy());
   return socket;
 }

@@ -7,8 +7,10 @@ import type { Duplex } from 'node:stream';
 import type { Box, Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { fieldOf, isObject } from '../json-shape.ts';
 import { JournalFollowers } from './journal-followers.ts';
-import { PendingLaunches } from './pending-launches.ts';
+import type { SealedPlan } from './operations.ts';
+import { PendingLaunches } from './prepared-launch.ts';
 import { serveRequest, type RunnerService } from './serve-request.ts';
 import { BoxCache, controlBytesMax, hmac, wireVersions } from './wire.ts';
 
@@ -69,7 +71,7 @@ export class DaemonConnection {
     stream.on('close', () => this.end());
   }
 
-  /** What is sent inside leaves at once. */
+  /** Sends everything that `send` writes in one packet. */
   batch(send: () => void): void {
     this.#stream.cork();
     send();
@@ -90,7 +92,7 @@ export class DaemonConnection {
     this.pendingLaunches.close();
     clearTimeout(this.#timer);
     this.#stream.destroy();
-    // One that never proved itself, or was followed by another, is nobody's loss.
+    // A connection without a proof, or replaced by a newer one, changes nothing when it ends.
     if (this.#gate.current !== this) return;
     this.#gate.current = null;
     this.#served.onDisconnected();
@@ -100,7 +102,7 @@ export class DaemonConnection {
     try {
       for (const frame of this.#reader.push(bytes)) this.#frame(frame);
     } catch (error) {
-      // A frame that cannot be one: whoever sends it is not our daemon.
+      // An invalid frame: the sender is not our daemon.
       process.stderr.write(`connection ended: ${String(error)}\n`);
       this.end();
     }
@@ -116,11 +118,9 @@ export class DaemonConnection {
   }
 
   #hello(message: object): void {
-    const hello: unknown = Reflect.get(message, 'hello');
-    if (typeof hello !== 'object' || hello === null) throw new Error('no hello');
-    const nonce: unknown = Reflect.get(hello, 'nonce');
-    const epoch: unknown = Reflect.get(hello, 'epoch');
-    const versions: unknown = Reflect.get(hello, 'versions');
+    const hello = fieldOf(message, 'hello');
+    if (!isObject(hello)) throw new Error('no hello');
+    const { nonce, epoch, versions } = hello;
     if (typeof nonce !== 'string' || nonce.length !== 64) throw new Error('no nonce');
     if (typeof epoch !== 'number' || !Number.isSafeInteger(epoch)) throw new Error('no epoch');
     const version = Array.isArray(versions)
@@ -137,7 +137,7 @@ export class DaemonConnection {
   #proof(message: object): void {
     const { key, epoch } = this.#gate;
     const wanted = hmac(key, 'daemon', this.#nonce, this.#daemonNonce, String(this.#epoch));
-    if (!equal(wanted, Reflect.get(message, 'proof'))) throw new Error('wrong proof');
+    if (!equal(wanted, fieldOf(message, 'proof'))) throw new Error('wrong proof');
     if (this.#epoch <= epoch) {
       this.event({ refused: `epoch ${this.#epoch} is not above ${epoch}` });
       throw new Error('old epoch');
@@ -152,9 +152,9 @@ export class DaemonConnection {
   }
 
   async #request(message: object): Promise<void> {
-    const n: unknown = Reflect.get(message, 'n');
+    const n = fieldOf(message, 'n');
     try {
-      // An older daemon's connection is ended with its epoch; a late request of it is nobody's.
+      // The connection of an older daemon ends with its epoch, and so do its late requests.
       if (this.#epoch !== this.#gate.epoch) throw new TrlError('AUTH_FAILED', 'an older epoch');
       const answer = await serveRequest(this.#served, this, message);
       this.event({ n, ok: true, ...answer });
@@ -175,24 +175,23 @@ export class DaemonConnection {
    *
    * @throws TrlError `AUTH_FAILED` for a wrong MAC, a replay or an older epoch
    */
-  verify({ plan: text, seq, mac, box }: Readonly<Record<string, unknown>>): Plan {
-    if (typeof text !== 'string') throw new TrlError('AUTH_FAILED', 'Cannot launch: no plan');
+  verify({ plan: text, seq, mac, box }: SealedPlan): Plan {
     const plan: Omit<Plan, 'box'> & { readonly box: string } = JSON.parse(text);
     const { key } = this.#gate;
     const epoch = String(this.#epoch);
     const wanted = hmac(key, 'plan', sha256OfText(text), plan.exec_id, epoch, String(seq));
     if (!equal(wanted, mac)) throw new TrlError('AUTH_FAILED', 'Cannot launch: the MAC is wrong');
-    if (typeof seq !== 'number' || seq <= this.#seq) {
+    if (seq <= this.#seq) {
       throw new TrlError('AUTH_FAILED', `Cannot launch ${plan.exec_id} again`);
     }
     this.#seq = seq;
     return { ...plan, box: this.#boxOf(plan.box, box) };
   }
 
-  #boxOf(digest: string, text: unknown): Box {
+  #boxOf(digest: string, text: string | undefined): Box {
     const known = this.#boxes.get(digest);
     if (known !== undefined) return known;
-    if (typeof text !== 'string' || sha256OfText(text) !== digest) {
+    if (text === undefined || sha256OfText(text) !== digest) {
       throw new TrlError('AUTH_FAILED', 'Cannot launch: the sandbox is not the approved one');
     }
     const box: Box = JSON.parse(text);

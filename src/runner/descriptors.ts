@@ -1,4 +1,4 @@
-/** Descriptors that came with the process: they must not reach what it starts. */
+/** Descriptors that the process inherited: programs that it starts must not get them. */
 import { closeSync, readFileSync, readdirSync } from 'node:fs';
 
 const closeOnExec = 0o2000000;

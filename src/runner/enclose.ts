@@ -1,10 +1,10 @@
 /**
- * Starts programs with the descriptors on their list and no other, whatever this process has open:
- * the last step before a program runs closes the rest. Independent of how they were opened, which
- * is close-on-exec without exception.
+ * Starts programs with the descriptors on their list and no other, even if this process has more
+ * open: the last step before a program runs closes the rest. Descriptors are also opened
+ * close-on-exec, without exception; this does not rely on it.
  *
- * It is perl-base that closes, which can also enter namespaces, as `nsenter` does where it is
- * missing; then nothing starts while this process has anything open that could be inherited.
+ * perl-base closes them, and enters the namespaces. Where it is missing, `nsenter` enters them, and
+ * nothing starts while this process has a descriptor open that could be inherited.
  */
 import { existsSync } from 'node:fs';
 import { TrlError } from '../errors.ts';

@@ -1,6 +1,6 @@
 /**
  * Output that memory has no room for, in an unlinked file: encrypted with a key that is in the
- * runner's memory alone, so that what is left on the disk says nothing once it has ended.
+ * runner's memory alone, so that what is left on the disk is unreadable once it has ended.
  */
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { MemoryFile, RingStore, type JournalStore } from './journal-stores.ts';

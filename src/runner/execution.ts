@@ -10,7 +10,7 @@ import { boundMemory, refuseUnboundedMemory, type MemoryGroup } from './cgroup.t
 import { OutputDigester } from './output-digester.ts';
 import { buildExit } from './exit.ts';
 import { StdinWriter } from './stdin-writer.ts';
-import { waitUntilDrained } from './drain.ts';
+import { waitUntilDrained } from './pipe-reader.ts';
 import type { Journal, JournalStream } from './journal.ts';
 import { sendSignal, findInputWait, type InputWait } from './processes.ts';
 import type { DeferredSink, RedactionChannel, RedactionSink } from './redactor-process.ts';
@@ -34,7 +34,7 @@ export interface ExecutionEvents {
   /** About once a second while it prints. */
   progress(progress: OutputProgress): void;
   waiting(info: InputWait): void;
-  /** A script calls a tool; answers whether somebody is there to take it. */
+  /** A script calls a tool; returns whether a daemon is connected to take the call. */
   readonly toolCall: (call: number, text: string) => boolean;
   exit(exit: Exit): void;
 }
@@ -48,7 +48,7 @@ export interface ExecutionParts {
   readonly sink: DeferredSink;
 }
 
-/** What is kept of an execution; once it ended, nothing but this. */
+/** What the runner keeps of an execution after it ended. */
 export interface ExecutionSummary {
   readonly id: ExecId;
   readonly sessionId: SessionId;
@@ -71,8 +71,8 @@ export class Execution implements ExecutionSummary {
   readonly live = this;
   readonly done: Promise<Exit>;
   exit: Exit | null = null;
-  /** Set while a follower holds the command back. */
-  #held = false;
+  /** Set while a follower pauses the command. */
+  #isPaused = false;
   readonly #box: CommandBox;
   readonly #warm: boolean;
   readonly #states: ShellStates;
@@ -82,7 +82,7 @@ export class Execution implements ExecutionSummary {
   #read = 0;
   readonly #events: ExecutionEvents;
   #stopped: StopReason | null = null;
-  /** What was printed could not be sealed, which is required. */
+  /** Output could not be sealed, and sealing is required. */
   #unsealed = false;
   #killTimer: NodeJS.Timeout | null = null;
   readonly #timers: NodeJS.Timeout[] = [];
@@ -116,7 +116,7 @@ export class Execution implements ExecutionSummary {
     this.done = this.#finish();
   }
 
-  /** What outlives the command: without its sandbox, its plan and its text. */
+  /** The part that outlives the command: without its sandbox, its plan and its text. */
   get summary(): ExecutionSummary {
     const { id, sessionId, mode, startedAt, journal, exit } = this;
     return { id, sessionId, mode, startedAt, journal, exit, live: null };
@@ -147,7 +147,7 @@ export class Execution implements ExecutionSummary {
     await this.#box.terminal?.resize({ columns, rows });
   }
 
-  /** Where the calls of a Python script come from; `null`: it is none. */
+  /** The channel of a Python script's calls; `null`: the command is no script. */
   get calls(): ScriptChannel | null {
     return this.#script?.channel ?? null;
   }
@@ -158,12 +158,12 @@ export class Execution implements ExecutionSummary {
     else for (const pid of this.processes()) sendSignal(pid, signal);
   }
 
-  /** Its output must not show these either, from here on. */
+  /** Adds values that its output must not show from now on. */
   learn(known: readonly KnownSecret[]): void {
     this.#redaction.learn(known);
   }
 
-  /** TERM to everything, then KILL after the grace period: what is given is the longest. */
+  /** TERM to everything, then KILL after the grace period, of which the longest given counts. */
   stop(reason: StopReason, longestMs: number | null = null): void {
     if (this.exit !== null || this.#box.dead) return;
     if (longestMs !== null) this.#timers.push(setTimeout(() => this.#kill(), longestMs));
@@ -174,7 +174,7 @@ export class Execution implements ExecutionSummary {
     this.#killTimer = setTimeout(() => this.#kill(), longestMs ?? graceMs);
   }
 
-  /** TERM to all; a shell that is only just being made has no process yet, so it is looked for. */
+  /** TERM to all. A shell that is just starting has no process yet, so it is looked for. */
   #terminate(): void {
     const targets = this.processes();
     for (const pid of targets) {
@@ -187,13 +187,13 @@ export class Execution implements ExecutionSummary {
   }
 
   /** Stops reading while a follower is behind; the command then blocks on its pipe. */
-  setReadingPaused(held: boolean): void {
-    if (this.#held === held) return;
-    this.#held = held;
-    if (!held) this.#resume();
+  setReadingPaused(isPaused: boolean): void {
+    if (this.#isPaused === isPaused) return;
+    this.#isPaused = isPaused;
+    if (!isPaused) this.#resume();
   }
 
-  /** Goes on reading, unless a follower or the redactor is behind. */
+  /** Continues reading, unless a follower or the redactor is behind. */
   #resume(): void {
     if (this.#resting) return;
     this.#box.stdout?.resume();
@@ -202,7 +202,7 @@ export class Execution implements ExecutionSummary {
   }
 
   get #resting(): boolean {
-    return this.#held || this.#redaction.full;
+    return this.#isPaused || this.#redaction.full;
   }
 
   /** All that it started. */
@@ -213,7 +213,7 @@ export class Execution implements ExecutionSummary {
 
   #kill(): void {
     const targets = this.plan.box.kind === 'none' ? freezeProcesses(this.#box, this.id) : [];
-    // Before its shell: of that one's end the shim would tell a code, as if nobody had sent KILL.
+    // Before its shell: otherwise the shim would report the shell's exit code instead of KILL.
     this.#box.kill();
     for (const pid of targets) sendSignal(pid, 'SIGKILL');
     this.setReadingPaused(false);
@@ -278,14 +278,14 @@ export class Execution implements ExecutionSummary {
   }
 
   #watchInput(): void {
-    let told = 0;
+    let reportedAt = 0;
     const stdin = this.#stdinLink;
     if (stdin === null) return;
     const look = (): void => {
-      if (this.#lastOutput + waitingPollMs > Date.now() || told >= this.#lastOutput) return;
+      if (this.#lastOutput + waitingPollMs > Date.now() || reportedAt >= this.#lastOutput) return;
       const found = findInputWait(this.#box.processes(), stdin);
       if (found === null) return;
-      told = Date.now();
+      reportedAt = Date.now();
       this.#events.waiting(found);
     };
     const timer = setInterval(look, waitingPollMs);
@@ -345,9 +345,9 @@ export class Execution implements ExecutionSummary {
   }
 
   /**
-   * What was written before the end is in the pipes, and each ends with its last writer. Somebody
-   * else who was handed one through a socket must not keep the command from ending: then reading
-   * stops when nothing comes any more, or more than pipes can have held.
+   * What was written before the end is in the pipes, and each ends with its last writer. A
+   * process that got one through a socket must not keep the command from ending: then reading stops
+   * when nothing comes any more, or after more bytes than pipes can buffer.
    */
   async #drain(): Promise<void> {
     const { stdout, stderr, terminal } = this.#box;
@@ -369,10 +369,10 @@ export class Execution implements ExecutionSummary {
 
   async #capture(): Promise<ReturnType<typeof captureShellState>> {
     if (this.mode !== 'foreground' || this.plan.carry === 'none' || this.#script) return null;
-    // What a shell that was ended half-way would leave is nobody's state.
+    // A shell that was ended half-way leaves no valid state.
     if (this.#stopped !== null) return null;
     const before = this.#states.get(this.sessionId);
-    // A program in place of the shell leaves no state; where it ran is what a shell would leave.
+    // A program that replaces the shell leaves no state but its directory.
     if (this.plan.argv !== null) {
       const state = { ...before, cwd: this.plan.cwd ?? before.cwd };
       this.#states.put(this.sessionId, state);

@@ -8,7 +8,7 @@ import type { ShellStateCapture } from './shell-state.ts';
 
 const signalNumbers: Readonly<Record<string, number>> = { SIGKILL: 9, SIGTERM: 15, SIGSEGV: 11 };
 
-/** All that is known when a command has ended. */
+/** The facts about a command that has ended. */
 export interface ExitInput {
   readonly plan: Plan;
   readonly end: WaitResult;

@@ -1,7 +1,7 @@
 /**
  * Readers of journals over one connection. Each has a window; while the slowest one is far behind
- * its command is held back, so that a reader that keeps up loses nothing. One that takes nothing
- * for `slowReaderMs` no longer holds the command and may find a counted gap.
+ * its command is paused, so that a reader that keeps up loses nothing. A reader that takes
+ * nothing for `slowReaderMs` no longer pauses the command, and may find a counted gap.
  */
 import { encodeHeader, frameTypes } from '../frame.ts';
 import { limits } from '../limits.ts';
@@ -9,7 +9,7 @@ import type { ExecutionSummary } from './execution.ts';
 
 const pieceBytes = 256 * 1024;
 
-/** Where frames go. `write` answers whether there is room for more. */
+/** The destination of frames. `write` returns whether there is room for more. */
 export interface FrameSink {
   write(header: Uint8Array, payload: Uint8Array): boolean;
   event(event: object): void;
@@ -63,7 +63,7 @@ export class JournalFollowers {
     }
   }
 
-  /** Bytes by which the slowest reader that still counts is behind. */
+  /** Bytes by which the slowest reader is behind, of those that still pause the command. */
   lag(execution: ExecutionSummary): number {
     let lag = 0;
     for (const { execution: own, next, progressAt } of this.#followers.values()) {

@@ -1,4 +1,4 @@
-/** Where a journal's bytes lie, by journal offset. */
+/** Stores of a journal's bytes, by journal offset. */
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 
 export interface JournalStore {
@@ -16,7 +16,7 @@ interface Bytes {
   close(): void;
 }
 
-/** An unlinked file on tmpfs: whatever kills the runner, the bytes go with it. */
+/** An unlinked file on tmpfs: the bytes vanish with the runner, however it ends. */
 export class MemoryFile implements Bytes {
   readonly #fd: number;
   constructor(path: string) {
@@ -61,7 +61,7 @@ export class MemoryPages implements Bytes {
   }
 }
 
-/** Cuts a span into the parts that lie in one piece of `size`. */
+/** Cuts a span at multiples of `size`. */
 function each(
   span: { at: number; length: number; size: number },
   use: (inPiece: number, done: number, count: number, piece: number) => void,

@@ -1,7 +1,7 @@
 /**
  * The redacted output of one command by byte offset, both streams in the order they came. The
  * newest bytes are in memory: an unlinked file on tmpfs, or plain memory where there is none. Older
- * ones are in a file that nobody can read without the runner (`sealed-store.ts`). The newest
+ * ones are in a file that nobody can read without the runner (`encrypted-store.ts`). The newest
  * `bytesMax` bytes are kept; what was dropped is counted, never hidden.
  */
 import { randomBytes } from 'node:crypto';
@@ -51,7 +51,7 @@ export class JournalSpace {
 
   /**
    * @param dir a directory on tmpfs, or `null` for plain memory
-   * @param files where what memory has no room for goes; `null`: nowhere
+   * @param files the directory for bytes that do not fit in memory; `null`: none
    */
   constructor(
     dir: string | null,
@@ -75,13 +75,13 @@ export class JournalSpace {
     return new RingStore(this.#bytes());
   }
 
-  /** A place for what an ended journal holds. */
+  /** Room on a shelf for an ended journal. */
   shelve(from: number, length: number): JournalStore {
     if (this.#shelf === null || this.#shelf.full) this.#shelf = new JournalShelf(this.#bytes());
     return this.#shelf.allocate(from, length);
   }
 
-  /** A file for what one journal has beyond memory; `null`: there is none. */
+  /** A file for the bytes of one journal that do not fit in memory; `null`: there is none. */
   file(): EncryptedStore | null {
     if (this.#filesDir === null) return null;
     return new EncryptedStore(join(this.#filesDir, `f${randomBytes(8).toString('hex')}`));
@@ -89,15 +89,15 @@ export class JournalSpace {
 
   /** Makes room for `bytes` in files, as {@link reserve} does in memory. */
   reserveFile(bytes: number): boolean {
-    let held = 0;
-    for (const journal of this.#journals) held += journal.fileBytes;
+    let bytesUsed = 0;
+    for (const journal of this.#journals) bytesUsed += journal.fileBytes;
     for (const journal of this.#journals) {
-      if (held + bytes <= limits.journalFilesBytes.default) return true;
+      if (bytesUsed + bytes <= limits.journalFilesBytes.default) return true;
       if (!journal.finished) continue;
-      held -= journal.fileBytes;
+      bytesUsed -= journal.fileBytes;
       journal.dropFile();
     }
-    return held + bytes <= limits.journalFilesBytes.default;
+    return bytesUsed + bytes <= limits.journalFilesBytes.default;
   }
 
   #bytes(): MemoryFile | MemoryPages {
@@ -111,16 +111,16 @@ export class JournalSpace {
     return sum;
   }
 
-  /** Makes room for `bytes` by dropping the oldest finished journals; tells whether it could. */
+  /** Makes room for `bytes` by dropping the oldest finished journals; returns whether it could. */
   reserve(bytes: number): boolean {
-    let held = this.heldBytes;
+    let bytesUsed = this.heldBytes;
     for (const journal of this.#journals) {
-      if (held + bytes <= this.bytesMax) return true;
+      if (bytesUsed + bytes <= this.bytesMax) return true;
       if (!journal.finished || journal.heldBytes === 0) continue;
-      held -= journal.heldBytes;
+      bytesUsed -= journal.heldBytes;
       journal.drop();
     }
-    return held + bytes <= this.bytesMax;
+    return bytesUsed + bytes <= this.bytesMax;
   }
 
   forget(journal: Journal): void {
@@ -128,7 +128,7 @@ export class JournalSpace {
   }
 }
 
-/** A piece of output of one stream. */
+/** A chunk of one stream's output. */
 export interface JournalChunk {
   readonly stream: JournalStream;
   readonly offset: number;
@@ -167,7 +167,7 @@ export class Journal {
   get end(): number {
     return this.#end;
   }
-  /** Offset of the first byte still held. */
+  /** Offset of the first byte still kept. */
   get from(): number {
     return this.#from;
   }
@@ -190,17 +190,17 @@ export class Journal {
     this.#grow(bytes.length);
     this.#note(stream);
     this.bytesOf[stream] += bytes.length;
-    // Of a piece larger than the ring only the tail can be held.
+    // Of a chunk that is larger than the ring, only the end fits.
     const skip = Math.max(0, bytes.length - this.#capacity);
     const end = this.#end + bytes.length;
     this.#outOfMemory(Math.max(this.#memoryFrom, end - this.#capacity), bytes.subarray(0, skip));
     this.#store?.write(bytes.subarray(skip), this.#end + skip);
     this.#end = end;
-    const held = this.#file === null ? this.#memoryFrom : end - this.#bytesMax;
-    this.#advance(Math.max(this.#from, held));
+    const kept = this.#file === null ? this.#memoryFrom : end - this.#bytesMax;
+    this.#advance(Math.max(this.#from, kept));
   }
 
-  /** What lies before `from` goes to the file, with the part of a new piece that is too large. */
+  /** What lies before `from` goes to the file, with the part of a new chunk that does not fit. */
   #outOfMemory(from: number, skipped: Uint8Array): void {
     const start = this.#memoryFrom;
     const count = Math.min(from, this.#end) - start;
@@ -215,7 +215,7 @@ export class Journal {
       }
       this.#file?.write(skipped, this.#end);
     } catch {
-      // No room on the disk: what is not there is a counted gap.
+      // The disk is full: bytes that are not stored are a counted gap.
       this.dropFile();
     }
   }
@@ -261,15 +261,15 @@ export class Journal {
     if (stream === undefined) return null;
     const inFile = start < this.#memoryFrom;
     const segmentEnd = this.#starts[index + 1] ?? this.#end;
-    const held = inFile ? this.#memoryFrom : this.#end;
-    const stop = Math.min(segmentEnd, held, start + bytesMax);
+    const storeEnd = inFile ? this.#memoryFrom : this.#end;
+    const stop = Math.min(segmentEnd, storeEnd, start + bytesMax);
     const bytes = new Uint8Array(stop - start);
     if (!inFile) this.#store?.read(bytes, start);
     else if (!this.#readFile(bytes, start)) return { stream, offset: start, bytes: noBytes };
     return { stream, offset: start, bytes };
   }
 
-  /** No more bytes come: what is held moves to where it costs least. */
+  /** No more bytes come: the journal moves to the cheapest store. */
   finish(): void {
     this.#finished = true;
     const length = this.#end - this.#from;

@@ -1,6 +1,6 @@
 /**
- * What the kernel counts for each user of the host, and not for each sandbox: without a bound of
- * its own one command could take all of it, and every other program of that user would have none.
+ * Resources that the kernel counts per user of the host, not per sandbox. Without a bound of its
+ * own, one command could take all of them from every other program of that user.
  *
  * The kernel lets a user namespace have at most so much together with those below it, so the bound
  * is a session's. It is written by perl-base, within the namespace, whose settings it then sees.
@@ -41,7 +41,7 @@ const setns: ReadonlyMap<string, number> = new Map([
 /**
  * Bounds a user namespace of ours, by the path of a descriptor of it.
  *
- * @throws Error where the kernel does not let it, as in a container whose /proc/sys is read-only
+ * @throws Error where the kernel refuses it, as in a container whose /proc/sys is read-only
  */
 export async function boundKernelObjects(perl: string, userNamespace: string): Promise<void> {
   const number = setns.get(process.arch);

@@ -2,10 +2,10 @@
  * The runner: starts every process, owns its pipes, keeps its output and outlives the daemon.
  *
  * Started as `node runner.js DIR`, with the start message on descriptor 3: one line of JSON
- * `{key, journals_bytes, files_dir, commands_max, linger_ms}` (key: 64 hex). It listens on
- * `DIR/runner.sock`
- * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
- * when no daemon has been connected for `linger_ms` and nothing runs.
+ * `{key, journals_bytes, files_dir, commands_max, sessions_max, linger_ms}` (key: 64 hex). It
+ * listens on `DIR/runner.sock` and answers `ready` on descriptor 3. DIR must be ours and 0700. It
+ * ends on the request `shutdown`, or when no daemon has been connected for `linger_ms` and nothing
+ * runs.
  */
 import {
   chmodSync,
@@ -20,6 +20,7 @@ import {
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { fieldOf } from '../json-shape.ts';
 import { closeInherited } from './descriptors.ts';
 import { isMemoryDir, JournalSpace } from './journal.ts';
 import { SandboxPool } from './sandbox-pool.ts';
@@ -30,7 +31,7 @@ import type { RunnerEvent } from './wire.ts';
 interface Start {
   readonly key: Uint8Array;
   readonly journalsBytes: number;
-  /** For what memory has no room for; `null`: there is none. */
+  /** For output that does not fit in memory; `null`: there is none. */
   readonly filesDir: string | null;
   readonly commandsMax: number;
   readonly sessionsMax: number;
@@ -38,7 +39,7 @@ interface Start {
 }
 
 const startFd = 3;
-/** How often held commands and the linger time are looked at. */
+/** How often paused commands and the linger time are checked. */
 const watchMs = 100;
 
 function readStart(): Start {
@@ -51,8 +52,7 @@ function readStart(): Start {
   }
   const message: unknown = JSON.parse(bytes.subarray(0, length).toString('utf8'));
   bytes.fill(0);
-  const get = (name: string): unknown =>
-    typeof message === 'object' && message !== null ? Reflect.get(message, name) : undefined;
+  const get = (name: string): unknown => fieldOf(message, name);
   const key = Buffer.from(String(get('key')), 'hex');
   if (key.length !== 32) throw new Error('the key is not 32 bytes');
   const filesDir = get('files_dir');
@@ -74,7 +74,7 @@ function filesIn({ filesDir }: Start): { readonly dir: string } | null {
     checkDir(filesDir);
     return { dir: filesDir };
   } catch {
-    // Where nothing can be written, what memory has no room for is a counted gap.
+    // Without the directory, output that does not fit in memory is a counted gap.
     return null;
   }
 }
@@ -86,12 +86,12 @@ function checkDir(dir: string): void {
   }
 }
 
-/** Everything that happens is told to the daemon that is connected, if one is. */
-function openKeep(
+/** Events go to the connected daemon, if there is one. */
+function openPool(
   options: ConstructorParameters<typeof SandboxPool>[0],
   gate: RunnerGate,
 ): SandboxPool {
-  const tell = (event: RunnerEvent): void => gate.current?.event(event);
+  const send = (event: RunnerEvent): void => gate.current?.event(event);
   return new SandboxPool(options, {
     output: (execution) => {
       const { current } = gate;
@@ -100,10 +100,10 @@ function openKeep(
       const lag = current.followers.lag(execution);
       if (lag > execution.journal.memoryMax / 2) execution.setReadingPaused(true);
     },
-    progress: (progress) => tell({ event: 'progress', progress }),
-    waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
+    progress: (progress) => send({ event: 'progress', progress }),
+    waiting: (execution, info) => send({ event: 'waiting', exec_id: execution.id, ...info }),
     toolCall: (execution, call, text) => {
-      tell({ event: 'call', exec_id: execution.id, call, text });
+      send({ event: 'call', exec_id: execution.id, call, text });
       return gate.current !== null;
     },
     exit: (execution, exit) => {
@@ -128,11 +128,11 @@ function main(dir: string): void {
   const gate: RunnerGate = { key: start.key, epoch: 0, current: null };
   const socketPath = join(dir, 'runner.sock');
   let idleSince = Date.now();
-  const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
+  const busy = (): boolean => [...pool.executions.values()].some(({ exit }) => exit === null);
 
   const redactor = join(dirname(fileURLToPath(import.meta.url)), 'redactor.js');
   const { commandsMax, sessionsMax } = start;
-  const keep = openKeep({ dir, space, commandsMax, sessionsMax, redactor }, gate);
+  const pool = openPool({ dir, space, commandsMax, sessionsMax, redactor }, gate);
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });
@@ -143,38 +143,38 @@ function main(dir: string): void {
     }
     process.exit(0);
   };
-  const served: RunnerService = {
-    pool: keep,
+  const service: RunnerService = {
+    pool,
     welcome: () => ({
       pid: process.pid,
       started_at: startedAt,
       journal: inMemory ? 'tmpfs' : 'ram',
       holds: true,
     }),
-    // What was printed while nobody was there is told to whoever comes.
-    onAuthenticated: () => keep.reportProgress(),
+    // A daemon that connects gets the progress of output from before.
+    onAuthenticated: () => pool.reportProgress(),
     onDisconnected: () => {
       idleSince = Date.now();
-      for (const { live } of keep.executions.values()) {
+      for (const { live } of pool.executions.values()) {
         live?.setReadingPaused(false);
-        // Whoever was asked will not answer; a daemon that comes knows nothing of it.
+        // No daemon will answer open calls: the next one knows nothing of them.
         live?.calls?.lose();
       }
     },
     shutdown: async () => {
-      await keep.shutdown();
+      await pool.shutdown();
       setImmediate(exit);
     },
   };
   const watch = (): void => {
-    for (const execution of keep.executions.values()) {
+    for (const execution of pool.executions.values()) {
       const lag = gate.current?.followers.lag(execution) ?? 0;
       if (lag <= execution.journal.memoryMax / 4) execution.live?.setReadingPaused(false);
     }
     if (gate.current !== null || busy()) idleSince = Date.now();
-    if (Date.now() - idleSince > start.lingerMs) void keep.shutdown().then(exit);
+    if (Date.now() - idleSince > start.lingerMs) void pool.shutdown().then(exit);
   };
-  const server = createServer((stream) => new DaemonConnection(stream, gate, served));
+  const server = createServer((stream) => new DaemonConnection(stream, gate, service));
   process.umask(0o077);
   server.listen(socketPath, () => {
     chmodSync(socketPath, 0o600);
@@ -182,9 +182,9 @@ function main(dir: string): void {
     closeSync(startFd);
   });
   setInterval(watch, watchMs);
-  // A terminal's or a service manager's signals are the daemon's to judge.
+  // The daemon decides on signals from a terminal or a service manager.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
-  process.on('SIGTERM', () => void keep.shutdown().then(exit));
+  process.on('SIGTERM', () => void pool.shutdown().then(exit));
 }
 
 const [, , dir] = process.argv;

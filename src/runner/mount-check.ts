@@ -1,8 +1,8 @@
 /**
- * Whether a holder's mounts are where its plan says. Pure.
+ * Checks that a sandbox namespace has its mounts where the plan says. Pure.
  *
- * Between looking at a workspace and mounting it, somebody who may write there could put a link in
- * the way; bubblewrap would follow it. So what was mounted is compared with what was meant.
+ * Between looking at a workspace and mounting it, anyone who may write there could put a link in
+ * the way, and bubblewrap would follow it. So the mounts are compared with the plan.
  *
  * /proc/PID/mountinfo, one mount a line: `ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS …`, with
  * space, tab, newline and backslash as three octal digits.
@@ -22,7 +22,7 @@ interface Bind {
   readonly target: string;
 }
 
-/** The first target of a bind or tmpfs in `args` that is not what was meant, or `null`. */
+/** The first target of a bind or tmpfs in `args` that differs from the plan, or `null`. */
 export function findMisplacedMount(args: readonly string[], mountinfo: string): string | null {
   const mounts = readMounts(mountinfo);
   const binds = bindsOf(args);

@@ -23,9 +23,9 @@ import { closeOthersPerl } from './enclose.ts';
  *
  * It ends as that program, as uid and gid 0 of a user namespace that maps them to HOST_UID and
  * HOST_GID and nothing else, in a mount namespace of its own where STAGE/0, STAGE/1 … are the trees
- * and STAGE/tree is the overlay of MASK, TREE and UPPER, shown as owned by who owns TREE.
+ * and STAGE/tree is the overlay of MASK, TREE and UPPER, shown as owned by the owner of TREE.
  *   root-idmap  without supplementary groups; files of UID and GID in the trees belong to HOST_UID
- *               and HOST_GID, files of anybody else to ids that nobody has
+ *               and HOST_GID, files of others to ids that no user has
  *   user        the namespaces are made with no rights; owners are as they are
  *   root-uid    the same as the host's root, where it may mount
  * Options of a mount can be read inside, so they name neutral paths of the stage only.
@@ -56,7 +56,7 @@ sub fail { refuse($_[0], "$_[1]: $!") }
 ${closeOthersPerl}
 my @others = listed(split(/,/, $kept)) or fail(1, "list descriptors");
 close_all($nr_close, @others);
-# Opened now: whoever is in another user namespace may not look into the runner's descriptors.
+# Opened now: a process in another user namespace may not look into the runner's descriptors.
 my @taken = map { $_ eq "" ? undef : namespace($_) } ($taken, $taken_user);
 sub namespace {
   my ($path) = @_;

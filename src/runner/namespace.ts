@@ -1,13 +1,13 @@
 /**
  * Makes a session's namespaces and keeps them as descriptors of this process.
  *
- *   perl              for root: binds trees idmapped, gives up the host's uid; for whom the
- *                     workspace has an overlay: mounts it; becomes
+ *   perl              for root: binds trees idmapped, gives up the host's uid; where the
+ *                     workspace has an overlay, mounts it; becomes
  *   bubblewrap        builds the whole root file system, becomes
  *   sh                prints its pid and waits
  *
  * Then the descriptors are opened and the process is ended: nothing runs for an idle session, and
- * the namespaces vanish with the last descriptor, whichever way this process ends.
+ * the namespaces vanish with the last descriptor, however this process ends.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -35,11 +35,11 @@ export interface OpenNamespace {
   entering(program: readonly string[], kept: readonly number[]): readonly string[];
   /** The path of a descriptor of its user namespace. */
   readonly userNamespace: string;
-  /** What its overlay is refreshed by; `null`: it has none. */
+  /** Its overlay, as it is refreshed; `null`: it has none. */
   readonly overlay: MountedOverlay | null;
-  /** Settles when commands may start: sandboxes are made meanwhile. */
+  /** Settles when commands may start; sandboxes are made before that. */
   readonly bounded: Promise<void>;
-  /** Lets go of the namespaces; commands inside keep theirs. May be called again. */
+  /** Closes the namespaces; running commands keep theirs. May be called again. */
   close(): void;
 }
 
@@ -81,7 +81,7 @@ export async function openNamespace(
     const { keeper, pid } = await readPids(child);
     const opened = keep(holder, { script: child.pid ?? pid, keeper, inside: pid }, taken);
     if (holder.level === 'root-uid') await closeNodes(opened);
-    // It may have said its pid before the kill came: what was given up is not kept.
+    // It may have written its pid before the kill: what was opened is closed.
     if (signal?.aborted === true) opened.close();
     signal?.throwIfAborted();
     return opened;
@@ -116,7 +116,7 @@ async function closeNodes(opened: OpenNamespace): Promise<void> {
   }
 }
 
-/** Where it cannot be done, commands may take what the host's user has: SECURITY.md says so. */
+/** Where it fails, commands can use up what the host's user has, as SECURITY.md says. */
 async function bound({ tools }: SandboxNamespace, userNamespace: string): Promise<void> {
   if (tools.perl !== null) await boundKernelObjects(tools.perl, userNamespace).catch(() => {});
 }
@@ -139,7 +139,7 @@ function start(holder: SandboxNamespace, taken: MountedOverlay | null): ChildPro
   for (const { fd, base64 } of holder.files) {
     const pipe = child.stdio[fd];
     if (!(pipe instanceof Duplex)) continue;
-    // A holder that failed early closes its end; what it said is on standard error.
+    // A process that failed early closes its end; its message is on standard error.
     pipe.on('error', () => undefined);
     pipe.end(Buffer.from(base64, 'base64'));
   }
@@ -148,8 +148,8 @@ function start(holder: SandboxNamespace, taken: MountedOverlay | null): ChildPro
 }
 
 /**
- * With all that it started: a child that bubblewrap has only just made waits for it without end,
- * before the kernel is told to end one with the other.
+ * Ends it and everything that it started. A child that bubblewrap has just made would wait for it
+ * without end: the kernel does not end it with its parent yet.
  */
 function end({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return;
@@ -212,13 +212,13 @@ function layerArgs(holder: SandboxNamespace, overlay: Overlay): string[] {
   }
 }
 
-/** Processes of a holder: who has its overlay, where it mounts one, and who waits inside. */
+/** The processes of a new namespace: the one with its overlay, and the one that waits inside. */
 interface HolderPids {
   readonly keeper: number;
   readonly pid: number;
 }
 
-/** Rejects with what was said instead. */
+/** Rejects with what the process wrote instead. */
 function readPids(child: ChildProcess): Promise<HolderPids> {
   return new Promise((resolve, reject) => {
     let said = '';

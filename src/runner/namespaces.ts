@@ -1,6 +1,6 @@
 /**
- * The namespaces that the runner keeps open, one of a session, and the overlays in them: one mount
- * of a view, which its sessions share, and its freshness.
+ * The namespaces that the runner keeps open, one per session, and the overlays in them: one mount
+ * per view, shared by its sessions, and its refreshes.
  */
 import { fstatSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -11,14 +11,14 @@ import type { CommandBox } from './command-box.ts';
 import { openNamespace, type OpenNamespace } from './namespace.ts';
 import type { MountedOverlay } from './overlay.ts';
 import { OverlayRefresher } from './overlay-refresher.ts';
-import { hasInotifyWatch } from './inotify-watches.ts';
-import type { RefreshResult, WatchedMount } from './wire.ts';
+import { hasInotifyWatch } from './processes.ts';
+import type { RefreshResult, WatchedMount } from './operations.ts';
 
 /**
- * A holder and what is entering or refreshing it: its descriptors are named by number, so they stay
- * open until the last of those is done.
+ * A sandbox namespace and its uses. Commands enter it by the numbers of its descriptors, so they
+ * stay open until the last use ends.
  */
-interface Held {
+interface SessionNamespace {
   readonly holder: SandboxNamespace;
   readonly opening: Promise<OpenNamespace>;
   users: number;
@@ -29,13 +29,13 @@ interface Held {
 interface ViewMount {
   readonly holder: SandboxNamespace;
   readonly mounting: Promise<MountedOverlay>;
-  /** Those that had a command in the view; it is let go of when the last of them is closed. */
+  /** Sessions that had a command in the view; the mount is released when the last one closes. */
   readonly sessions: Set<SessionId>;
 }
 
-const viewOf = ({ holder }: Held): string | null => holder.overlay?.view ?? null;
+const viewOf = ({ holder }: SessionNamespace): string | null => holder.overlay?.view ?? null;
 
-/** Whether what is mounted for one is what the other would mount. */
+/** Whether both would mount the same. */
 const isSameMount = (one: SandboxNamespace, other: SandboxNamespace): boolean =>
   isSameOwner(one, other) && isDeepStrictEqual(one.overlay, other.overlay);
 
@@ -44,9 +44,9 @@ const isSameOwner = (one: SandboxNamespace, other: SandboxNamespace): boolean =>
   one.level === other.level && one.hostUid === other.hostUid && one.hostGid === other.hostGid;
 
 export class SandboxNamespaces {
-  readonly #held = new Map<SessionId, Held>();
-  /** Those that only commands which were running then are still in: they are refreshed, too. */
-  readonly #older = new Map<SessionId, Held[]>();
+  readonly #namespaces = new Map<SessionId, SessionNamespace>();
+  /** Replaced mounts that running commands still use: they are refreshed, too. */
+  readonly #older = new Map<SessionId, SessionNamespace[]>();
   readonly #views = new Map<string, ViewMount>();
   readonly #refresher = new OverlayRefresher();
   /** Refreshes that are under way, of one view together. */
@@ -56,8 +56,8 @@ export class SandboxNamespaces {
   readonly #max: number;
 
   /**
-   * @param max sessions with a holder
-   * @param onDropped ends what was prepared in a session's holder that was let go of
+   * @param max sessions with a namespace
+   * @param onDropped ends sandboxes that were prepared in a released namespace
    */
   constructor(max: number, onDropped: (session: SessionId) => Promise<void>) {
     this.#max = max;
@@ -65,7 +65,7 @@ export class SandboxNamespaces {
   }
 
   /**
-   * Opens the session's holder where it is not open, and has `enter` make a sandbox in it.
+   * Opens the session's namespace if it is not open, and calls `enter` to make a sandbox in it.
    *
    * @throws TrlError `SANDBOX_UNAVAILABLE`, `MAX_SESSIONS_REACHED`, and what `enter` throws
    */
@@ -74,11 +74,11 @@ export class SandboxNamespaces {
     holder: SandboxNamespace,
     enter: (open: OpenNamespace) => Promise<CommandBox>,
   ): Promise<CommandBox> {
-    const held = this.#find(session, holder);
-    held.users += 1;
-    const leave = (): void => this.#leave(held);
+    const entry = this.#find(session, holder);
+    entry.users += 1;
+    const leave = (): void => this.#leave(entry);
     try {
-      const opened = await held.opening;
+      const opened = await entry.opening;
       const box = await enter(opened);
       await opened.bounded;
       void box.ready.then(leave, leave);
@@ -90,13 +90,13 @@ export class SandboxNamespaces {
   }
 
   /**
-   * Lets go of the session's holder, and of its mount where no other session has it: the next
-   * command makes others.
+   * Releases the session's namespace, and its mount if no other session uses it: the next command
+   * makes others.
    */
   drop(session: SessionId): void {
-    const held = this.#held.get(session);
-    this.#held.delete(session);
-    if (held !== undefined) this.#letGo(held);
+    const entry = this.#namespaces.get(session);
+    this.#namespaces.delete(session);
+    if (entry !== undefined) this.#release(entry);
     for (const [view, mount] of this.#views) {
       if (mount.sessions.has(session) && mount.sessions.size === 1) this.#forget(view, mount);
     }
@@ -113,16 +113,16 @@ export class SandboxNamespaces {
   idle(session: SessionId): void {
     const older = this.#older.get(session) ?? [];
     this.#older.delete(session);
-    for (const held of older) this.#letGo(held);
+    for (const entry of older) this.#release(entry);
   }
 
-  /** At its end the daemon is likely to ask: the helper is started while the command runs. */
+  /** Starts the refresh helper while a command runs: the daemon usually refreshes at its end. */
   expectRefresh({ box }: Plan): void {
     if (box.kind === 'none' || box.holder.overlay === null) return;
     if (box.holder.tools.perl !== null) this.#refresher.wake(box.holder.tools.perl);
   }
 
-  /** When no refresh of what the command will see is under way. */
+  /** Resolves when no refresh of the view is under way. */
   async settled({ box }: Plan): Promise<void> {
     if (box.kind === 'none' || box.holder.overlay === null) return;
     await this.#refreshing.get(box.holder.overlay.view);
@@ -130,8 +130,8 @@ export class SandboxNamespaces {
 
   /**
    * Makes the view's overlays show what lies in their layers now. One that cannot be refreshed, or
-   * shows one of `paths` as it was because a process is using it, takes no command any more, of
-   * whichever session.
+   * shows one of `paths` as it was because a process is using it, takes no more commands, of any
+   * session.
    */
   async refresh(view: string, paths: readonly BytePath[]): Promise<RefreshResult> {
     const refreshing = this.#refreshAll(view, paths);
@@ -144,19 +144,19 @@ export class SandboxNamespaces {
 
   /** The mount of a view that one of `pids` watches by inotify; `null`: none of them does. */
   async watched(view: string, pids: readonly number[]): Promise<WatchedMount | null> {
-    const all = [...this.#held.values(), ...[...this.#older.values()].flat()];
-    for (const held of all.filter((one) => viewOf(one) === view)) {
-      const opened = await held.opening.catch(() => null);
+    const all = [...this.#namespaces.values(), ...[...this.#older.values()].flat()];
+    for (const entry of all.filter((one) => viewOf(one) === view)) {
+      const opened = await entry.opening.catch(() => null);
       const root = opened?.overlay?.root;
       if (root === undefined || !hasInotifyWatch(pids, root)) continue;
       const { dev } = fstatSync(root);
-      const mask = held.holder.overlay?.mask ?? null;
+      const mask = entry.holder.overlay?.mask ?? null;
       return { root: `/proc/${process.pid}/fd/${root}`, dev, mask };
     }
     return null;
   }
 
-  /** Nothing is refreshed any more. */
+  /** Ends all refreshes. */
   close(): void {
     this.#refresher.close();
   }
@@ -165,14 +165,14 @@ export class SandboxNamespaces {
   async #refreshAll(view: string, paths: readonly BytePath[]): Promise<RefreshResult> {
     const mount = this.#views.get(view);
     const current = (await mount?.mounting.catch(() => null)) ?? null;
-    const all = [...this.#held.values(), ...[...this.#older.values()].flat()];
-    const held = all.filter((one) => viewOf(one) === view);
-    for (const one of held) one.users += 1;
+    const all = [...this.#namespaces.values(), ...[...this.#older.values()].flat()];
+    const entries = all.filter((one) => viewOf(one) === view);
+    for (const one of entries) one.users += 1;
     try {
-      const opened = await Promise.all(held.map(({ opening }) => opening.catch(() => null)));
+      const opened = await Promise.all(entries.map(({ opening }) => opening.catch(() => null)));
       const mounted = new Set(opened.flatMap((one) => one?.overlay ?? []));
       if (current !== null) mounted.delete(current);
-      const perl = held[0]?.holder.tools.perl ?? 'perl';
+      const perl = entries[0]?.holder.tools.perl ?? 'perl';
       await Promise.all([...mounted].map((overlay) => this.#refreshOne(overlay, perl, [])));
       if (mount === undefined || current === null) return { holder: 'none', why: null };
       const why = await this.#refreshOne(current, perl, paths);
@@ -180,21 +180,21 @@ export class SandboxNamespaces {
       await this.#setAside(view, mount);
       return { holder: 'dropped', why };
     } finally {
-      for (const one of held) this.#leave(one);
+      for (const one of entries) this.#leave(one);
     }
   }
 
-  /** The next command of each of the view's sessions is in another mount. */
+  /** The next command of each of the view's sessions gets another mount. */
   async #setAside(view: string, mount: ViewMount): Promise<void> {
     if (this.#views.get(view) === mount) this.#forget(view, mount);
-    const found = [...this.#held].filter(([, held]) => viewOf(held) === view);
-    for (const [session, held] of found) this.#setOlder(session, held);
+    const found = [...this.#namespaces].filter(([, entry]) => viewOf(entry) === view);
+    for (const [session, entry] of found) this.#setOlder(session, entry);
     await Promise.all(found.map(([session]) => this.#onDropped(session)));
   }
 
-  #setOlder(session: SessionId, held: Held): void {
-    this.#held.delete(session);
-    this.#older.set(session, [...(this.#older.get(session) ?? []), held]);
+  #setOlder(session: SessionId, entry: SessionNamespace): void {
+    this.#namespaces.delete(session);
+    this.#older.set(session, [...(this.#older.get(session) ?? []), entry]);
   }
 
   #forget(view: string, { mounting }: ViewMount): void {
@@ -220,26 +220,31 @@ export class SandboxNamespaces {
     }
   }
 
-  #find(session: SessionId, holder: SandboxNamespace): Held {
-    const known = this.#held.get(session);
+  #find(session: SessionId, holder: SandboxNamespace): SessionNamespace {
+    const known = this.#namespaces.get(session);
     if (known !== undefined && known.holder.id === holder.id) return known;
-    // Its commands may still run in that: they are to see what others change.
+    // Its commands may still run in that mount, and must see what others change.
     if (known !== undefined) this.#setOlder(session, known);
-    if (this.#held.size >= this.#max) {
+    if (this.#namespaces.size >= this.#max) {
       throw new TrlError(
         'MAX_SESSIONS_REACHED',
-        `Cannot start a command: ${this.#held.size} sessions are active; destroy one first`,
+        `Cannot start a command: ${this.#namespaces.size} sessions are active; destroy one first`,
       );
     }
-    const held: Held = { holder, opening: this.#open(session, holder), users: 0, dropped: false };
-    this.#held.set(session, held);
-    held.opening.catch(() => {
-      if (this.#held.get(session) === held) this.#held.delete(session);
+    const entry: SessionNamespace = {
+      holder,
+      opening: this.#open(session, holder),
+      users: 0,
+      dropped: false,
+    };
+    this.#namespaces.set(session, entry);
+    entry.opening.catch(() => {
+      if (this.#namespaces.get(session) === entry) this.#namespaces.delete(session);
     });
-    return held;
+    return entry;
   }
 
-  /** In the mount that its view has; where there is none, it makes that. */
+  /** In its view's mount, which is made where it is missing. */
   async #open(session: SessionId, holder: SandboxNamespace): Promise<OpenNamespace> {
     const { overlay } = holder;
     if (overlay === null) return openNamespace(holder);
@@ -279,17 +284,17 @@ export class SandboxNamespaces {
     }
   }
 
-  #letGo(held: Held): void {
-    held.dropped = true;
-    this.#closeUnused(held);
+  #release(entry: SessionNamespace): void {
+    entry.dropped = true;
+    this.#closeUnused(entry);
   }
 
-  #leave(held: Held): void {
-    held.users -= 1;
-    this.#closeUnused(held);
+  #leave(entry: SessionNamespace): void {
+    entry.users -= 1;
+    this.#closeUnused(entry);
   }
 
-  #closeUnused({ dropped, users, opening }: Held): void {
+  #closeUnused({ dropped, users, opening }: SessionNamespace): void {
     if (dropped && users === 0) void opening.then((holder) => holder.close()).catch(() => {});
   }
 }

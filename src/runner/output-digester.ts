@@ -3,18 +3,18 @@ import { createHash, hash, type Hash } from 'node:crypto';
 import type { OutputDigests } from '../command.ts';
 import type { JournalStream } from './journal.ts';
 
-/** How often the running digests of a command that prints are told. */
+/** How often running digests are reported. */
 const tellEveryMs = 1_000;
 const nothing = hash('sha256', '');
 
 export class OutputDigester {
   readonly #hashes: Record<JournalStream, Hash | null> = { stdout: null, stderr: null };
-  readonly #tell: () => void;
+  readonly #report: () => void;
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param tell called at most once a second, when there was output since. Must not throw */
-  constructor(tell: () => void) {
-    this.#tell = tell;
+  /** @param report called at most once a second, after new output. Must not throw */
+  constructor(report: () => void) {
+    this.#report = report;
   }
 
   add(stream: JournalStream, bytes: Uint8Array): void {
@@ -23,7 +23,7 @@ export class OutputDigester {
     this.#hashes[stream].update(bytes);
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
-      this.#tell();
+      this.#report();
     }, tellEveryMs);
   }
 
@@ -33,7 +33,7 @@ export class OutputDigester {
     return { stdout_sha256: hexOf(stdout), stderr_sha256: hexOf(stderr) };
   }
 
-  /** Nothing more is told. */
+  /** Reports nothing more. */
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -87,7 +87,7 @@ export class OverlayRefresher {
   #idle: NodeJS.Timeout | null = null;
   #n = 0;
 
-  /** Starts the helper, or lets it wait longer: a refresh will be asked for soon. */
+  /** Starts the helper, or extends its wait, before a refresh. */
   wake(perl: string): void {
     this.#helper ??= this.#start(perl);
     if (this.#idle === null) this.#idle = setTimeout(() => this.close(), idleMs).unref();
@@ -98,7 +98,7 @@ export class OverlayRefresher {
    * When it resolves, every later look at a name of `overlay` is at its layers. A directory or file
    * that a process is using, as its directory or opened, stays what it was to all.
    *
-   * @throws Error with what the kernel or the helper said: what is shown may be old
+   * @throws Error with the message of the kernel or the helper: what is shown may be old
    */
   async refresh(overlay: MountedOverlay, perl: string): Promise<void> {
     this.wake(perl);
@@ -119,7 +119,7 @@ export class OverlayRefresher {
     overlay.touch();
   }
 
-  /** Ends the helper; what it was asked fails. It starts again when it is needed. */
+  /** Ends the helper; open refreshes fail. It starts again when it is needed. */
   close(): void {
     if (this.#idle !== null) clearTimeout(this.#idle);
     this.#idle = null;

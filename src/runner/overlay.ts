@@ -1,6 +1,6 @@
 /**
- * A holder's overlay from the host's side: makes its layers, tells whether what was mounted is what
- * was meant, and keeps what refreshing it takes.
+ * The overlay of a sandbox namespace, seen from the host: makes its layers, checks that the mount
+ * is the planned one, and keeps the descriptors for refreshing it.
  */
 import {
   chmodSync,
@@ -83,7 +83,7 @@ type Layers = Overlay & { readonly shown: string };
 
 async function firstStale(paths: readonly BytePath[], layers: Layers): Promise<BytePath | null> {
   for (const [index, path] of paths.entries()) {
-    // Whatever else this process does goes on in between.
+    // Other work of this process continues in between.
     if (index % turnPaths === turnPaths - 1) await new Promise((resolve) => setImmediate(resolve));
     if (isStale(path, layers)) return path;
   }
@@ -123,13 +123,13 @@ export function overlayArgs(holder: SandboxNamespace, overlay: Overlay, work: st
   return ['1', tree, place, ...owner, mask ?? '', below, realpathSync(layers), ...inLayers];
 }
 
-/** The kernel closes its work directories to everybody: whoever removes layers could not enter. */
+/** The kernel gives its work directories mode 000, so layers could not be removed. */
 function openWork({ work }: Overlay): void {
   for (const name of readdirSync(work)) {
     try {
       chmodSync(join(work, name, 'work'), 0o700);
     } catch {
-      // One that is being made or removed: nothing of a command depends on it.
+      // It is being made or removed: no command depends on it.
     }
   }
 }
@@ -140,7 +140,7 @@ function ownerOf({ level }: SandboxNamespace, tree: string): string[] {
   return [String(uid), String(gid)];
 }
 
-/** Where a holder's overlay is looked for. */
+/** The processes and the mount table in which an overlay is found. */
 export interface NamespaceProcess {
   /** Of the process that has it at the stage's `tree`. */
   readonly pid: number;
@@ -151,7 +151,7 @@ export interface NamespaceProcess {
 }
 
 /**
- * Takes hold of the overlay that the holder's process has mounted.
+ * Opens the overlay that the namespace's process has mounted.
  *
  * @throws Error where commands would see another directory in the workspace's place
  */

@@ -2,7 +2,7 @@
  * The processes of a command, read from /proc. Every function treats a process that ended in
  * between as absent; a zombie counts as gone.
  */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { fstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 const read = (path: string): string | null => {
   try {
@@ -39,7 +39,7 @@ export const isAlive = (pid: number): boolean => {
   return state !== null && state !== 'Z' && state !== 'X';
 };
 
-/** Processes whose environment carries `TRL_EXEC_ID=id`, whoever their parent is now. */
+/** Processes whose environment carries `TRL_EXEC_ID=id`, also under another parent. */
 export function markedProcesses(id: string): number[] {
   const found: number[] = [];
   for (const name of readdirSync('/proc')) {
@@ -52,7 +52,7 @@ export function markedProcesses(id: string): number[] {
   return found;
 }
 
-/** What a shim waits by, in seconds: a number that tells it from what a command started. */
+/** Seconds of the shim's own `sleep`: a number by which it is recognised. */
 export const shimPauseSeconds = '0.0201';
 
 export const isShimPause = (pid: number): boolean =>
@@ -95,5 +95,36 @@ export function descriptorTarget(path: string): string | null {
     return readlinkSync(path);
   } catch {
     return null;
+  }
+}
+
+const inotify = 'anon_inode:inotify';
+
+/**
+ * Whether one of `pids` watches files by inotify on the file system of an open directory: only for
+ * those are external saves written through a view.
+ */
+export function hasInotifyWatch(pids: readonly number[], root: number): boolean {
+  const mark = ` sdev:${deviceOf(fstatSync(root).dev)} `;
+  return pids.some((pid) => {
+    return descriptorsOf(pid).some((fd) => {
+      if (descriptorTarget(`/proc/${pid}/fd/${fd}`) !== inotify) return false;
+      return read(`/proc/${pid}/fdinfo/${fd}`)?.includes(mark) === true;
+    });
+  });
+}
+
+/** As the kernel numbers devices, in hex; Node has the numbers of `stat`. */
+function deviceOf(dev: number): string {
+  const [major, minor] = [(dev >>> 8) & 0xfff, (dev & 0xff) | ((dev >>> 12) & 0xfff00)];
+  return ((major << 20) | minor).toString(16);
+}
+
+function descriptorsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`);
+  } catch {
+    // The process ended, or may not be inspected.
+    return [];
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A pseudo-terminal. Both ends are opened here, close-on-exec as everything that Node opens; the
- * three calls that Node has not are made by perl-base.
+ * A pseudo-terminal. Both ends are opened here, close-on-exec like everything that Node opens;
+ * perl-base makes the three calls that Node lacks.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,18 +16,18 @@ export interface TerminalSize {
 }
 
 export interface PseudoTerminal {
-  /** What is printed at it. */
+  /** Its output. */
   readonly output: ReadStream;
-  /** What is typed. */
+  /** Its input. */
   readonly input: Writable;
   readonly slave: number;
-  /** Resolves when it has that size, or a later one: of those that come meanwhile, the last. */
+  /** Resolves when it has that size, or the last one that was requested meanwhile. */
   resize(size: TerminalSize): Promise<void>;
   closeSlave(): void;
   close(): void;
 }
 
-/** Unlocks the pair (TIOCSPTLCK) and tells its number (TIOCGPTN) where it is new; sets its size. */
+/** Unlocks a new pair (TIOCSPTLCK), prints its number (TIOCGPTN) and sets its size. */
 const script = String.raw`
 use strict;
 my ($is_new, @size) = @ARGV;
@@ -41,11 +41,11 @@ print unpack("i", $number);
 
 const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants;
 const callMs = 10_000;
-/** How long a terminal that takes no more input is let be. */
+/** Wait before writing again to a terminal that takes no more input. */
 const fullMs = 20;
 
 /**
- * @param uid who opens it by its name: the command
+ * @param uid the command's, which opens it by its name
  * @throws TrlError `SANDBOX_UNAVAILABLE` where there are none, or no perl
  */
 export async function openPseudoTerminal(uid: number, size: TerminalSize): Promise<PseudoTerminal> {

@@ -1,4 +1,4 @@
-/** What is left of a raw log whose redactor ended before it could say. */
+/** Finds what is left of a raw log whose redactor ended before it reported. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { RawLog } from '../command.ts';

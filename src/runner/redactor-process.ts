@@ -1,7 +1,7 @@
 /**
- * The runner's end of the redactor (`redactor/`): starts it, sends it what commands print, and
- * takes back what may be seen. When it fails, the commands whose output it had are ended: raw
- * output goes nowhere else.
+ * The runner's end of the redactor (`redactor/`): starts it, sends it raw output, and
+ * receives redacted output. When it fails, the commands whose output it had are ended: raw output
+ * goes nowhere else.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
@@ -21,21 +21,21 @@ const linkFd = 3;
 const readyMs = 15_000;
 const watchMs = 1_000;
 const channelsMax = 65_535;
-/** What the redactor weighs is memory that nothing else has. */
+/** Keeps the redactor's memory small. */
 const lean = ['--max-semi-space-size=8', '--disable-sigusr1'];
 
-/** What becomes of one command's output. */
+/** Receives one command's redacted output. */
 export interface RedactionSink {
   output(stream: JournalStream, bytes: Uint8Array): void;
   /** Room again after {@link RedactionChannel.full}. */
   room(): void;
-  /** What comes from here on cannot be written to the raw log, which is required. */
+  /** The raw log is required, and cannot be written any more. */
   unsealed(): void;
   /** Nothing more comes; what was sent and not answered is lost. Called once, at any time. */
   failed(): void;
 }
 
-/** Stands for an execution that is not made yet: its channel to the redactor is opened first. */
+/** A placeholder for an execution that is not made yet: its channel is opened first. */
 export class DeferredSink implements RedactionSink {
   #to: RedactionSink | null = null;
   #failed = false;
@@ -69,9 +69,9 @@ export interface RedactionEnd {
   readonly rawLog: RawLog | null;
 }
 
-/** What a channel is opened with, besides its number. */
+/** Parameters of a channel besides its number. */
 export interface RedactionChannelOptions extends Omit<ChannelOpen, 'channel' | 'seal'> {
-  /** Under what its output is sealed, where there are recipients; `null`: it is not. */
+  /** The label of its sealed output; `null`: there are no recipients. */
   readonly exec: ExecId | null;
 }
 
@@ -98,7 +98,7 @@ export class RedactionChannel {
     this.#isSealRequired = required;
   }
 
-  /** Whether so much waits that its source should rest. */
+  /** Whether so much waits that its source should pause. */
   get full(): boolean {
     return this.#behind() > limits.redactionLagBytes.default;
   }
@@ -119,7 +119,7 @@ export class RedactionChannel {
     return this.#settle !== null || this.#behind() > 0;
   }
 
-  /** Nothing more is sent. Of what printed nothing the end is known without asking. */
+  /** Nothing more is sent. Without output, the end needs no request. */
   async end(): Promise<RedactionEnd> {
     if (this.#isSilent) {
       this.#link.request({ end: { channel: this.#number } });
@@ -144,7 +144,7 @@ export class RedactionChannel {
     });
   }
 
-  /** Names of the entries that hold a known value; all of them when that cannot be told. */
+  /** Names of the entries that hold a known value; all of them when the redactor fails. */
   check(entries: readonly CheckEntry[]): Promise<readonly string[]> {
     if (this.#failed) return Promise.resolve(entries.map(([name]) => name));
     return this.#link.check(this.#number, entries);
@@ -167,7 +167,7 @@ export class RedactionChannel {
     settle?.(end);
   }
 
-  /** As much as may be sealed is no failure; the receipt tells it. */
+  /** Reaching the bound of a raw log is no failure; the receipt reports it. */
   unsealed(by: 'bound' | 'system'): void {
     if (this.#isSealRequired && by === 'system') this.#sink.unsealed();
   }
@@ -206,7 +206,7 @@ class RedactorLink {
 
   constructor(program: string) {
     this.#child = spawn(process.execPath, [...lean, program], {
-      // Nothing of ours is in its environment; what it may say goes through its link only.
+      // Its environment has nothing of ours, and it speaks only through its link.
       env: {},
       cwd: '/',
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -280,7 +280,7 @@ class RedactorLink {
     this.#child.kill('SIGKILL');
   }
 
-  /** One that says nothing at all while somebody waits for it is ended. */
+  /** Ends a redactor that answers nothing while a channel waits for it. */
   watch(): void {
     const isAwaited =
       this.#checks.size > 0 ||
@@ -339,7 +339,7 @@ class RedactorLink {
   }
 }
 
-/** The redactor of a runner: one process, made anew when it failed. */
+/** The redactor of a runner: one process, started again after a failure. */
 export class RedactorProcess {
   readonly #program: string;
   #start: RedactorStart | null = null;
@@ -350,13 +350,13 @@ export class RedactorProcess {
   /** @param program the redactor's bundle */
   constructor(program: string) {
     this.#program = program;
-    // Begun before it is asked for: it loads its tables while a session's sandbox is made.
+    // It starts early, and loads its tables while a session's sandbox is made.
     this.#link = new RedactorLink(program);
     this.#watcher = setInterval(() => this.#link.watch(), watchMs);
     this.#watcher.unref();
   }
 
-  /** How output is redacted and sealed from now on; what runs keeps what it began with. */
+  /** Sets how output of later commands is redacted and sealed. */
   configure(start: RedactorStart, sealing: Sealing | null): void {
     this.#sealing = sealing;
     if (JSON.stringify(start) === JSON.stringify(this.#start)) return;

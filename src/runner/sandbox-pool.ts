@@ -1,6 +1,6 @@
 /**
- * What the runner keeps per session: the holder's namespaces, a sandbox prepared ahead, the
- * executions. Nothing here is a process except a prepared sandbox, which expires.
+ * What the runner keeps per session: its namespaces, a sandbox prepared ahead, and its executions.
+ * Nothing here is a process except a prepared sandbox, which expires.
  */
 import type { BytePath } from '../change.ts';
 import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '../command.ts';
@@ -18,18 +18,18 @@ import { openPseudoTerminal } from './pty.ts';
 import { DeferredSink, RedactorProcess, type RedactionChannelOptions } from './redactor-process.ts';
 import { PreparedLaunch } from './prepared-launch.ts';
 import { ShellStates } from './shell-state.ts';
-import type { RefreshResult, WatchedMount } from './wire.ts';
+import type { RefreshResult, WatchedMount } from './operations.ts';
 
 export interface SandboxPoolEvents {
   output(execution: Execution): void;
   progress(progress: OutputProgress): void;
   waiting(execution: Execution, info: InputWait): void;
-  /** A script calls a tool; answers whether somebody is there to take it. */
+  /** A script calls a tool; returns whether a daemon is connected to take the call. */
   toolCall(execution: Execution, call: number, text: string): boolean;
   exit(execution: Execution, exit: Exit): void;
 }
 
-/** From the end of a command to the making of the next sandbox: the answer goes first. */
+/** Delay before the next sandbox is made: the command's answer goes first. */
 const prepareAfterMs = 2;
 
 const isOnce = ({ box }: Plan): boolean => box.kind === 'bubblewrap' && box.holder.once;
@@ -79,8 +79,8 @@ export class SandboxPool {
   }
 
   /**
-   * Values that have become known: what runs must not show them. Those of one session are kept for
-   * its later commands, which an adopting daemon knows nothing of.
+   * Adds values that output must not show. Those of one session are kept for its later commands,
+   * because a daemon that adopts this runner does not know them.
    */
   learn(known: readonly KnownSecret[], session: SessionId | null): void {
     if (session !== null) this.states.learn(session, known);
@@ -90,8 +90,8 @@ export class SandboxPool {
   }
 
   /**
-   * Starts a command; `known` are the values that its output must not show; what the runtime's own
-   * prints is not sealed. `permitted`: it is made ready meanwhile, and starts when that says so.
+   * Starts a command. `known`: values that its output must not show; `own`: the runtime's command,
+   * whose output is not sealed; `permitted`: the command is prepared, and starts when this is true.
    *
    * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`
    */
@@ -171,7 +171,7 @@ export class SandboxPool {
   async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {
     const session = plan.session_id;
     await this.#holders.settled(plan);
-    // One that is being made is nearer to ready than one that is not begun.
+    // A sandbox that is being made is ready sooner than one that is not begun.
     await this.#preparing.get(session);
     const taken = this.#takeWarm(plan);
     const box = taken ?? (await this.#openBox(plan));
@@ -186,7 +186,7 @@ export class SandboxPool {
     return { taken, box };
   }
 
-  /** The sandbox alone keeps what it has entered, and the session's own holder is not touched. */
+  /** Only the sandbox keeps these namespaces; the session's own are not changed. */
   async #openOnce(plan: Plan): Promise<{ taken: null; box: CommandBox }> {
     if (plan.box.kind === 'none') throw new TrlError('INTERNAL_ERROR', 'Cannot enter: no holder');
     const holder = await openNamespace(plan.box.holder);
@@ -253,7 +253,7 @@ export class SandboxPool {
       throw error;
     }
     if (this.#closed.has(session)) return box.discard();
-    // Looked up now, while nobody waits.
+    // Looked up now, while no request waits.
     box.stdinLink();
     this.#warm.set(session, box);
     const oldest = [...this.#warm.keys()][0];
@@ -275,7 +275,7 @@ export class SandboxPool {
     this.states.delete(session);
   }
 
-  /** Tells what has been printed so far by all that runs. */
+  /** Reports the output so far of all running commands. */
   reportProgress(): void {
     for (const { progress } of this.#live()) {
       if (progress.stdout_bytes + progress.stderr_bytes > 0) this.#events.progress(progress);
@@ -337,7 +337,7 @@ export class SandboxPool {
 
   #takeWarm(plan: Plan): CommandBox | null {
     const box = this.#warm.get(plan.session_id);
-    // A script has a sandbox of its own; the next command may still want this one.
+    // A script has a sandbox of its own; the next command may still use this one.
     if (box === undefined || plan.language !== undefined) return null;
     this.#warm.delete(plan.session_id);
     if (!box.dead && box.shape === sandboxShapeOf(plan)) return box;

@@ -1,7 +1,7 @@
 /**
- * The runner's end of a script's descriptor: gives the script out, takes its calls line by line and
- * hands their answers back (the wire is drawn in `python-boot.ts`). What is in a call is not looked
- * at here. Whatever the script sends, what is kept of it is bounded; what cannot be a call ends the
+ * The runner's end of a script's descriptor: sends the script, takes its calls line by line and
+ * returns their answers (the wire is drawn in `python-boot.ts`). It does not look at the content of
+ * a call. What it keeps of the script's input is bounded; input that cannot be a call ends the
  * channel, not the script.
  */
 import type { Duplex } from 'node:stream';
@@ -23,7 +23,7 @@ const lost = refusal(
 
 export class ScriptChannel {
   readonly #stream: Duplex;
-  readonly #tell: (call: number, text: string) => boolean;
+  readonly #onCall: (call: number, text: string) => boolean;
   /** Calls without an answer. */
   readonly #open = new Set<number>();
   #parts: Buffer[] = [];
@@ -34,10 +34,10 @@ export class ScriptChannel {
   #isPassing = false;
   #closed = false;
 
-  /** @param tell passes a call on; `false`: nobody is there to take it */
-  constructor(stream: Duplex, script: string, tell: (call: number, text: string) => boolean) {
+  /** @param onCall passes a call on; `false`: no daemon is connected */
+  constructor(stream: Duplex, script: string, onCall: (call: number, text: string) => boolean) {
     this.#stream = stream;
-    this.#tell = tell;
+    this.#onCall = onCall;
     // The script may close its end; its calls are over then, and it is not.
     stream.on('error', () => this.close());
     stream.on('end', () => this.close());
@@ -48,7 +48,7 @@ export class ScriptChannel {
     stream.write(text);
   }
 
-  /** Hands an answer back. One to a call that is not open is dropped. */
+  /** Sends an answer. An answer to a call that is not open is dropped. */
   answer(call: number, text: string): void {
     if (this.#closed || !this.#open.delete(call)) return;
     const isTooLong = Buffer.byteLength(text) > limits.scriptCallBytes.max;
@@ -58,7 +58,7 @@ export class ScriptChannel {
     this.#next();
   }
 
-  /** Nobody will answer what is open. */
+  /** Fails all open calls: no daemon will answer them. */
   lose(): void {
     for (const call of this.#open) this.answer(call, lost);
   }
@@ -119,7 +119,7 @@ export class ScriptChannel {
     this.#calls += 1;
     if (this.#calls > limits.scriptCalls.default) return this.#write(call, tooMany);
     this.#open.add(call);
-    if (!this.#tell(call, line.subarray(space + 1).toString('utf8'))) this.answer(call, lost);
+    if (!this.#onCall(call, line.subarray(space + 1).toString('utf8'))) this.answer(call, lost);
   }
 }
 

@@ -17,9 +17,9 @@ export interface OpenScript {
 
 /**
  * Gives the script to the interpreter that will start at the other end of `stream`; `null`: the
- * plan is of no script.
+ * plan is not for a script.
  *
- * @param called passes a call on; `false`: nobody is there to take it
+ * @param called passes a call on; `false`: no daemon is connected
  * @throws TrlError `INTERNAL_ERROR` when its directory cannot be made, or is there already
  */
 export function openScript(

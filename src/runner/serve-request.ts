@@ -1,12 +1,18 @@
-/** The runner's requests, one function each. */
-import type { ExecId, SessionId, StopReason } from '../command.ts';
-import type { KnownSecret } from '../redacted.ts';
+/** The runner's operations, one function each. */
+import type { ExecId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import type { RedactorStart, Sealing } from '../redactor/wire.ts';
-import type { Execution, ExecutionSummary } from './execution.ts';
-import type { SandboxPool } from './sandbox-pool.ts';
+import { fieldOf } from '../json-shape.ts';
 import type { DaemonConnection } from './daemon-connection.ts';
-import type { ExecutionEntry } from './wire.ts';
+import type { Execution, ExecutionSummary } from './execution.ts';
+import {
+  isOperation,
+  parseOperationParams,
+  type ExecutionEntry,
+  type OperationAnswer,
+  type OperationName,
+  type OperationParams,
+} from './operations.ts';
+import type { SandboxPool } from './sandbox-pool.ts';
 
 /** What a connection is served from. */
 export interface RunnerService {
@@ -18,36 +24,137 @@ export interface RunnerService {
   shutdown(): Promise<void>;
 }
 
-type Message = Readonly<Record<string, unknown>>;
+interface Context {
+  readonly service: RunnerService;
+  readonly pool: SandboxPool;
+  readonly connection: DaemonConnection;
+}
 
-const isExecId = (value: unknown): value is ExecId =>
-  typeof value === 'string' && value.startsWith('x-');
-const isSessionId = (value: unknown): value is SessionId =>
-  typeof value === 'string' && value.startsWith('s-');
-
-const number = (message: Message, name: string): number => {
-  const value = message[name];
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${name}" is not a whole number`);
+type Handlers = {
+  readonly [Name in OperationName]: (
+    context: Context,
+    params: OperationParams<Name>,
+  ) => OperationAnswer<Name> | Promise<OperationAnswer<Name>>;
 };
 
-function kept(keep: SandboxPool, message: Message): ExecutionSummary {
-  const id = message['exec_id'];
-  const found = isExecId(id) ? keep.executions.get(id) : undefined;
-  if (found === undefined) {
-    throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${String(id)}`);
+const handlers: Handlers = {
+  launch: async ({ pool, connection }, request) => {
+    const plan = connection.verify(request);
+    const own = request.own === true;
+    const permitted =
+      request.hold === true ? connection.pendingLaunches.waitForCommit(plan.exec_id) : null;
+    return entryOf(await pool.launch(plan, request.known, { own, permitted }));
+  },
+  permit: ({ connection }, { exec_id, start }) => {
+    connection.pendingLaunches.settle(exec_id, start);
+    return {};
+  },
+  learn: ({ pool }, { known, session_id }) => {
+    pool.learn(known, session_id ?? null);
+    return {};
+  },
+  redaction: ({ pool }, { start, sealing }) => {
+    pool.redaction.configure(start, sealing ?? null);
+    return {};
+  },
+  follow: ({ pool, connection }, { exec_id, channel, from, max }) => {
+    const found = findExecution(pool, exec_id);
+    // The answer must come before the first frame of the channel.
+    setImmediate(() => connection.followers.add(found, { channel, from, max: max ?? null }));
+    const { journal_from, journal_bytes, state } = entryOf(found);
+    return { journal_from, journal_bytes, state };
+  },
+  unfollow: ({ connection }, { channel }) => {
+    connection.followers.remove(channel);
+    return {};
+  },
+  ack: ({ connection }, { channel, offset }) => {
+    connection.followers.ack(channel, offset);
+    return {};
+  },
+  stdin: async ({ pool }, { exec_id, base64, eof }) => {
+    const running = findRunning(pool, exec_id);
+    if (running === null) {
+      throw new TrlError('INVALID_PARAMS', 'Cannot write: the command has ended');
+    }
+    await running.write(Buffer.from(base64, 'base64'), eof);
+    return {};
+  },
+  resize: async ({ pool }, { exec_id, columns, rows }) => {
+    await findRunning(pool, exec_id)?.resize(columns, rows);
+    return {};
+  },
+  answer: ({ pool }, { exec_id, call, text }) => {
+    findRunning(pool, exec_id)?.calls?.answer(call, text);
+    return {};
+  },
+  signal: ({ pool }, { exec_id, signal }) => {
+    if (!isSignal(signal)) throw new TrlError('INVALID_PARAMS', `Cannot send ${signal}`);
+    findRunning(pool, exec_id)?.signal(signal);
+    return {};
+  },
+  stop: ({ pool }, { exec_id, reason, grace_ms }) => {
+    findRunning(pool, exec_id)?.stop(stopReasonOf(reason), grace_ms ?? null);
+    return {};
+  },
+  list: ({ pool }) => ({ executions: [...pool.executions.values()].map(entryOf) }),
+  info: ({ pool }, { exec_id }) => entryOf(findExecution(pool, exec_id)),
+  state: ({ pool: { states } }, { session_id: id, key }) => {
+    const names = states.names(id);
+    const macs = key === undefined ? {} : states.macs(id, Buffer.from(key, 'hex'));
+    const { cwd, set } = states.get(id);
+    // The daemon looks up which files a name starts before it runs; no other value leaves.
+    return { cwd, names, macs, path: set.get('PATH') ?? null };
+  },
+  fork: ({ pool }, { session_id, to }) => {
+    pool.states.fork(session_id, to);
+    return {};
+  },
+  set: ({ pool }, { session_id, cwd, env }) => {
+    pool.states.set(session_id, cwd, new Map(Object.entries(env)));
+    return {};
+  },
+  unset: ({ pool }, { session_id, names }) => {
+    pool.states.unset(session_id, names);
+    return {};
+  },
+  refresh: ({ pool }, { view, paths }) => pool.refresh(view, paths ?? []),
+  watched: async ({ pool }, { view }) => ({ mount: await pool.watched(view) }),
+  close: async ({ pool }, { session_id }) => {
+    await pool.close(session_id);
+    return {};
+  },
+  shutdown: async ({ service }) => {
+    await service.shutdown();
+    return {};
+  },
+};
+
+/** @throws TrlError for anything that cannot be done; the connection turns it into an answer */
+export async function serveRequest(
+  service: RunnerService,
+  connection: DaemonConnection,
+  message: object,
+): Promise<object> {
+  const name = fieldOf(message, 'op');
+  if (!isOperation(name)) {
+    throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${String(name)}"`);
   }
+  return serve(name, { service, pool: service.pool, connection }, message);
+}
+
+const serve = async <Name extends OperationName>(name: Name, context: Context, message: object) =>
+  handlers[name](context, parseOperationParams(name, message));
+
+function findExecution(pool: SandboxPool, id: ExecId): ExecutionSummary {
+  const found = pool.executions.get(id);
+  if (found === undefined) throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${id}`);
   return found;
 }
 
-/** A running execution, or `null` when it has ended. */
-const live = (keep: SandboxPool, message: Message): Execution | null => kept(keep, message).live;
-
-function session(message: Message, name: string): SessionId {
-  const id = message[name];
-  if (isSessionId(id)) return id;
-  throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${name}" is no session id`);
-}
+/** `null`: the execution has ended. */
+const findRunning = (pool: SandboxPool, id: ExecId): Execution | null =>
+  findExecution(pool, id).live;
 
 const entryOf = (found: ExecutionSummary): ExecutionEntry => ({
   exec_id: found.id,
@@ -60,164 +167,8 @@ const entryOf = (found: ExecutionSummary): ExecutionEntry => ({
   exit: found.exit,
 });
 
-/** What came through the proof is our daemon's own: shapes are looked at, not doubted. */
-function knownOf(value: unknown): KnownSecret[] {
-  if (!Array.isArray(value)) throw new TrlError('INVALID_PARAMS', 'Cannot launch: no known values');
-  return value;
-}
-
-function redactionOf(value: unknown): RedactorStart {
-  const isStart = (start: unknown): start is RedactorStart =>
-    typeof start === 'object' && start !== null && typeof Reflect.get(start, 'key') === 'string';
-  if (isStart(value)) return value;
-  throw new TrlError('INVALID_PARAMS', 'Cannot redact: no key');
-}
-
-function sealingOf(value: unknown): Sealing | null {
-  const isSealing = (sealing: unknown): sealing is Sealing =>
-    typeof sealing === 'object' &&
-    sealing !== null &&
-    typeof Reflect.get(sealing, 'directory') === 'string' &&
-    Array.isArray(Reflect.get(sealing, 'recipients'));
-  if (value === undefined || value === null) return null;
-  if (isSealing(value)) return value;
-  throw new TrlError('INVALID_PARAMS', 'Cannot seal: no directory or no recipients');
-}
-
-function follow(served: RunnerService, link: DaemonConnection, message: Message): object {
-  const found = kept(served.pool, message);
-  const max = message['max'] === undefined ? null : number(message, 'max');
-  const options = { channel: number(message, 'channel'), from: number(message, 'from'), max };
-  // The answer must come before the first frame of the channel.
-  setImmediate(() => link.followers.add(found, options));
-  const { journal_from, journal_bytes, state } = entryOf(found);
-  return { journal_from, journal_bytes, state };
-}
-
-const signals = /^SIG[A-Z0-9]+$/;
-const isSignal = (value: unknown): value is NodeJS.Signals =>
-  typeof value === 'string' && signals.test(value);
+const isSignal = (value: string): value is NodeJS.Signals => /^SIG[A-Z0-9]+$/.test(value);
 
 /** What a daemon may give as a reason; the others are the runner's own. */
-const stopReasonOf = (given: unknown): StopReason =>
+const stopReasonOf = (given: StopReason): StopReason =>
   given === 'timeout' || given === 'audit-failed' || given === 'shutdown' ? given : 'cancelled';
-
-const graceOf = (message: Message): number | null =>
-  message['grace_ms'] === undefined ? null : number(message, 'grace_ms');
-
-/** @throws TrlError for anything that cannot be done; the link turns it into an answer */
-export async function serveRequest(
-  served: RunnerService,
-  link: DaemonConnection,
-  message: object,
-): Promise<object> {
-  const { pool: keep } = served;
-  const request: Message = { ...message };
-  switch (request['op']) {
-    case 'launch': {
-      const plan = link.verify(request);
-      const own = request['own'] === true;
-      const permitted =
-        request['hold'] === true ? link.pendingLaunches.waitForCommit(plan.exec_id) : null;
-      return entryOf(await keep.launch(plan, knownOf(request['known']), { own, permitted }));
-    }
-    case 'permit': {
-      const id = request['exec_id'];
-      if (isExecId(id)) link.pendingLaunches.settle(id, request['start'] === true);
-      return {};
-    }
-    case 'follow':
-      return follow(served, link, request);
-    case 'unfollow':
-      link.followers.remove(number(request, 'channel'));
-      return {};
-    case 'ack':
-      link.followers.ack(number(request, 'channel'), number(request, 'offset'));
-      return {};
-    case 'stdin': {
-      const open = live(keep, request);
-      if (open === null) {
-        throw new TrlError('INVALID_PARAMS', 'Cannot write: the command has ended');
-      }
-      const bytes = Buffer.from(String(request['base64']), 'base64');
-      await open.write(bytes, request['eof'] === true);
-      return {};
-    }
-    case 'resize':
-      await live(keep, request)?.resize(number(request, 'columns'), number(request, 'rows'));
-      return {};
-    case 'answer':
-      live(keep, request)?.calls?.answer(number(request, 'call'), String(request['text']));
-      return {};
-    case 'signal': {
-      const signal = request['signal'];
-      if (!isSignal(signal)) throw new TrlError('INVALID_PARAMS', `Cannot send ${String(signal)}`);
-      live(keep, request)?.signal(signal);
-      return {};
-    }
-    case 'stop':
-      live(keep, request)?.stop(stopReasonOf(request['reason']), graceOf(request));
-      return {};
-    default:
-      return serveSessions(served, request);
-  }
-}
-
-async function serveSessions(served: RunnerService, request: Message): Promise<object> {
-  const { pool: keep } = served;
-  switch (request['op']) {
-    case 'list':
-      return { executions: [...keep.executions.values()].map(entryOf) };
-    case 'info':
-      return entryOf(kept(keep, request));
-    case 'state': {
-      const id = session(request, 'session_id');
-      const { key } = request;
-      const names = keep.states.names(id);
-      const macs = typeof key === 'string' ? keep.states.macs(id, Buffer.from(key, 'hex')) : {};
-      const { cwd, set } = keep.states.get(id);
-      // Which files a name starts is asked before it is run; no other value leaves.
-      return { cwd, names, macs, path: set.get('PATH') ?? null };
-    }
-    case 'fork':
-      keep.states.fork(session(request, 'session_id'), session(request, 'to'));
-      return {};
-    case 'set': {
-      const { cwd, env } = request;
-      const given = typeof env === 'object' && env !== null ? Object.entries(env) : [];
-      const variables = new Map(given.map(([name, value]) => [name, String(value)]));
-      const id = session(request, 'session_id');
-      keep.states.set(id, typeof cwd === 'string' ? cwd : null, variables);
-      return {};
-    }
-    case 'unset': {
-      const names = request['names'];
-      if (!Array.isArray(names)) throw new TrlError('INVALID_PARAMS', 'Cannot unset: no names');
-      keep.states.unset(session(request, 'session_id'), names.map(String));
-      return {};
-    }
-    case 'refresh': {
-      const { paths, view } = request;
-      const changed = Array.isArray(paths) ? paths.map(String) : [];
-      return keep.refresh(String(view), changed);
-    }
-    case 'watched':
-      return { mount: await keep.watched(String(request['view'])) };
-    case 'close':
-      await keep.close(session(request, 'session_id'));
-      return {};
-    case 'learn': {
-      const id = request['session_id'];
-      keep.learn(knownOf(request['known']), isSessionId(id) ? id : null);
-      return {};
-    }
-    case 'redaction':
-      keep.redaction.configure(redactionOf(request['start']), sealingOf(request['sealing']));
-      return {};
-    case 'shutdown':
-      await served.shutdown();
-      return {};
-    default:
-      throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${String(request['op'])}"`);
-  }
-}

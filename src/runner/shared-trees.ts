@@ -1,8 +1,8 @@
 /**
- * Layers of holders over trees of the host:
+ * Layers of sandbox namespaces over trees of the host:
  *
  *   <layers>/N/upper, work   of one mount
- *   <layers>/N/free          no mount has it any more: the next one takes it
+ *   <layers>/N/free          no mount uses it any more: the next one takes it
  */
 import { chmodSync, chownSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
@@ -13,10 +13,10 @@ import type { SandboxNamespace } from '../command.ts';
 const lowerMax = 32;
 
 /**
- * The shared trees' part of the holder script's arguments. Each gets a layer that no other mount
+ * The shared trees' part of the namespace script's arguments. Each gets a layer that no other mount
  * has.
  *
- * @throws Error what the file system said
+ * @throws Error of the file system
  */
 export function sharedTreeArgs(holder: SandboxNamespace): string[] {
   const all = holder.shared ?? [];
@@ -36,7 +36,7 @@ function argsOf(holder: SandboxNamespace, tree: SharedTree): string[] {
   return [...owner, source, String(index), place, layers, lower.join(':'), String(top)];
 }
 
-/** Whether it is free, and then not any more, for runners of other runtimes either. */
+/** Claims a free layer, also against runners of other runtimes; returns whether it was free. */
 function take(layers: string, number: number): boolean {
   try {
     unlinkSync(path.join(layers, String(number), 'free'));

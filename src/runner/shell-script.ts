@@ -20,7 +20,7 @@ interface ShimOptions {
 }
 
 /**
- * Process 1: sets the bounds, says `ready`, runs the shell, reaps, and tells how it ended.
+ * Process 1: sets the bounds, says `ready`, runs the shell, reaps, and reports how it ended.
  * Its own diagnostics ("Killed") must not look like the command's, so its stderr is closed.
  */
 export function shimScript(bounds: Bounds, options: ShimOptions): string {
@@ -34,8 +34,8 @@ export function shimScript(bounds: Bounds, options: ShimOptions): string {
       ? ''
       : `p=${bounds.processesMax}; ulimit -u $p || ulimit -p $p || f="$f processes"; `;
   const count = 'set -- /proc/[0-9]*; n=$(($#-1)); ';
-  // Without a sandbox it stays as long as it has children, which it took over: it is told first.
-  // What still passes on output, like the `tee` of `exec > >(tee …)`, has a moment to end. A
+  // Without a sandbox it stays while it has adopted children, so the end is reported first.
+  // A process that still passes output on, like the `tee` of `exec > >(tee …)`, has time to end. A
   // shell that cannot fork any more ends by itself: its trap keeps the code.
   const settle = options.sandboxed
     ? `trap 'exit $r' EXIT; ${count}for i in 1 2 3 4 5 6; do ` +
@@ -113,7 +113,7 @@ function capture(dialect: ShellDialect, whole: boolean): string {
   );
 }
 
-/** The state a command starts from, beyond its plan. */
+/** The state that a command starts with, besides its plan. */
 export interface ShellState {
   readonly cwd: string | null;
   readonly set: ReadonlyMap<string, string>;
@@ -146,7 +146,7 @@ function changeDirectory(plan: Plan, carried: ShellState): string {
   const status = '>"/proc/$PPID/fd/4"';
   if (plan.cwd !== null) {
     const cwd = quoteSingle(plan.cwd);
-    // What was looked at on the host may be a link by now, or in the session's own layer.
+    // The path may be a link by now, or be in the session's own layer.
     const enter = plan.cwd_is_real
       ? `{ cd -P -- ${cwd} 2>/dev/null && [ "$PWD" = ${cwd} ]; }`
       : `cd -- ${cwd} 2>/dev/null`;
@@ -232,7 +232,7 @@ function python(plan: Plan): string {
  */
 const direct = (argv: readonly string[]): string => `exec ${argv.map(quoteSingle).join(' ')}`;
 
-/** Whether a shell ends that has state to leave; a program in its place has none. */
+/** Whether the shell leaves state; a program that replaces it does not. */
 const leavesState = ({ mode, carry, argv, language }: Plan): boolean =>
   mode === 'foreground' && carry !== 'none' && argv === null && language === undefined;
 

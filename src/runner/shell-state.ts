@@ -91,7 +91,7 @@ function refusal(name: string, value: string, plan: Plan, sh: string): string | 
 
 /**
  * The state after `plan`, given the bytes its shell wrote and the state it started from.
- * Answers `null` when nothing complete was captured: then the previous state stands.
+ * Answers `null` when nothing complete was captured: then the previous state remains.
  */
 export function captureShellState(
   bytes: Buffer,
@@ -108,10 +108,10 @@ export function captureShellState(
   for (const [name, value] of dump.variables) {
     if (shellNames.has(name) || name.startsWith('TRL_')) continue;
     if (value === plan.env[name]) continue;
-    const held = before.set.get(name);
+    const previous = before.set.get(name);
     const own = Object.hasOwn(plan.command_env, name);
-    // What the caller set for the session, and the command left alone, stands whatever it is.
-    if (value === held && !own) {
+    // What the caller set for the session, and the command did not change, always remains.
+    if (value === previous && !own) {
       set.set(name, value);
       continue;
     }
@@ -121,11 +121,11 @@ export function captureShellState(
       continue;
     }
     if (reason !== '') dropped.push({ name, reason });
-    if (held !== undefined) set.set(name, held);
+    if (previous !== undefined) set.set(name, previous);
   }
   for (const name of started.keys()) {
     if (dump.variables.has(name) || shellNames.has(name)) continue;
-    // A variable that the command's own one hid was not unset by it.
+    // The command did not unset a variable that its own one hid.
     if (!Object.hasOwn(plan.command_env, name)) unset.add(name);
   }
   for (const name of before.unset) if (!dump.variables.has(name)) unset.add(name);
@@ -136,7 +136,7 @@ export function captureShellState(
 const shellFunctions = 'shell functions';
 const shellOptions = 'shell options';
 
-/** What of a state the command left there, by name: what stood before is not looked at again. */
+/** Entries that the command changed, by name: earlier ones are not checked again. */
 export function changedStateParts(
   state: ShellState,
   before: ShellState,
@@ -160,9 +160,9 @@ export function withoutSecretParts(
   if (names.length === 0) return { state, dropped };
   const set = new Map(state.set);
   for (const name of names) {
-    const held = before.set.get(name);
-    if (held === undefined) set.delete(name);
-    else set.set(name, held);
+    const previous = before.set.get(name);
+    if (previous === undefined) set.delete(name);
+    else set.set(name, previous);
   }
   const functions = names.includes(shellFunctions) ? before.functions : state.functions;
   const options = names.includes(shellOptions) ? before.options : state.options;
@@ -202,7 +202,7 @@ export class ShellStates {
     this.#states.delete(session);
     this.#secret.delete(session);
   }
-  /** What callers gave the session under the names of secrets. */
+  /** Values that callers gave the session under names of secrets. */
   secrets(session: SessionId): readonly KnownSecret[] {
     return [...(this.#secret.get(session)?.values() ?? [])];
   }
@@ -221,9 +221,11 @@ export class ShellStates {
     const shell = { [shellFunctions]: functions, [shellOptions]: options };
     const text = Object.entries(shell).filter(([, value]) => value !== '');
     const gone = [...unset].map((name) => [name, 'unset'] as const);
-    const held = [...set].map(([name, value]) => [name, variableMac(key, name, value)] as const);
+    const variables = [...set].map(
+      ([name, value]) => [name, variableMac(key, name, value)] as const,
+    );
     const kept = text.map(([name, value]) => [name, variableMac(key, name, value)] as const);
-    return Object.fromEntries([...gone, ...held, ...kept]);
+    return Object.fromEntries([...gone, ...variables, ...kept]);
   }
   names(session: SessionId): string[] {
     return [...this.get(session).set.keys()].toSorted();

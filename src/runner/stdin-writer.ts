@@ -1,4 +1,4 @@
-/** What is written to a command's standard input, in the order of the calls. */
+/** Writes to a command's standard input, in the order of the calls. */
 import type { Writable } from 'node:stream';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -43,7 +43,7 @@ export class StdinWriter {
   }
 }
 
-/** Room again, or nobody to read any more. */
+/** There is room again, or no reader any more. */
 function drained(stdin: Writable): Promise<void> {
   return new Promise((resolve) => {
     stdin.once('drain', () => resolve());

@@ -1,22 +1,22 @@
 /**
- * What a command without a sandbox started. Its shim takes over whatever leaves the tree of its
- * processes, so that nothing gets away by a session or an environment of its own. The mark finds
- * what no shim has: without perl there is no taking over, and a shim may have been killed.
+ * Processes of a command without a sandbox. Its shim adopts processes that leave the command's
+ * tree, so that none escapes by a session or an environment of its own. A mark in the environment
+ * finds the others: without perl no shim can adopt, and a shim may have been killed.
  */
 import type { ExecId } from '../command.ts';
 import type { CommandBox } from './command-box.ts';
 import { isAlive, isShimPause, markedProcesses, sendSignal } from './processes.ts';
 
 const survivorPollMs = 50;
-/** How often and how long what outlived its shell is given to end. */
+/** How often and how long processes that outlived their shell may end by themselves. */
 const lingerPollMs = 5;
 const lingerPolls = 10;
-/** A program that starts others as fast as they are stopped must not keep the runner. */
+/** A program that starts others as fast as they are stopped must not occupy the runner. */
 const roundsMax = 16;
 
 type Shim = Pick<CommandBox, 'pid' | 'processes'>;
 
-/** Its processes, without the shim and what that waits by. */
+/** Its processes, without the shim and its `sleep`. */
 export function unsandboxedProcesses(shim: Shim, id: ExecId): number[] {
   const found = new Set([...shim.processes(), ...markedProcesses(id)]);
   return [...found].filter((pid) => pid !== shim.pid && !isShimPause(pid));
@@ -24,19 +24,19 @@ export function unsandboxedProcesses(shim: Shim, id: ExecId): number[] {
 
 /** The same, stopped: none starts another while they are ended one by one. */
 export function freezeProcesses(shim: Shim, id: ExecId): number[] {
-  const held = new Set<number>();
+  const stopped = new Set<number>();
   for (let round = 0; round < roundsMax; round += 1) {
-    const fresh = unsandboxedProcesses(shim, id).filter((pid) => !held.has(pid));
-    if (fresh.length === 0) break;
-    for (const pid of fresh) {
+    const found = unsandboxedProcesses(shim, id).filter((pid) => !stopped.has(pid));
+    if (found.length === 0) break;
+    for (const pid of found) {
       sendSignal(pid, 'SIGSTOP');
-      held.add(pid);
+      stopped.add(pid);
     }
   }
-  return [...held];
+  return [...stopped];
 }
 
-/** Ends what outlived the shell: TERM, KILL after the grace time. */
+/** Ends processes that outlived the shell: TERM, KILL after the grace time. */
 export async function endSurvivors(
   shim: Shim,
   id: ExecId,

@@ -1,4 +1,4 @@
-/** What this host offers a sandbox: looked up once per start, read-only, without side effects. */
+/** Finds what this host offers a sandbox: once per start, read-only, without side effects. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import os from 'node:os';
@@ -26,7 +26,7 @@ export interface HostFacts {
     readonly nsenter: string | null;
     readonly perl: string | null;
   };
-  /** `0.8.0`, or `null` where it could not be asked. */
+  /** `0.8.0`, or `null` where it is unknown. */
   readonly bwrapVersion: string | null;
   readonly shells: { readonly sh: string | null; readonly bash: string | null };
   readonly system: readonly SystemEntry[];
@@ -40,7 +40,7 @@ export interface HostFacts {
   readonly gitIdentity: GitIdentity | null;
   /** First of a range of 262,144 host ids that nobody else uses. Root only. */
   readonly idBase: number;
-  /** An existing directory that is mounted over while a holder is made. */
+  /** An existing directory that is mounted over while a sandbox namespace is made. */
   readonly stage: string;
   /** Whether this process may bind trees idmapped (root, Linux 5.12 and perl). */
   readonly idmap: boolean;
@@ -66,8 +66,8 @@ export const sandboxIdCount = 262_144;
 const bwrapOldest = [0, 7];
 
 /**
- * Looks the host up. Costs a hundred `stat` calls and one `bwrap --version`.
- * Missing pieces are values (`unavailable`), not errors: `sandbox: none` needs none of them.
+ * Costs a hundred `stat` calls and one `bwrap --version`.
+ * Missing parts are values (`unavailable`), not errors: `sandbox: none` needs none of them.
  */
 export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts> {
   const pathVariable = env['PATH'] ?? '';
@@ -98,7 +98,7 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
   };
 }
 
-/** The same host for who looks for programs elsewhere, by `PATH`. Reads metadata only. */
+/** The facts for programs that are found by another `PATH`. Reads metadata only. */
 export function withPathVariable(host: HostFacts, pathVariable: string): HostFacts {
   return {
     ...host,
@@ -119,12 +119,6 @@ function toolsOf(
     masked: found.masked,
     path: [...new Set([...found.path, ...standardPath.filter(isDirectory)])].join(':'),
   };
-}
-
-/** Trees of the host that every sandbox here shows. */
-export function visibleTrees(host: HostFacts): string[] {
-  const system = host.system.flatMap((entry) => (entry.kind === 'bind' ? [entry.path] : []));
-  return [...system, ...host.toolchains.map((tree) => tree.path)];
 }
 
 function userInfo(env: NodeJS.ProcessEnv): Pick<HostFacts, 'uid' | 'gid' | 'user' | 'home'> {

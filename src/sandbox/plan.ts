@@ -17,6 +17,12 @@ import {
   type SandboxIdentity,
 } from './root-filesystem.ts';
 
+/** Trees of the host that every sandbox here shows. */
+export function visibleTrees(host: HostFacts): string[] {
+  const system = host.system.flatMap((entry) => (entry.kind === 'bind' ? [entry.path] : []));
+  return [...system, ...host.toolchains.map((tree) => tree.path)];
+}
+
 /** What was looked up about the workspace and the files granted beyond it. */
 export interface BoxWorkspace {
   /** Owner of the workspace; its files appear as the sandbox's own. */
@@ -108,7 +114,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
   };
 }
 
-/** What has a layer is mounted with that, and is no tree of its own. */
+/** A tree with a layer is mounted with the layer, not as a tree of its own. */
 function withoutShared(
   workspace: BoxWorkspace | null,
   shared: readonly SharedTree[],

@@ -1,6 +1,6 @@
 /**
- * What is really enforced, asked from inside: a script that tries, run as a session's first
- * command, and the judgement of its answer. Pure.
+ * Tests from inside what a sandbox enforces: a script that runs as a session's first command, and
+ * the judgement of its answer. Pure.
  */
 import type { Assurance, Grants, SandboxNamespace } from '../command.ts';
 
@@ -37,13 +37,13 @@ const hostPlaces = [
 const isRelated = (one: string, other: string): boolean =>
   one === other || one.startsWith(`${other}/`) || other.startsWith(`${one}/`);
 
-/** More processes than a shell and its shim are somebody else's. */
+/** More processes than a shell and its shim mean that others are visible. */
 const processesMax = 12;
 
 /**
  * A script for any POSIX shell, using nothing but its builtins (a few ms). It opens files for
- * appending without writing, so that a sandbox that holds nothing is not harmed by the question.
- * Real paths in `granted` are not asked for.
+ * appending without writing, so that it does no harm where nothing is enforced.
+ * Real paths in `granted` are not tested.
  * Prints one line `name=1` or `name=0` for each of {@link probeChecks}.
  */
 export function probeScript(granted: readonly string[]): string {
@@ -96,7 +96,7 @@ say no_core_dumps "$(ulimit -c)" 0
 `;
 }
 
-/** What a sandbox was made to be. */
+/** The properties that a sandbox was planned with. */
 export interface ProbeExpectation {
   readonly level: SandboxNamespace['level'];
   readonly network: Grants['network'];

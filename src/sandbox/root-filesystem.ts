@@ -1,5 +1,5 @@
 /**
- * The root file system a session sees, as arguments of the holder's bubblewrap. Pure.
+ * The root file system a session sees, as arguments of its namespace's bubblewrap. Pure.
  *
  * Everything is placed in one pass from short paths to long ones, so that what lies deeper ends up
  * on top. Mount points are made in private tmpfs only: nothing is ever created on the host.

@@ -14,6 +14,7 @@
  */
 import { createCipheriv, createDecipheriv, diffieHellman, hash } from 'node:crypto';
 import { generateKeyPairSync, hkdfSync, type KeyObject } from 'node:crypto';
+import { fieldOf } from '../json-shape.ts';
 import { canonicalJson } from '../canonical.ts';
 import { rawX25519Key, SealingError, x25519PublicKey } from './keys.ts';
 import type { AgeIdentity, AgeRecipient } from './keys.ts';
@@ -142,10 +143,10 @@ function wrappingKey(
 
 function readHeader(bytes: Uint8Array): Header {
   const found = parsed(bytes);
-  const exec = field(found, 'exec');
-  const nonce = field(found, 'nonce');
-  const recipients = field(found, 'recipients');
-  const isKnown = field(found, 'version') === 1 && field(found, 'algorithm') === algorithm;
+  const exec = fieldOf(found, 'exec');
+  const nonce = fieldOf(found, 'nonce');
+  const recipients = fieldOf(found, 'recipients');
+  const isKnown = fieldOf(found, 'version') === 1 && fieldOf(found, 'algorithm') === algorithm;
   const isWhole =
     typeof exec === 'string' &&
     isHex(nonce, noncePrefixBytes) &&
@@ -163,13 +164,10 @@ function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-
 const isHex = (value: unknown, bytes: number): value is string =>
   typeof value === 'string' && value.length === bytes * 2 && /^[0-9a-f]*$/.test(value);
 
 const isWrapped = (value: unknown): value is WrappedKey =>
-  typeof field(value, 'recipient') === 'string' &&
-  isHex(field(value, 'ephemeral'), 32) &&
-  isHex(field(value, 'wrapped'), dataKeyBytes + tagBytes);
+  typeof fieldOf(value, 'recipient') === 'string' &&
+  isHex(fieldOf(value, 'ephemeral'), 32) &&
+  isHex(fieldOf(value, 'wrapped'), dataKeyBytes + tagBytes);

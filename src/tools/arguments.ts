@@ -1,5 +1,6 @@
 /** Reads the arguments of a tool; a refusal names the argument, what it must be and what it is. */
 import * as z from 'zod/mini';
+import { fieldOf } from '../json-shape.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import * as field from '../api/param-fields.ts';
@@ -87,7 +88,7 @@ function unknownArgument(schema: z.ZodMiniType, key: string): string {
 function within(holder: unknown, key: string): unknown {
   if (Array.isArray(holder)) return holder[Number(key)];
   const has = typeof holder === 'object' && holder !== null && Object.hasOwn(holder, key);
-  return has ? Reflect.get(holder, key) : undefined;
+  return has ? fieldOf(holder, key) : undefined;
 }
 
 function describe(name: string, value: unknown): string {

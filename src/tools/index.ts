@@ -1,4 +1,5 @@
 /** The tools of an agent, and the one way to call one. */
+import { fieldOf } from '../json-shape.ts';
 import type { Client } from '../client/index.ts';
 import { errorTable, isTrlError, TrlError } from '../errors.ts';
 import { nearestWord } from '../nearest-word.ts';
@@ -115,14 +116,14 @@ export function toFailedResult(error: unknown): ToolResult {
 function insteadIn(data: TrlError['data']): string[] {
   const verdict: unknown = data?.['verdict'];
   if (typeof verdict !== 'object' || verdict === null) return [];
-  const rules: unknown = Reflect.get(verdict, 'rules');
+  const rules = fieldOf(verdict, 'rules');
   if (!Array.isArray(rules)) return [];
   return rules.slice(0, 8).flatMap((rule: unknown) => {
     if (typeof rule !== 'object' || rule === null) return [];
-    const reason: unknown = Reflect.get(rule, 'reason');
-    const instead: unknown = Reflect.get(rule, 'instead');
+    const reason = fieldOf(rule, 'reason');
+    const instead = fieldOf(rule, 'instead');
     return [
-      ...(typeof reason === 'string' ? [`- ${String(Reflect.get(rule, 'id'))}: ${reason}`] : []),
+      ...(typeof reason === 'string' ? [`- ${String(fieldOf(rule, 'id'))}: ${reason}`] : []),
       ...(typeof instead === 'string' ? [`  instead: ${instead}`] : []),
     ];
   });

@@ -1,6 +1,7 @@
 /** Gathers facts: the bytes of files that decide. Refuses files that others may change. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { Stats } from 'node:fs';
+import { fieldOf } from '../json-shape.ts';
 import { FileError } from './file-error.ts';
 import { yamlFileBytesMax, type FileErrorTarget } from './tree.ts';
 
@@ -41,9 +42,10 @@ function open(named: FileErrorTarget, follow: boolean): number | null {
   try {
     return openSync(named.file, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
   } catch (cause) {
-    const code = cause instanceof Error ? Reflect.get(cause, 'code') : null;
+    const code = fieldOf(cause, 'code');
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const reason = code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be opened (${code})`;
+    const reason =
+      code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be opened (${String(code)})`;
     throw failure(named, reason, cause);
   }
 }

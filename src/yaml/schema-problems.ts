@@ -1,8 +1,10 @@
 /** Problems that the schema finds, as sentences with a position. */
 import type * as z from 'zod/mini';
+import { fieldOf } from '../json-shape.ts';
 import { nearestWord } from '../nearest-word.ts';
 import type { FileProblem } from './file-error.ts';
 import { fileProblemsMax, type YamlTree } from './tree.ts';
+import { isObject } from '../json-shape.ts';
 
 type Issue = z.core.$ZodIssue;
 type Path = readonly (string | number)[];
@@ -126,7 +128,7 @@ function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>(
     (inner, key) =>
       typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key)
-        ? Reflect.get(inner, key)
+        ? fieldOf(inner, String(key))
         : undefined,
     value,
   );
@@ -155,8 +157,5 @@ function forms(schema: unknown): unknown[] {
   return Array.isArray(several) ? several : [schema];
 }
 
-function field(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
-    : undefined;
-}
+const field = (value: unknown, key: string): unknown =>
+  isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;

@@ -8,8 +8,8 @@ import type { Box, FileGrants, Grants } from '../../src/command.ts';
 import { closeInherited } from '../../src/runner/descriptors.ts';
 import { helperEnvironment } from '../../src/runner/enclose.ts';
 import { openNamespace, type OpenNamespace } from '../../src/runner/namespace.ts';
-import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/host-facts.ts';
-import { planBox } from '../../src/sandbox/plan.ts';
+import { gatherHostFacts, type HostFacts } from '../../src/sandbox/host-facts.ts';
+import { planBox, visibleTrees } from '../../src/sandbox/plan.ts';
 import { openGuard } from '../../src/workspace/guard.ts';
 import { surveyWorkspace, type WorkspaceFacts } from '../../src/workspace/workspace-survey.ts';
 

@@ -5,8 +5,8 @@ import path from 'node:path';
 import type { Overlay } from '../../src/command.ts';
 import { openNamespace, type OpenNamespace } from '../../src/runner/namespace.ts';
 import { OverlayRefresher } from '../../src/runner/overlay-refresher.ts';
-import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/host-facts.ts';
-import { planBox, type BoxWorkspace } from '../../src/sandbox/plan.ts';
+import { gatherHostFacts, type HostFacts } from '../../src/sandbox/host-facts.ts';
+import { planBox, visibleTrees, type BoxWorkspace } from '../../src/sandbox/plan.ts';
 import { surveyWorkspace } from '../../src/workspace/workspace-survey.ts';
 import { onHost, runIn, temporary, type BubblewrapBox } from './box.ts';
 

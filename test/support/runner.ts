@@ -9,7 +9,7 @@ import { allowVerdict } from '../../src/policy/verdict.ts';
 import { openRunner } from '../../src/process/runner.ts';
 import type { Sealing } from '../../src/redactor/wire.ts';
 import type { RunnerLinkEvents, RunnerLink } from '../../src/process/runner-link.ts';
-import type { RefreshResult } from '../../src/runner/wire.ts';
+import type { RefreshResult } from '../../src/runner/operations.ts';
 import { resolveBounds } from '../../src/session/bounds.ts';
 import { newExecId, newSessionId } from '../../src/session/record.ts';
 import type { Json } from './daemon.ts';
@@ -91,7 +91,7 @@ export async function openLoneRunner(
     };
     const ended = new Promise<Exit>((resolve) => exits.set(plan.exec_id, resolve));
     const sealed = link.seal(approveByPolicy(plan, allowVerdict('test', 'is its own')));
-    await link.request({ op: 'launch', ...sealed, known });
+    await link.request('launch', { ...sealed, known });
     return { id: plan.exec_id, ended };
   };
   return {
@@ -108,11 +108,11 @@ export async function openLoneRunner(
       return ended;
     },
     refresh: async (paths = []) => {
-      const answer: Json = await link.request({ op: 'refresh', view: 'view', paths });
+      const answer: Json = await link.request('refresh', { view: 'view', paths });
       return { holder: answer.holder, why: answer.why };
     },
     [Symbol.asyncDispose]: async () => {
-      await last.request({ op: 'shutdown' }).catch(() => {});
+      await last.request('shutdown', {}).catch(() => {});
       last.close();
       rmSync(home, { recursive: true, force: true });
     },

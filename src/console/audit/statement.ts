@@ -1,4 +1,5 @@
 /** The files of a signed statement, for the picture of it. The statement is not verified here. */
+import { fieldOf } from '../../json-shape.ts';
 import { fromBase64, decodeUtf8 } from '../../client/bytes.ts';
 import type { AuditEventView } from '../../client/index.ts';
 
@@ -19,18 +20,18 @@ export interface CommandStatement {
 
 /** `null`: the event is not a statement, or is unreadable. */
 export function readCommandStatement(event: AuditEventView): CommandStatement | null {
-  const payload = textAt(at(event.data, 'envelope'), 'payload');
+  const payload = textAt(fieldOf(event.data, 'envelope'), 'payload');
   if (event.kind !== 'exec.statement' || payload === null) return null;
   try {
     const statement: unknown = JSON.parse(decodeUtf8(fromBase64(payload)));
-    const predicate = at(statement, 'predicate');
-    const code = at(at(predicate, 'result'), 'exit_code');
+    const predicate = fieldOf(statement, 'predicate');
+    const code = fieldOf(fieldOf(predicate, 'result'), 'exit_code');
     return {
-      command: textAt(at(predicate, 'command'), 'text') ?? '',
+      command: textAt(fieldOf(predicate, 'command'), 'text') ?? '',
       exitCode: typeof code === 'number' ? code : null,
-      materials: statedIn(at(predicate, 'materials')),
-      products: statedIn(at(statement, 'subject')),
-      gone: statedIn(at(at(predicate, 'changes'), 'others')),
+      materials: statedIn(fieldOf(predicate, 'materials')),
+      products: statedIn(fieldOf(statement, 'subject')),
+      gone: statedIn(fieldOf(fieldOf(predicate, 'changes'), 'others')),
     };
   } catch {
     return null;
@@ -41,14 +42,11 @@ function statedIn(list: unknown): StatementFile[] {
   if (!Array.isArray(list)) return [];
   return list.map((each: unknown) => ({
     name: textAt(each, 'name') ?? textAt(each, 'uri') ?? '?',
-    sha256: textAt(at(each, 'digest'), 'sha256'),
+    sha256: textAt(fieldOf(each, 'digest'), 'sha256'),
   }));
 }
 
-function at(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-}
 function textAt(value: unknown, name: string): string | null {
-  const found = at(value, name);
+  const found = fieldOf(value, name);
   return typeof found === 'string' ? found : null;
 }

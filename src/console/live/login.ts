@@ -4,6 +4,7 @@
  * session storage, which belongs to this origin with its port, and to this tab; there is no cookie.
  */
 import { signal } from '@preact/signals';
+import { fieldOf } from '../../json-shape.ts';
 
 export interface ConsoleLogin {
   readonly token: string;
@@ -96,7 +97,7 @@ function stored(): ConsoleLogin | null {
 
 function loginOf(value: unknown): ConsoleLogin | null {
   if (typeof value !== 'object' || value === null) return null;
-  const field = (name: string): unknown => Reflect.get(value, name);
+  const field = (name: string): unknown => fieldOf(value, name);
   const [token, expires, actor, roles] = ['token', 'expires_at', 'actor', 'roles'].map(field);
   const isText = (each: unknown): each is string => typeof each === 'string';
   if (!isText(token) || !isText(expires) || !isText(actor)) return null;

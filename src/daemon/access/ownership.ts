@@ -4,6 +4,7 @@
  * method's definition names what it is about; the gate (`gate.ts`) looks it up before anything
  * acts.
  */
+import { fieldOf } from '../../json-shape.ts';
 import type { ApprovalId, ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { TargetName } from '../../api/define-method.ts';
@@ -37,7 +38,7 @@ export async function restrictParams<Params extends object>(
   const isRecorded = row.recorded === true;
   const { actor, owners } = by;
   const at = (name: string): string | null => {
-    const value: unknown = Reflect.get(params, name);
+    const value = fieldOf(params, name);
     return typeof value === 'string' ? value : null;
   };
   for (const name of own) {

@@ -57,9 +57,8 @@ export async function adoptExecutions(parts: AdoptionParts): Promise<void> {
   await revertSurveyed(parts);
   const runner = await runners.open();
   if (!runner.adopted) sessions.markNamespacesGone();
-  const answer = runner.adopted ? await runner.link.request({ op: 'list' }) : {};
-  const listed: unknown = Reflect.get(answer, 'executions');
-  const entries = Array.isArray(listed) ? listed : [];
+  const listed = runner.adopted ? await runner.link.request('list', {}) : null;
+  const entries = listed?.executions ?? [];
   const ends = await recordedEndsOf(auditing, open, entries);
   recorder.takeOver(ends);
   const waiting: [LiveSession, ExecRecord & { readonly parked: QueuedExecution }][] = [];

@@ -220,7 +220,7 @@ export class DaemonExecutionService implements ExecutionService {
     this.#parts.inputs.recordInput(caller, record, { data, eof });
     const link = await this.#parts.runners.link();
     const base64 = Buffer.from(data).toString('base64');
-    await link.request({ op: 'stdin', exec_id: id, base64, eof });
+    await link.request('stdin', { exec_id: id, base64, eof });
   }
 
   async resize(
@@ -231,7 +231,7 @@ export class DaemonExecutionService implements ExecutionService {
     await this.#parts.execs.waitForStart(id);
     this.#leases.check(id, lease);
     const link = await this.#parts.runners.link();
-    await link.request({ op: 'resize', exec_id: id, columns, rows });
+    await link.request('resize', { exec_id: id, columns, rows });
   }
 
   /** @throws TrlError `INVALID_PARAMS` for a command that has ended; as {@link Leases} */
@@ -264,11 +264,9 @@ export class DaemonExecutionService implements ExecutionService {
     const running = found.filter(({ record }) => record.outcome === null && record.lost === null);
     const link = await this.#parts.runners.link();
     for (const { record } of running) {
-      await link.request(
-        signal === null
-          ? { op: 'stop', exec_id: record.id, reason: 'cancelled' }
-          : { op: 'signal', exec_id: record.id, signal },
-      );
+      const { id: exec_id } = record;
+      if (signal === null) await link.request('stop', { exec_id, reason: 'cancelled' });
+      else await link.request('signal', { exec_id, signal });
     }
     return { stopped: [...waiting, ...running.map(({ record }) => record.id)] };
   }
@@ -313,14 +311,8 @@ export class DaemonExecutionService implements ExecutionService {
   async info(_: Caller, id: ExecId): ReturnType<ExecutionService['info']> {
     const tracked = this.#parts.execs.get(id);
     const link = await this.#parts.runners.link();
-    const info = await link.request({ op: 'info', exec_id: id }).catch(() => null);
-    const journal =
-      info === null
-        ? null
-        : {
-            from: Number(Reflect.get(info, 'journal_from')),
-            bytes: Number(Reflect.get(info, 'journal_bytes')),
-          };
+    const info = await link.request('info', { exec_id: id }).catch(() => null);
+    const journal = info === null ? null : { from: info.journal_from, bytes: info.journal_bytes };
     return execView(tracked, journal);
   }
 }

@@ -117,13 +117,13 @@ export async function readJournalRange(
     within?: <T>(read: () => Promise<T>) => Promise<T>;
   },
 ): Promise<JournalRange & { readonly omitted?: number }> {
-  const info = await link.request({ op: 'info', exec_id: id }).catch((cause: unknown) => {
+  const info = await link.request('info', { exec_id: id }).catch((cause: unknown) => {
     throw isTrlError(cause, 'EXEC_NOT_FOUND')
       ? new TrlError('STREAM_GAP', `Cannot read ${id}: its output is no longer held`, { cause })
       : cause;
   });
-  const held = Number(Reflect.get(info, 'journal_bytes'));
-  const running = Reflect.get(info, 'state') === 'running';
+  const held = info.journal_bytes;
+  const running = info.state === 'running';
   if (held <= ask.from && (!running || ask.waitMs === 0)) {
     return { pieces: [], next: Math.max(ask.from, 0), gap: null };
   }

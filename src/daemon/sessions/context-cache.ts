@@ -111,7 +111,7 @@ export class ContextCache {
     // A policy that was read again may show less, and withhold more.
     if (session.policyVersion !== version) session.context = null;
     session.policyVersion = version;
-    const place = workspaceIdentityOf(session.record.workspace);
+    const place = workspaceIdentityOf(session.record.workspace, this.#parts.workspaceHost);
     if (place !== null && place !== session.contextDirectory) session.context = null;
     if (place !== null) session.contextDirectory = place;
     session.context ??= this.#openContext(session, policy).catch((error: unknown) => {

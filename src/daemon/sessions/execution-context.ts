@@ -4,8 +4,6 @@
  * cached.
  */
 import { createHash } from 'node:crypto';
-import { accessSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Assurance, Box, FileGrants, Overlay, PathRules } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { baseEnvironment, isWithheldVariable, runtimeMarkers } from '../../environment/base.ts';
@@ -14,8 +12,8 @@ import { limits } from '../../limits.ts';
 import type { Exposure } from '../../policy/decide.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { ExecutionContext } from '../../execution.ts';
-import { visibleTrees, type HostFacts } from '../../sandbox/host-facts.ts';
-import { planBox } from '../../sandbox/plan.ts';
+import type { HostFacts } from '../../sandbox/host-facts.ts';
+import { planBox, visibleTrees } from '../../sandbox/plan.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
 import { mayNameInside } from '../../workspace/path-rules.ts';
@@ -62,7 +60,6 @@ export async function revertAfterCrash(
   facts: WorkspaceFacts,
   quarantine: string,
 ): Promise<void> {
-  mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   await (await files.guard(facts, quarantine)).revert();
 }
 
@@ -70,9 +67,12 @@ export async function revertAfterCrash(
  * Identifies the directory of a workspace; `null`: there is none. A directory made again under the
  * same name is another one: an earlier sandbox would show the old one.
  */
-export function workspaceIdentityOf(workspace: string | null): string | null {
-  const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
-  return stat?.isDirectory() === true ? `${stat.dev}:${stat.ino}` : null;
+export function workspaceIdentityOf(
+  workspace: string | null,
+  { lookups }: Pick<WorkspaceHost, 'lookups'>,
+): string | null {
+  const found = workspace === null ? null : lookups.directoryAt(workspace);
+  return found?.isDirectory === true ? `${found.dev}:${found.ino}` : null;
 }
 
 function boundTo(place: string | null, box: Box): Box {
@@ -97,7 +97,11 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
   const visible = visibleTrees(host);
   const rules = record.workspaceRules;
   const hidden = { allow: rules?.read.allow ?? [], deny: grants.files.read.deny };
-  const plan = await input.files.views.plan(record, workspaceIdentityOf(workspace), hidden);
+  const plan = await input.files.views.plan(
+    record,
+    workspaceIdentityOf(workspace, input.files),
+    hidden,
+  );
   if (plan === null) refuseUnlayered(input, hidden);
   const facts = none
     ? null
@@ -111,7 +115,6 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
         entriesMax: limits.workspaceEntries.default,
       });
   refuseDeniedGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
-  if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   const guard = facts === null ? null : await input.files.guard(facts, quarantine);
   const kept = none ? {} : input.files.caches.trees(record, facts?.granted ?? []);
   const boxWith = (overlay: Overlay | null, once: boolean): Box => {
@@ -121,7 +124,7 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
     // What is thrown away leaves nothing behind, also not there.
     const parts = { host, workspace: shown, grants, ...(once ? {} : kept) };
     const planned = planBox({ ...parts, scratchBytes, once, digest });
-    return boundTo(workspaceIdentityOf(workspace), planned);
+    return boundTo(workspaceIdentityOf(workspace, input.files), planned);
   };
   const box = boxWith(plan?.overlay ?? null, false);
   const scratch = ['/tmp', '/var/tmp', host.home];
@@ -137,8 +140,8 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
     home: record.cwd,
     box,
     scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
-    workspaceIdentity: directoryOf(workspace),
-    ...lookUps({ none, shown, scratch, workspace }),
+    workspaceIdentity: directoryOf(workspace, input.files),
+    ...input.files.lookups.inSandbox({ none, visible: shown, scratch, workspace }),
     layer: plan?.overlay.upper ?? null,
     isHidden: hiding(input, facts),
     files: record.grants.files,
@@ -215,73 +218,14 @@ function scopeOf(parts: {
   return digest(JSON.stringify({ kind: box.kind, held, trees, visible, network }));
 }
 
-function directoryOf(workspace: string | null): ExecutionContext['workspaceIdentity'] {
-  const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
-  if (workspace === null || stat === undefined) return null;
-  return { path: workspace, dev: stat.dev, ino: stat.ino };
-}
-
-/** What a question needs to see of the host, and what it must not take for the sandbox's. */
-function lookUps(given: {
-  readonly none: boolean;
-  /** Trees that a command sees as the host does. */
-  readonly shown: readonly string[];
-  /** Trees that are the sandbox's own. */
-  readonly scratch: readonly string[];
-  readonly workspace: string | null;
-}): Pick<ExecutionContext, 'directoryIdentity' | 'findProgram' | 'isPrivate' | 'bindContent'> {
-  const { none, shown, scratch, workspace } = given;
-  const isPrivate = (file: string): boolean =>
-    !none &&
-    !shown.some((tree) => isBelow(file, tree)) &&
-    scratch.some((dir) => isBelow(file, dir));
-  return {
-    isPrivate,
-    // What is private to the sandbox has another directory's name on the host.
-    directoryIdentity: (path) =>
-      none || (workspace !== null && isBelow(path, workspace)) ? identityOf(path) : null,
-    findProgram: (name, path, cwd) => {
-      const files = path.split(':').map((dir) => resolve(cwd, dir, name));
-      // One that only the sandbox sees may be there, so it is the one that is named.
-      return files.find((file) => isPrivate(file) || isProgram(file)) ?? null;
-    },
-    bindContent: (content, cwd) => {
-      const isPath = content.role === 'script' || content.name.includes('/');
-      // A file of the host in the place of one that only the sandbox sees would say nothing.
-      if (content.role !== 'package-script' && isPath && isPrivate(resolve(cwd, content.name))) {
-        return { ...content, path: null, sha256: null };
-      }
-      return content.path === null || isFile(content.path) ? content : { ...content, sha256: null };
-    },
-  };
-}
-
-/** What comes through a pipe or a device is another content at each reading. */
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return isFile(path);
-  } catch {
-    return false;
-  }
-}
-
-/** Through links: where they lead is where a command would be. */
-function identityOf(path: string): ReturnType<ExecutionContext['directoryIdentity']> {
-  try {
-    const { dev, ino } = statSync(path);
-    return { dev, ino };
-  } catch {
-    return null;
-  }
+function directoryOf(
+  workspace: string | null,
+  { lookups }: WorkspaceHost,
+): ExecutionContext['workspaceIdentity'] {
+  const found = workspace === null ? null : lookups.directoryAt(workspace);
+  return workspace === null || found === null
+    ? null
+    : { path: workspace, dev: found.dev, ino: found.ino };
 }
 
 /** How far a session's commands reach, by what was granted and what the probe found. */

@@ -1,17 +1,19 @@
 /** What the host offers a sandbox of a session whose programs are looked for by another `PATH`. */
 import type { HostFacts } from '../../sandbox/host-facts.ts';
-import { withPathVariable } from '../../sandbox/host-facts.ts';
+import type { MachinePort } from '../../host/port.ts';
 
 /** Each costs a hundred `stat` calls to make again. */
 const knownMax = 32;
 
 export class SearchPathHosts {
+  readonly #machine: Pick<MachinePort, 'factsFor'>;
   readonly #host: HostFacts;
   readonly #own: string;
   readonly #known = new Map<string, HostFacts>();
 
   /** @param own the `PATH` that `host` was looked up by */
-  constructor(host: HostFacts, own: string) {
+  constructor(machine: Pick<MachinePort, 'factsFor'>, host: HostFacts, own: string) {
+    this.#machine = machine;
     this.#host = host;
     this.#own = own;
   }
@@ -26,7 +28,7 @@ export class SearchPathHosts {
 
   host(searchPath: string | undefined): HostFacts {
     if (searchPath === undefined || searchPath === this.#own) return this.#host;
-    const known = this.#known.get(searchPath) ?? withPathVariable(this.#host, searchPath);
+    const known = this.#known.get(searchPath) ?? this.#machine.factsFor(this.#host, searchPath);
     this.#known.delete(searchPath);
     this.#known.set(searchPath, known);
     const [oldest] = this.#known.keys();

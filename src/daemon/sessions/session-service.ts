@@ -124,7 +124,7 @@ export class DaemonSessionService implements SessionService {
     });
     if (unset.length > 0) {
       const link = await this.#parts.runners.link();
-      await link.request({ op: 'unset', session_id: session.record.id, names: [...unset] });
+      await link.request('unset', { session_id: session.record.id, names: [...unset] });
     }
     await this.#set(session, env);
     return sessionViewOf(session);
@@ -142,7 +142,7 @@ export class DaemonSessionService implements SessionService {
     this.#parts.masking.given.copy(from, id);
     this.#sessions.update(session, { envKeys: record.envKeys });
     const link = await this.#parts.runners.link();
-    await link.request({ op: 'fork', session_id: from, to: id });
+    await link.request('fork', { session_id: from, to: id });
   }
 
   async fork(caller: Caller, id: SessionId, name: string | null): Promise<SessionView> {
@@ -156,21 +156,15 @@ export class DaemonSessionService implements SessionService {
     const session = await this.#add({ ...fork, ...bare }, caller);
     this.#parts.masking.given.copy(id, session.record.id);
     const link = await this.#parts.runners.link();
-    await link.request({ op: 'fork', session_id: id, to: session.record.id });
+    await link.request('fork', { session_id: id, to: session.record.id });
     return sessionViewOf(session);
   }
 
   async state(_: Caller, id: SessionId): ReturnType<SessionService['state']> {
     const { record } = this.#sessions.get(id);
     const link = await this.#parts.runners.link();
-    const answer = await link.request({ op: 'state', session_id: id });
-    const names: unknown = Reflect.get(answer, 'names');
-    const cwd: unknown = Reflect.get(answer, 'cwd');
-    return {
-      session_id: id,
-      cwd: typeof cwd === 'string' ? cwd : record.cwd,
-      names: Array.isArray(names) ? names.map(String) : [],
-    };
+    const { names, cwd } = await link.request('state', { session_id: id });
+    return { session_id: id, cwd: cwd ?? record.cwd, names };
   }
 
   /** @throws TrlError `SESSION_BUSY` without `force` while a command runs in it */
@@ -190,7 +184,7 @@ export class DaemonSessionService implements SessionService {
     this.#parts.approvalService.approvals.endSession(id);
     this.#sessions.remove(id);
     const link = await this.#parts.runners.link();
-    await link.request({ op: 'close', session_id: id });
+    await link.request('close', { session_id: id });
     await this.#parts.workspaceHost.views.leave(session.record);
     await this.#parts.workspaceHost.caches.leave(session.record);
     this.#parts.masking.given.forget(id);
@@ -258,6 +252,6 @@ export class DaemonSessionService implements SessionService {
     // The runner stores the values and outlives this daemon: it must know which are secret.
     const secret = this.#parts.masking.given.note(session.record.id, env);
     await this.#parts.runners.addKnownSecrets(secret, session.record.id);
-    await link.request({ op: 'set', session_id: session.record.id, cwd: null, env });
+    await link.request('set', { session_id: session.record.id, cwd: null, env });
   }
 }

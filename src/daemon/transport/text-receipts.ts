@@ -2,6 +2,7 @@
  * Receipts for clients of the first protocol, which print `stdout` and `stderr` as they are: text,
  * whatever the bytes were. Who greets (`system.hello`) knows encodings.
  */
+import { fieldOf } from '../../json-shape.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { Receipt } from '../../api/receipt.ts';
 
@@ -17,8 +18,8 @@ export async function toTextReceipt(receipt: Promise<Receipt>): Promise<Receipt>
 
 function readable<Answer extends object>(answer: Answer): Answer {
   const fields = (['stdout', 'stderr'] as const).flatMap((name) => {
-    const text: unknown = Reflect.get(answer, name);
-    if (Reflect.get(answer, `${name}_encoding`) !== 'base64' || typeof text !== 'string') return [];
+    const text = fieldOf(answer, name);
+    if (fieldOf(answer, `${name}_encoding`) !== 'base64' || typeof text !== 'string') return [];
     return [
       [name, Buffer.from(text, 'base64').toString('utf8')],
       [`${name}_encoding`, undefined],

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { fieldOf } from '../../json-shape.ts';
 import { isPathInside } from '../path-containment.ts';
 import type { ShapeGrammar } from './grammar.ts';
 
@@ -111,11 +112,11 @@ function isManifestPlain(manifest: unknown): boolean {
   if (!isObject(manifest)) return false;
   const led = ['workspaces', 'packageManager', 'devEngines', 'pnpm', 'overrides', 'resolutions'];
   if (led.some((name) => Object.hasOwn(manifest, name))) return false;
-  const scripts: unknown = Reflect.get(manifest, 'scripts') ?? {};
+  const scripts: unknown = fieldOf(manifest, 'scripts') ?? {};
   if (!isObject(scripts)) return false;
   if (lifecycle.split(' ').some((name) => Object.hasOwn(scripts, name))) return false;
   return listed.split(' ').every((name) => {
-    const all: unknown = Reflect.get(manifest, name) ?? {};
+    const all: unknown = fieldOf(manifest, name) ?? {};
     return (
       isObject(all) &&
       Object.values(all).every((one) => typeof one === 'string' && fromRegistry.test(one))

@@ -1,11 +1,13 @@
 /**
  * Files of other programs: read whole and strictly, replaced at once, with what was there kept
- * beside it. Whoever reads the file meets the old text or the new one, never a part of one.
+ * beside it. A reader of the file sees the old text or the new one, never a part of one.
  */
+import { randomBytes } from 'node:crypto';
 import {
   chownSync,
   closeSync,
   existsSync,
+  fchmodSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -17,17 +19,18 @@ import {
   rmSync,
   statSync,
   writeSync,
-  fchmodSync,
 } from 'node:fs';
-import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { CannotEditError } from './mcp-install-json.ts';
+import { CannotEditError, readJsonAt, removeJsonAt, setJsonAt } from './config-json.ts';
+import { readTomlAt, removeTomlAt, setTomlAt, tomlSection } from './config-toml.ts';
+import type { ConfigFormat, McpConfigLocation, McpEntry } from './mcp-clients.ts';
+import { fieldOf } from '../json-shape.ts';
 
 /** Clients keep histories in such files; more than this is none of them. */
 const fileBytesMax = 64 * 1024 * 1024;
 const backupsMax = 99;
 
-export interface McpConfigFile {
+interface McpConfigFile {
   /** Where the text is: behind links. */
   readonly real: string;
   /** `null`: there is no file. */
@@ -181,7 +184,94 @@ function checkSame(real: string, before: string | null): void {
 
 /** The kernel's word for it, without the path, which the message names already. */
 function reasonOf(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+  const code = fieldOf(error, 'code');
   if (code === 'EACCES' || code === 'EPERM') return `its directory cannot be written to (${code})`;
   return typeof code === 'string' ? code : String(error);
+}
+
+const contextLines = 3;
+
+/** `''` when nothing changes. `null` as a text: there is no file. */
+export function mcpConfigDiff(file: string, before: string | null, after: string | null): string {
+  if (before === after) return '';
+  const [old, made] = [linesOf(before), linesOf(after)];
+  let start = 0;
+  while (start < old.length && start < made.length && old[start] === made[start]) start += 1;
+  let same = 0;
+  const room = Math.min(old.length, made.length) - start;
+  while (same < room && old.at(-1 - same) === made.at(-1 - same)) same += 1;
+  const from = Math.max(0, start - contextLines);
+  const rest = Math.min(same, contextLines);
+  const oldEnd = old.length - same;
+  const madeEnd = made.length - same;
+  const hunk = [
+    ...old.slice(from, start).map((line) => ` ${line}`),
+    ...old.slice(start, oldEnd).map((line) => `-${line}`),
+    ...made.slice(start, madeEnd).map((line) => `+${line}`),
+    ...old.slice(oldEnd, oldEnd + rest).map((line) => ` ${line}`),
+  ];
+  const range = (end: number): string => {
+    const count = end + rest - from;
+    return `${count === 0 ? from : from + 1},${count}`;
+  };
+  const name = (text: string | null): string => (text === null ? '/dev/null' : file);
+  const names = `--- ${name(before)}\n+++ ${name(after)}`;
+  return `${names}\n@@ -${range(oldEnd)} +${range(madeEnd)} @@\n${hunk.map(shown).join('')}`;
+}
+
+/** Lines with their ends. */
+const linesOf = (text: string | null): string[] => text?.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
+const shown = (line: string): string =>
+  line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`;
+
+type Keys = readonly string[];
+type Entry = Readonly<Record<string, string | readonly string[]>>;
+
+/** How an entry of a file is read, set and removed. @throws CannotEdit, from each */
+interface ConfigEditor {
+  /** `undefined`: there is none. */
+  read(text: string, keys: Keys): unknown;
+  set(text: string, keys: Keys, entry: Entry): string;
+  remove(text: string, keys: Keys): string;
+}
+
+export const configEditors: Readonly<Record<ConfigFormat, ConfigEditor>> = {
+  json: { read: readJsonAt, set: setJsonAt, remove: removeJsonAt },
+  toml: {
+    read: readTomlAt,
+    set: (text, keys, entry) => {
+      const eol = text.includes('\r\n') ? '\r\n' : '\n';
+      return setTomlAt(text, keys, tomlSection(keys, entry, eol));
+    },
+    remove: removeTomlAt,
+  },
+  yaml: { read: refuseYaml, set: newYamlText, remove: refuseYaml },
+};
+
+function refuseYaml(): never {
+  throw new CannotEditError('YAML is only printed');
+}
+
+/** Every JSON value is a YAML value, so JSON's quoting works. */
+function newYamlText(text: string, keys: Keys, entry: Entry): string {
+  if (text !== '') refuseYaml();
+  const indent = (depth: number): string => '  '.repeat(depth);
+  const path = keys.map((key, at) => {
+    return `${indent(at)}${at === keys.length - 1 ? JSON.stringify(key) : key}:\n`;
+  });
+  const members = Object.entries(entry).map(([key, value]) => {
+    return `${indent(keys.length)}${key}: ${JSON.stringify(value)}\n`;
+  });
+  return [...path, ...members].join('');
+}
+
+/** The whole text that puts `entry` into an empty file. */
+export function mcpConfigSnippet(
+  location: McpConfigLocation,
+  name: string,
+  entry: McpEntry,
+): string {
+  const { format, keys, extra } = location;
+  return configEditors[format].set('', [...keys, name], { ...extra, ...entry });
 }

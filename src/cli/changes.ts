@@ -1,40 +1,117 @@
-/** `trl undo` and `trl snapshot …`: what was recorded of commands, and the way back. */
+/** `trl diff`: what a command, or all commands of a session, changed. */
+import { styleText } from 'node:util';
 import type {
   Client,
   RestoreAnswer,
   SnapshotGetParams,
   SnapshotRecord,
   SnapshotView,
+  WorkspaceDiffParams,
 } from '../client/index.ts';
-import type { CliArguments } from './args.ts';
 import { usageError } from './args.ts';
-import { changeLines } from './change-lines.ts';
-import { toWirePaths } from './current-directory.ts';
-import { Progress } from './progress.ts';
+import type { CliArguments } from './args.ts';
+import { changeLines, statLines } from './change-lines.ts';
 import {
-  findExecByWord,
-  findSessionByWord,
+  escapeHiddenText,
+  printJson,
+  printLines,
+  printMessage,
+  printRows,
+  printTable,
+} from './print.ts';
+import {
   connectRecords,
+  findExecByWord,
+  findNewestExec,
+  findSessionByWord,
   parseExecId,
+  toWirePaths,
 } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
-import { printMessage, printJson, printTable } from './print.ts';
+import { Progress } from './standard-output.ts';
 import { countFlagHint, parseCount } from './units.ts';
-import { escapeHiddenText } from './escape-text.ts';
 
-/** Exit code 0 when all was taken back, 1 when somebody stands in the way or there was nothing. */
+export async function runDiff(args: CliArguments): Promise<number> {
+  const [first] = args.words;
+  const isNamed = first !== undefined && /^x-[0-9a-f]+$/.test(first);
+  if (isNamed && args.has('session')) {
+    throw usageError('diff', 'name a command or a session, not both');
+  }
+  const context = args.read('context', parseCount, countFlagHint);
+  using progress = new Progress(true);
+  progress.begin('comparing');
+  await using client = await connectRecords(args);
+  const answer = await client.call('workspace.diff', {
+    ...(await diffTargetOf(client, args, isNamed ? first : null)),
+    ...toWirePaths(isNamed ? args.words.slice(1) : args.words),
+    ...(context === undefined ? {} : { context }),
+  });
+  progress.end();
+  if (args.has('json')) {
+    printJson(answer);
+    return 0;
+  }
+  const lines = args.has('stat') ? statLines(answer.files) : formatDiffLines(answer.diff);
+  if (answer.files.length > 0) printLines(lines);
+  if (answer.truncated) printMessage('some of it is too large to show; name paths to see less');
+  return 0;
+}
+
+type DiffTarget = Pick<WorkspaceDiffParams, 'exec_id' | 'session_id'>;
+
+async function diffTargetOf(
+  client: Client,
+  args: CliArguments,
+  named: string | null,
+): Promise<DiffTarget> {
+  if (named !== null) return { exec_id: await findExecByWord(client, named) };
+  const word = args.text('session');
+  if (word !== undefined) return { session_id: (await findSessionByWord(client, word)).id };
+  return { exec_id: await findNewestExec(client) };
+}
+
+/** For a terminal: coloured, and nothing in it can steer it. Elsewhere as it is. */
+function formatDiffLines(text: string): string[] {
+  const lines = text.replace(/\n$/, '').split('\n');
+  return process.stdout.isTTY ? lines.map(shown) : lines;
+}
+
+/** By how a line begins; the first that fits counts. */
+const styles = [
+  ['+++', 'bold'],
+  ['---', 'bold'],
+  ['diff ', 'bold'],
+  ['+', 'green'],
+  ['-', 'red'],
+  ['@@', 'cyan'],
+  ['#', 'dim'],
+] as const;
+
+function shown(line: string): string {
+  // A tab is as harmless as it is usual.
+  const text = line
+    .split('\t')
+    .map((part) => escapeHiddenText(part))
+    .join('\t');
+  const style = styles.find(([start]) => line.startsWith(start));
+  return style === undefined ? text : styleText(style[1], text, { stream: process.stdout });
+}
+
+// `trl undo` and `trl snapshot …`: what was recorded of commands, and the way back.
+
+/** Exit code 0 when every path was restored, 1 after a conflict or if there was nothing to undo. */
 export async function runUndo(args: CliArguments): Promise<number> {
   const [word, ...words] = args.words;
   if (word === undefined) throw usageError('undo', 'which command? see: trl snapshot list');
   const named = parseExecId(word);
   using progress = new Progress(true);
-  progress.begin('taking back');
+  progress.begin('undoing');
   await using client = await connectRecords(args);
   const execId = await findExecByWord(client, named);
   const params = { exec_id: execId, dry_run: args.has('dry-run'), ...toWirePaths(words) };
   const answer = await client.call('exec.undo', params);
   progress.end();
-  const code = told(args, answer, 'undo');
+  const code = reportRestored(args, answer, 'undo');
   return typeof answer.nothing === 'string' ? 1 : code;
 }
 
@@ -51,10 +128,10 @@ export async function runSnapshotRestore(args: CliArguments): Promise<number> {
   };
   const answer = await client.call('snapshot.restore', params);
   progress.end();
-  return told(args, answer, 'restore');
+  return reportRestored(args, answer, 'restore');
 }
 
-function told(args: CliArguments, answer: RestoreAnswer, verb: string): number {
+function reportRestored(args: CliArguments, answer: RestoreAnswer, verb: string): number {
   const { restored, conflicts, impossible, totals, dry_run: isDry } = answer;
   const code = totals.conflicts + totals.impossible > 0 ? 1 : 0;
   if (args.has('json')) {
@@ -67,7 +144,7 @@ function told(args: CliArguments, answer: RestoreAnswer, verb: string): number {
   }
   const count = (total: number): string => (total === 1 ? '1 path' : `${total} paths`);
   const lines = changeLines(restored, totals.restored);
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  printLines(lines);
   printMessage(`${count(totals.restored)} ${isDry ? 'would be restored' : 'restored'}`);
   for (const [changes, total, why] of [
     [conflicts, totals.conflicts, 'changed by somebody since, so theirs stands'],
@@ -94,10 +171,6 @@ export async function runSnapshotList(args: CliArguments): Promise<number> {
     ...(place === undefined || (session !== null && dir === undefined) ? {} : { path: place }),
     ...(limit === undefined ? {} : { limit }),
   });
-  if (args.has('json')) {
-    printJson(answer);
-    return 0;
-  }
   const rows = answer.snapshots.map((one) => [
     one.exec_id,
     one.at,
@@ -105,8 +178,7 @@ export async function runSnapshotList(args: CliArguments): Promise<number> {
     one.undone ? 'undone' : one.mode,
     escapeHiddenText(one.command),
   ]);
-  printTable(['EXECUTION', 'ENDED', 'CHANGES', 'MODE', 'COMMAND'], rows);
-  return 0;
+  return printRows(args, answer, ['EXECUTION', 'ENDED', 'CHANGES', 'MODE', 'COMMAND'], rows);
 }
 
 /** `A2 M1`, and what waits or was refused. */

@@ -2,23 +2,24 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { fieldOf } from '../json-shape.ts';
 import { LineReader } from '../protocol/lines.ts';
 import type { CliArguments } from './args.ts';
+import { readMcpConfigFile } from './config-file.ts';
+import { CannotEditError } from './config-json.ts';
 import { editableClients, mcpScopes } from './mcp-clients.ts';
-import { parseMcpEntry, findMcpEntry, readServerName, mcpTargetFor } from './mcp-install.ts';
 import type { McpEntry } from './mcp-clients.ts';
+import { findMcpEntry, mcpTargetFor, parseMcpEntry, readServerName } from './mcp-install.ts';
 import type { McpTarget } from './mcp-install.ts';
-import { readMcpConfigFile } from './mcp-install-file.ts';
-import { CannotEditError } from './mcp-install-json.ts';
-import { isOwnArguments, isOwnProgram } from './mcp-install-own.ts';
+import { isOwnArguments, isOwnProgram } from './own-program.ts';
 import { printJson, printTable } from './print.ts';
 
 /** What is found in one place. */
-export interface McpStatus {
+interface McpStatus {
   readonly client: string;
   readonly scope: string;
   readonly file: string;
-  /** `null`: it cannot be told. */
+  /** `null`: unknown. */
   readonly installed: boolean | null;
   readonly command: readonly string[] | null;
   /** How many tools the server has; `null`: it was not asked, or did not answer. */
@@ -44,7 +45,7 @@ export async function runMcpStatus(args: CliArguments): Promise<number> {
   return found.some(({ installed, problem }) => installed === true && problem !== null) ? 1 : 0;
 }
 
-/** Equal commands are started once. */
+/** Starts identical commands once. */
 async function statusOf(targets: readonly McpTarget[]): Promise<McpStatus[]> {
   const asked = new Map<string, Promise<number>>();
   const ask = (entry: McpEntry): Promise<number> => {
@@ -120,13 +121,13 @@ async function shakeHands(child: ChildProcess, signal: AbortSignal): Promise<num
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
   send({ id: 1, method: 'initialize', params });
   for await (const message of messagesOf(child, signal)) {
-    const id: unknown = Reflect.get(message, 'id');
-    const result: unknown = Reflect.get(message, 'result');
+    const id = fieldOf(message, 'id');
+    const result = fieldOf(message, 'result');
     if (id === 1 && typeof result === 'object') {
       send({ method: 'notifications/initialized' });
       send({ id: 2, method: 'tools/list', params: {} });
     } else if (id === 2 && typeof result === 'object' && result !== null) {
-      const tools: unknown = Reflect.get(result, 'tools');
+      const tools = fieldOf(result, 'tools');
       return Array.isArray(tools) ? tools.length : 0;
     } else if (id === 1 || id === 2) {
       throw new Error('it answers with an error');
