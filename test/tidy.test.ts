@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { withPicture } from '../tools/structure.ts';
 
 const root = path.dirname(import.meta.dirname);
 const columnsMax = 100;
@@ -249,6 +250,12 @@ test('every link of a document leads to something', () => {
     }),
   );
   none(broken);
+});
+
+test('the picture in ARCHITECTURE.md is that of the imports', () => {
+  const document = read('ARCHITECTURE.md');
+  const advice = 'run `sh tools/node tools/structure.ts --write`';
+  assert.equal(document, withPicture(document, root), advice);
 });
 
 test('every test that SECURITY.md names is there', () => {

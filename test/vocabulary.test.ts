@@ -68,8 +68,11 @@ const retiredNames: ReadonlyMap<string, string> = new Map([
 
 /** Where comments, texts and documents are in the new words already. */
 const finished: readonly string[] = [
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
   'README.md',
   'SECURITY.md',
+  'docs',
   'src/audit',
   'src/output',
   'src/provenance',
