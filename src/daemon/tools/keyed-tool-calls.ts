@@ -1,7 +1,7 @@
 /**
- * Calls of tools that have a key: made again, such a call gets the answer of the first one, and
- * nothing runs twice. Answers are held in memory for a while; that a key was used is on disk, for
- * longer than they are, and for the runtime after this one.
+ * Calls of tools that have a key: a repeated call gets the answer of the first one, and nothing
+ * runs twice. Answers stay in memory for a while; the used keys are on disk, where they outlive
+ * the answers and the runtime.
  */
 import { TrlError, isTrlError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
@@ -12,7 +12,7 @@ import type { UsedKeys } from '../used-keys.ts';
 const callsMax = 1_000;
 const bytesMax = 32 * 1024 * 1024;
 
-/** Ends of a call that did something, may have, or that a person has decided. */
+/** Errors after which the key stays used: the call may have had effects, or a person decided. */
 const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'APPROVAL_DENIED',
   'APPROVAL_EXPIRED',
@@ -22,29 +22,28 @@ const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INTERNAL_ERROR',
 ]);
 
-/** Whose call it is, and which. */
+/** Identifies a call and its caller. */
 export interface KeyedToolCall {
   readonly actor: string;
-  /** What they called it. */
+  /** The key that the caller chose. */
   readonly key: string;
-  /** Tells what is called from everything else. */
+  /** Distinguishes this call from every other one. */
   readonly fingerprint: string;
 }
 
 export interface ResumableToolCall {
   /**
-   * Calls it. `over` must be told when it was begun and what it began is about to be gone, before
-   * it is.
+   * Makes the call. If the call started something, it must call `over` just before that is removed.
    */
   readonly run: (over: () => void) => Promise<ToolCallAnswer>;
-  /** Whether running it again goes on with what was begun, also after the runtime ended. */
+  /** Whether a repeated run resumes the first one, also after the runtime restarts. */
   readonly isResumable: boolean;
 }
 
 interface Kept {
   readonly says: string;
   readonly answer: Promise<ToolCallAnswer>;
-  /** 0 while it is under way. */
+  /** 0 while the call is running. */
   bytes: number;
 }
 
@@ -59,8 +58,8 @@ export class KeyedToolCalls {
   }
 
   /**
-   * @throws TrlError `IDEMPOTENCY_CONFLICT` where the key is that of another call;
-   *   `EXEC_NOT_FOUND` where it was called before and its answer is not held; what `run` does
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` if another call used the key; `EXEC_NOT_FOUND` if the
+   *   call was made before and its answer is no longer stored; errors of `run`
    */
   async once(call: KeyedToolCall, going: ResumableToolCall): Promise<ToolCallAnswer> {
     const name = `${call.actor} ${call.key}`;
@@ -87,7 +86,7 @@ export class KeyedToolCalls {
     }
   }
 
-  /** On disk before anything runs: whatever ends, the key is used. */
+  /** Stores the key on disk before anything runs, so that it counts as used even after a crash. */
   #use(call: KeyedToolCall, goesOn: boolean): void {
     const before = this.#used.find(scopeOf(call), call.key);
     if (before !== null && before.call !== call.fingerprint) throw conflict();
@@ -120,7 +119,7 @@ export class KeyedToolCalls {
   }
 }
 
-/** No session is called so. */
+/** The scope contains spaces, so it never equals the id of a session. */
 const scopeOf = ({ actor }: KeyedToolCall): string => `tools of ${actor}`;
 
 const conflict = (): TrlError =>

@@ -1,4 +1,4 @@
-/** Each method of the wire as a call of the runtime, and when it may act. */
+/** Maps each wire method to a call of the runtime. */
 import type { JsonObject } from '../../protocol/json.ts';
 import { TrlError } from '../../errors.ts';
 import type { Masking } from '../secrets/masking.ts';
@@ -17,47 +17,47 @@ import type { StreamAnswer } from '../../api/exec.ts';
 import type { ExecutionService, Runtime } from '../runtime.ts';
 import { toTextReceipt } from './text-receipts.ts';
 
-/** What a method sees of its connection. */
+/** The part of a connection that methods use. */
 export interface ConnectionContext {
   readonly runtime: Runtime;
   readonly caller: Caller;
   readonly version: string;
   /**
-   * Follows an execution on this connection once the answer has left.
+   * Follows an execution on this connection after the answer is sent.
    *
-   * @throws TrlError `INVALID_PARAMS` when this connection follows it already; `QUOTA_EXCEEDED`
-   *   when it follows as many as it may.
+   * @throws TrlError `INVALID_PARAMS` if this connection already follows it; `QUOTA_EXCEEDED` if
+   *   it follows the maximum number
    */
   follow(execId: ExecId, from: number, form: ChunkEncoding): StreamAnswer;
   /**
-   * Tells this connection of approvals once the answer has left.
+   * Reports approvals to this connection after the answer is sent.
    *
-   * @throws TrlError `INVALID_PARAMS` when it is told already.
+   * @throws TrlError `INVALID_PARAMS` if this connection already watches approvals
    */
   watch(): ApprovalWatchAnswer;
-  /** As {@link watch}, of everything that changes. */
+  /** Like {@link watch}, for every change. */
   feed(): FeedAnswer;
   /**
-   * Sends calls of a tool to this connection once the answer has left.
+   * Sends calls of a tool to this connection after the answer is sent.
    *
-   * @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be
+   * @throws TrlError `INVALID_PARAMS` if the name is taken or the schema is invalid
    */
   registerTool(params: ToolRegisterParams): Promise<MethodAnswers['tool.register']>;
-  /** @throws TrlError `INVALID_PARAMS` for a call that is not open on this connection */
+  /** @throws TrlError `INVALID_PARAMS` if the call is not open on this connection */
   answerToolCall(params: ToolAnswerParams): MethodAnswers['tool.answer'];
   /**
-   * @param windowBytes of output that may be under way; `null`: as much as the stream takes
-   * @throws TrlError `INVALID_PARAMS` when something else is under way on this connection.
+   * @param windowBytes output bytes that may be unacknowledged; `null`: only the stream limits them
+   * @throws TrlError `INVALID_PARAMS` if other requests or streams are active on this connection
    */
   switchToFrames(windowBytes: number | null): void;
   /** Counts this connection as one of client `id`. */
   joinClient(id: string): void;
-  /** It knows what came after the first protocol. */
+  /** Records that the client knows the features beyond the first protocol. */
   markGreeted(): void;
   readonly hasGreeted: boolean;
 }
 
-/** What a client may rely on beyond the first protocol. */
+/** Features beyond the first protocol that a client may rely on. */
 const features = [
   'exec.stream',
   'exec.attach',
@@ -110,7 +110,7 @@ const handlers: Handlers = {
     session_id: params.session_id,
   }),
   'exec.attach': async (desk, { exec_id: id, from, enc }) => {
-    // An execution that is not there is refused here, before a stream is announced.
+    // Refuses an unknown execution before a stream is announced.
     await desk.runtime.execs.info(desk.caller, id);
     return desk.follow(id, from ?? 0, enc ?? 'text');
   },
@@ -212,9 +212,9 @@ const handlers: Handlers = {
 };
 
 /**
- * Checks `params`, and whether the caller may; then calls the runtime. Both are recorded.
+ * Checks `params` and the caller's permission, then calls the runtime. The audit log records both.
  *
- * @throws TrlError of the check, or of the runtime; `AUDIT_UNAVAILABLE` before it acted
+ * @throws TrlError of the check or of the runtime; `AUDIT_UNAVAILABLE` before the runtime acts
  */
 export async function callMethod<M extends MethodName>(
   method: M,
@@ -234,7 +234,7 @@ export async function callMethod<M extends MethodName>(
   return runtime.gate.filterAnswer(method, answer, { caller, params: admitted });
 }
 
-/** Parameters that may hold a secret: they are masked where they are kept, or never kept. */
+/** Parameters that may contain a secret: they are masked when stored, or never stored. */
 const mayHoldSecrets: ReadonlySet<string> = new Set([
   'command',
   'env',
@@ -244,7 +244,7 @@ const mayHoldSecrets: ReadonlySet<string> = new Set([
   'passphrase',
 ]);
 
-/** Names, paths and keys are kept and shown: a known secret must not get there. */
+/** Names, paths and keys are stored and shown, so they must not contain a known secret. */
 function refuseSecrets(params: object, masking: Masking): void {
   for (const [name, value] of Object.entries(params)) {
     if (mayHoldSecrets.has(name)) continue;
@@ -257,7 +257,7 @@ function refuseSecrets(params: object, masking: Masking): void {
 
 type Target = Parameters<ExecutionService['cancel']>[1];
 
-/** The check of `exec.cancel` lets through exactly one of them. */
+/** The schema of `exec.cancel` accepts exactly one of them. */
 function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {
   if (given.exec_id !== undefined) return { exec_id: given.exec_id };
   if (given.session_id !== undefined) return { session_id: given.session_id };

@@ -1,6 +1,6 @@
 /**
- * Takes the path of the runtime's socket. The kernel is the only guard here: who may connect is
- * who may write to the socket file, so it is never open to others, not even while it is made.
+ * Binds the path of the runtime's socket. Only the file mode protects it: everyone who may write
+ * to the socket file may connect, so it is never open to others, not even during its creation.
  */
 import { lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -15,8 +15,8 @@ const pathBytesMax = 107;
 const socketMode = 0o600;
 
 /**
- * Binds `server` to the place, with mode 0600 before anyone can connect. A directory that is
- * missing is made with mode 0700; the socket of a runtime that no longer runs is replaced.
+ * Binds `server` to the path, with mode 0600 before anyone can connect. Creates a missing
+ * directory with mode 0700, and replaces the socket of a runtime that no longer runs.
  *
  * @throws TrlError `INVALID_PARAMS` when the path is too long, is something else than a socket,
  *   or its private directory is not private; `BACKEND_UNAVAILABLE` when a runtime answers on it
@@ -29,7 +29,7 @@ export async function bindSocket(server: Server, place: SocketLocation): Promise
   }
   prepareDirectory(place);
   await replaceStale(place);
-  // The socket is born with its mode: who connects between two calls would find a wider one.
+  // The mask sets the mode at creation: a later chmod would leave a moment with a wider mode.
   const mask = process.umask(0o777 & ~socketMode);
   const bound = new Promise<void>((resolve, reject) => {
     server.once('listening', resolve).once('error', reject);
