@@ -2,7 +2,7 @@
 import type { ResponseKind, RouteDefinition } from '../../api/define-method.ts';
 import type { MethodName } from '../../api/methods.ts';
 
-/** Another method at the same path, by `?mode=`. */
+/** Another method at the same path, selected by `?mode=`. */
 export interface RouteMode {
   readonly call: MethodName;
   readonly status: 200 | 202;
@@ -11,15 +11,15 @@ export interface RouteMode {
 
 export interface Route extends Omit<RouteDefinition, 'modes'> {
   readonly call: MethodName;
-  /** By the value of `?mode=`; without it the row itself. */
+  /** By the value of `?mode=`; without it the row itself applies. */
   readonly modes?: Readonly<Record<string, RouteMode>>;
 }
 
-/** Paths of the door itself, which no method of the wire stands for. */
+/** A path of the HTTP transport itself, without a wire method. */
 export interface BuiltinRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly about: string;
-  /** Whether it answers without a token. */
+  /** Whether it needs no token. */
   readonly open: boolean;
 }

@@ -111,20 +111,20 @@ export class RuntimeVariables implements VariableSource {
   /** The variables of a session's commands by tier: names only, never values. */
   async view(
     record: SessionRecord,
-    ground: Pick<ExecutionContext, 'env' | 'inherited' | 'withhold'>,
+    context: Pick<ExecutionContext, 'env' | 'inherited' | 'withhold'>,
   ): Promise<EnvironmentView> {
     const names = sessionVariables(record).requested;
     const requested = await Promise.all(
       names.map(async (name) => ({ name, source: (await this.#sourceOf(name)) ?? 'missing' })),
     );
-    const own = Object.keys(ground.env);
+    const own = Object.keys(context.env);
     return {
       mode: this.mode,
-      safe: own.filter((name) => !ground.inherited.has(name)).toSorted(),
-      inherited: [...ground.inherited].toSorted(),
+      safe: own.filter((name) => !context.inherited.has(name)).toSorted(),
+      inherited: [...context.inherited].toSorted(),
       session: record.envKeys,
       requested,
-      withheld_seen: withheldNames(Object.keys(this.#options.env), ground.withhold),
+      withheld_seen: withheldNames(Object.keys(this.#options.env), context.withhold),
     };
   }
 
@@ -172,7 +172,7 @@ export function sessionVariables(record: SessionRecord): Authorization['session'
 
 /** One sentence per variable that a command uses and gets only through `legacy` mode. */
 export function legacyWarningsOf(
-  ground: ExecutionContext,
+  context: ExecutionContext,
   record: SessionRecord,
   request: ExecutionRequest,
 ): string[] {
@@ -184,7 +184,7 @@ export function legacyWarningsOf(
     ...record.envKeys,
     ...sessionVariables(record).requested,
   ]);
-  const hidden = [...ground.inherited].filter((name) => !own.has(name)).toSorted();
+  const hidden = [...context.inherited].filter((name) => !own.has(name)).toSorted();
   return usedVariables(request.command, hidden).map(legacyWarning);
 }
 

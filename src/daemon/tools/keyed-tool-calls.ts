@@ -40,8 +40,8 @@ export interface ResumableToolCall {
   readonly isResumable: boolean;
 }
 
-interface Kept {
-  readonly says: string;
+interface CachedCall {
+  readonly fingerprint: string;
   readonly answer: Promise<ToolCallAnswer>;
   /** 0 while the call is running. */
   bytes: number;
@@ -50,7 +50,7 @@ interface Kept {
 export class KeyedToolCalls {
   readonly #used: UsedKeys;
   /** Oldest first. */
-  readonly #calls = new Map<string, Kept>();
+  readonly #calls = new Map<string, CachedCall>();
   #bytes = 0;
 
   constructor(used: UsedKeys) {
@@ -65,23 +65,23 @@ export class KeyedToolCalls {
     const name = `${call.actor} ${call.key}`;
     const known = this.#calls.get(name);
     if (known !== undefined) {
-      if (known.says === call.fingerprint) return known.answer;
+      if (known.fingerprint === call.fingerprint) return known.answer;
       throw conflict();
     }
     const scope = scopeOf(call);
     this.#use(call, going.isResumable);
     const over = (): void => this.#put(call, 'over');
-    const kept: Kept = { says: call.fingerprint, answer: going.run(over), bytes: 0 };
-    this.#calls.set(name, kept);
+    const cached: CachedCall = { fingerprint: call.fingerprint, answer: going.run(over), bytes: 0 };
+    this.#calls.set(name, cached);
     try {
-      const answer = await kept.answer;
-      this.#keep(name, kept, answer);
+      const answer = await cached.answer;
+      this.#keep(name, cached, answer);
       return answer;
     } catch (error) {
       if (isTrlError(error) && !lasting.has(error.code)) {
         this.#calls.delete(name);
         this.#used.forget(scope, call.key);
-      } else this.#keep(name, kept, isTrlError(error) ? error.data : null);
+      } else this.#keep(name, cached, isTrlError(error) ? error.data : null);
       throw error;
     }
   }
@@ -98,24 +98,24 @@ export class KeyedToolCalls {
   }
 
   #put(call: KeyedToolCall, state: 'begun' | 'over'): void {
-    const { key, fingerprint: says } = call;
-    this.#used.put({ scope: scopeOf(call), key, call: says, state, at: Date.now() });
+    const { key, fingerprint } = call;
+    this.#used.put({ scope: scopeOf(call), key, call: fingerprint, state, at: Date.now() });
   }
 
-  #keep(key: string, kept: Kept, answer: unknown): void {
-    kept.bytes = 1 + (JSON.stringify(answer ?? null)?.length ?? 0);
-    this.#bytes += kept.bytes;
-    setTimeout(() => this.#forget(key, kept), limits.journalKeepMs.default).unref();
+  #keep(key: string, cached: CachedCall, answer: unknown): void {
+    cached.bytes = 1 + (JSON.stringify(answer ?? null)?.length ?? 0);
+    this.#bytes += cached.bytes;
+    setTimeout(() => this.#forget(key, cached), limits.journalKeepMs.default).unref();
     for (const [oldest, one] of this.#calls) {
       if (this.#calls.size <= callsMax && this.#bytes <= bytesMax) break;
       if (one.bytes > 0) this.#forget(oldest, one);
     }
   }
 
-  #forget(key: string, kept: Kept): void {
-    if (this.#calls.get(key) !== kept) return;
+  #forget(key: string, cached: CachedCall): void {
+    if (this.#calls.get(key) !== cached) return;
     this.#calls.delete(key);
-    this.#bytes -= kept.bytes;
+    this.#bytes -= cached.bytes;
   }
 }
 

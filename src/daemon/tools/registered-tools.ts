@@ -30,7 +30,7 @@ export interface RegisteredTool extends ToolDescription {
   readonly owner: object;
 }
 
-interface Asked {
+interface ToolInvocation {
   /** The actor that calls. */
   readonly caller: string;
   readonly given: Readonly<Record<string, unknown>>;
@@ -87,7 +87,7 @@ export class RegisteredTools {
    *
    * @throws TrlError with the owner's message, or with the reason why there is no answer
    */
-  ask(tool: RegisteredTool, { caller, given, signal }: Asked): Promise<unknown> {
+  ask(tool: RegisteredTool, { caller, given, signal }: ToolInvocation): Promise<unknown> {
     if (this.#calls.size >= limits.toolCallsOpen.max) {
       const most = `${limits.toolCallsOpen.max} calls are under way`;
       throw new TrlError('QUOTA_EXCEEDED', `Cannot call the tool "${tool.name}": ${most}`);

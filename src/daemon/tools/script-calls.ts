@@ -24,7 +24,7 @@ export interface ScriptCallsOptions {
 interface Script {
   readonly caller: Caller;
   readonly session: SessionId;
-  /** Aborts when the script has ended: nobody waits for its calls any more. */
+  /** Aborts when the script ends: nothing waits for its calls any more. */
   readonly over: AbortController;
   /** The number of its calls that are running. */
   calls: number;

@@ -115,8 +115,8 @@ export class DaemonToolService implements ToolService {
     checkInput(name, handler.input, given);
     const run = async () => {
       using open = this.#cancellable(caller, params.exec_key);
-      const asked = { caller: caller.actor, given, signal: open.signal };
-      return { name, result: await registered.ask(handler, asked) };
+      const invocation = { caller: caller.actor, given, signal: open.signal };
+      return { name, result: await registered.ask(handler, invocation) };
     };
     return this.#once(caller, params, { run, isResumable: false });
   }
@@ -198,7 +198,7 @@ export class DaemonToolService implements ToolService {
     const session = await this.#sessionOf(named, definition, call);
     const waiting = this.#waitingIn(session);
     const bounds = { waitMs: params.wait_ms ?? 0, bytesMax: outputBytes[definition.output] };
-    const asked = {
+    const request = {
       session_id: session.record.id,
       command: quoteArgv(command.argv),
       tool: command,
@@ -208,14 +208,14 @@ export class DaemonToolService implements ToolService {
       ...(stdin === null ? {} : { stdin }),
       ...(params.exec_key === undefined ? {} : { exec_key: params.exec_key }),
     };
-    const { executionService: execDesk, execs } = this.#options;
+    const { executionService, execs } = this.#options;
     try {
       const { exec_key: key } = params;
       if (waiting !== null && key !== undefined) execs.addKey(execs.get(waiting), { key });
       const receipt =
         waiting === null
-          ? await execDesk.run(caller, asked)
-          : await execDesk.finish(waiting, bounds);
+          ? await executionService.run(caller, request)
+          : await executionService.finish(waiting, bounds);
       call.over();
       this.#leave(session);
       return { name: definition.name, receipt, ...resultOf(definition, receipt) };
@@ -262,7 +262,8 @@ export class DaemonToolService implements ToolService {
     const isSame = ({ record }: LiveSession): boolean => {
       if (record.tool?.name !== name || record.owner !== caller.actor) return false;
       // An approval is for the content of the call; its key does not matter.
-      if (this.#waitingIn({ record }) !== null) return saidIn(record.tool.call) === saidIn(call);
+      if (this.#waitingIn({ record }) !== null)
+        return contentIn(record.tool.call) === contentIn(call);
       return params.exec_key !== undefined && record.tool.call === call;
     };
     const before = this.#options.sessions.all().find(isSame);
@@ -292,7 +293,7 @@ export class DaemonToolService implements ToolService {
         name: `tool ${tool.name}`,
         shell: '/bin/sh',
         working_dir: origin?.workspace ?? '/tmp',
-        ...placeOf(origin),
+        ...workspaceOf(origin),
         ...policyOf(origin),
         network,
         files: {
@@ -339,10 +340,13 @@ async function builtinNames(): Promise<ReadonlySet<string>> {
   return new Set(builtinTools.map(({ name }) => name));
 }
 
-type Place = Pick<Parameters<DaemonSessionService['create']>[1], 'workspace_id' | 'workspace_mode'>;
+type WorkspaceChoice = Pick<
+  Parameters<DaemonSessionService['create']>[1],
+  'workspace_id' | 'workspace_mode'
+>;
 
 /** The tool's own file defines its network and file access, the same for every caller. */
-function placeOf(origin: SessionRecord | null): Place {
+function workspaceOf(origin: SessionRecord | null): WorkspaceChoice {
   if (origin === null) return {};
   const { workspaceId, workspaceMode } = origin;
   return {
@@ -351,7 +355,7 @@ function placeOf(origin: SessionRecord | null): Place {
   };
 }
 
-/** The policy of the calling session; without one, `guarded`. */
+/** The policy of the calling session; `guarded` without a session. */
 function policyOf(origin: SessionRecord | null): { policy?: PolicyProfile } {
   const policy = origin === null ? 'guarded' : origin.policy;
   return policy === null ? {} : { policy };
@@ -371,7 +375,7 @@ const callName = (params: ToolCallParams): string =>
   params.exec_key === undefined ? saying(params) : `${saying(params)} key ${params.exec_key}`;
 
 /** The part of a call's name that identifies its content. */
-const saidIn = (call: string): string => call.split(' ', 2).join(' ');
+const contentIn = (call: string): string => call.split(' ', 2).join(' ');
 
 function saying({ arguments: given = {}, session_id: session }: ToolCallParams): string {
   const said = canonicalJson({ given, session: session ?? null });

@@ -55,7 +55,7 @@ export class ConnectionStreams {
    *   carry only the execution's id); `QUOTA_EXCEEDED` if it follows the maximum number.
    */
   announce(execId: ExecId, from: number, form: ChunkEncoding): AnnouncedStream {
-    const { writer, replyContext: says } = this.#options;
+    const { writer, replyContext } = this.#options;
     if ([...this.#byChannel.values()].includes(execId)) {
       throw new TrlError('INVALID_PARAMS', `Cannot follow ${execId}: this connection does already`);
     }
@@ -65,7 +65,7 @@ export class ConnectionStreams {
     }
     const channel = this.#freeChannel();
     this.#byChannel.set(channel, execId);
-    const { masking } = says;
+    const { masking } = replyContext;
     const sink = new ConnectionOutputSink({ writer, masking, execId, form, channel, from });
     const answer = { stream_id: execId, exec_id: execId, offset: from };
     return {
@@ -80,13 +80,13 @@ export class ConnectionStreams {
     sink: ConnectionOutputSink;
     channel: number;
   }): Promise<void> {
-    const { runtime, caller, signal, replyContext: says, ended } = this.#options;
+    const { runtime, caller, signal, replyContext, ended } = this.#options;
     const { execId, from, sink, channel } = stream;
     try {
       if (!signal.aborted) await runtime.execs.follow(caller, execId, { from, sink, signal });
       if (!sink.ended && !signal.aborted) throw new Error(`the stream of ${execId} has no end`);
     } catch (error) {
-      if (!signal.aborted) sink.lose(toWireError('the stream', error, says));
+      if (!signal.aborted) sink.lose(toWireError('the stream', error, replyContext));
     }
     this.#byChannel.delete(channel);
     ended();

@@ -57,7 +57,7 @@ type Request = Extract<RequestEnvelope, { kind: 'request' }>;
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  readonly #says: ReplyContext;
+  readonly #replyContext: ReplyContext;
   readonly #writer: ConnectionWriter;
   readonly #replies: OrderedReplies;
   readonly #streams: ConnectionStreams;
@@ -85,7 +85,7 @@ export class Connection {
     this.#options = options;
     this.#caller = caller;
     this.#belongTo(randomUUID());
-    this.#says = { log: options.log, masking: runtime.masking };
+    this.#replyContext = { log: options.log, masking: runtime.masking };
     const writer = new ConnectionWriter(output);
     this.#writer = writer;
     this.#replies = new OrderedReplies((json) => writer.message(json));
@@ -95,7 +95,7 @@ export class Connection {
       runtime,
       caller,
       writer,
-      replyContext: this.#says,
+      replyContext: this.#replyContext,
       signal,
       ended,
     });
@@ -111,7 +111,7 @@ export class Connection {
   async serve(): Promise<void> {
     await this.#read();
     const probe = setInterval(() => this.#writer.probe(), probeMs);
-    // Detects a client that was killed before its connection was read.
+    // Detects a client that was killed already: its requests must not start.
     this.#writer.probe();
     await this.#until(() => this.#pending === 0 && this.#follows === 0);
     clearInterval(probe);
@@ -168,7 +168,9 @@ export class Connection {
       if (this.#gone.signal.aborted) return;
       if (error instanceof FrameError) {
         const refusal = new TrlError('INVALID_PARAMS', `Cannot read the request: ${error.message}`);
-        this.#writer.message(failureReply(unknownRequestId, 'the request', refusal, this.#says));
+        this.#writer.message(
+          failureReply(unknownRequestId, 'the request', refusal, this.#replyContext),
+        );
       } else {
         log(`a connection ended: ${String(error)}`);
         this.#leave();
@@ -206,7 +208,9 @@ export class Connection {
     await pace?.ready();
     await this.#until(() => this.#stdinBytes < stdinBytesMax);
     const fail = (error: unknown): void =>
-      this.#writer.message(failureReply(unknownRequestId, 'the stdin frame', error, this.#says));
+      this.#writer.message(
+        failureReply(unknownRequestId, 'the stdin frame', error, this.#replyContext),
+      );
     const execId = this.#streams.on(frame.channel);
     if (execId === undefined) {
       const message = `Cannot write input: no stream has channel ${frame.channel}`;
@@ -238,7 +242,7 @@ export class Connection {
       this.#refuseWhenStopping(envelope.method);
       await this.#dispatch(findMethod(envelope.method), envelope);
     } catch (error) {
-      const json = failureReply(envelope.id, 'the request', error, this.#says);
+      const json = failureReply(envelope.id, 'the request', error, this.#replyContext);
       this.#replies.reserve()(json, () => this.#sent());
     }
   }
@@ -279,7 +283,7 @@ export class Connection {
   async #run(method: MethodName, request: Request, reply: SendReply): Promise<void> {
     const { runtime, version } = this.#options;
     const afterwards: (() => void)[] = [];
-    const desk: ConnectionContext = {
+    const context: ConnectionContext = {
       runtime,
       caller: this.#caller,
       version,
@@ -317,10 +321,10 @@ export class Connection {
     let json: RedactedText;
     try {
       const { params } = request;
-      const answer = await callMethod(method, params, desk);
-      json = successReply(request.id, answer, this.#says);
+      const answer = await callMethod(method, params, context);
+      json = successReply(request.id, answer, this.#replyContext);
     } catch (error) {
-      json = failureReply(request.id, method, error, this.#says);
+      json = failureReply(request.id, method, error, this.#replyContext);
     }
     reply(json, () => {
       for (const act of afterwards) act();

@@ -111,11 +111,11 @@ function callerBy(authenticatedBy: Caller['authenticatedBy']): Caller {
 }
 
 /** Sends one line that a client can read in place of its answer, and ends the connection. */
-function refuse(socket: Socket, says: ReplyContext): void {
+function refuse(socket: Socket, replyContext: ReplyContext): void {
   const reason = `${limits.connections.default} connections are open`;
   const error = new TrlError('QUOTA_EXCEEDED', `Cannot accept the connection: ${reason}`);
   socket.on('error', () => socket.destroy());
-  socket.end(`${failureReply(unknownRequestId, 'the connection', error, says)}\n`, () =>
+  socket.end(`${failureReply(unknownRequestId, 'the connection', error, replyContext)}\n`, () =>
     socket.destroy(),
   );
 }

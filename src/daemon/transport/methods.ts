@@ -81,7 +81,7 @@ const features = [
 
 type Handlers = {
   readonly [M in MethodName]: (
-    desk: ConnectionContext,
+    context: ConnectionContext,
     params: MethodParams[M],
   ) => MethodAnswers[M] | Promise<MethodAnswers[M]>;
 };
@@ -103,16 +103,20 @@ const handlers: Handlers = {
     const ran = runtime.execs.run(caller, params);
     return hasGreeted ? ran : toTextReceipt(ran);
   },
-  'exec.stream': async (desk, { from, enc, ...params }) =>
-    desk.follow(await desk.runtime.execs.openStream(desk.caller, params), from ?? 0, enc ?? 'text'),
+  'exec.stream': async (context, { from, enc, ...params }) =>
+    context.follow(
+      await context.runtime.execs.openStream(context.caller, params),
+      from ?? 0,
+      enc ?? 'text',
+    ),
   'exec.start': async ({ runtime, caller }, params) => ({
     exec_id: await runtime.execs.start(caller, params),
     session_id: params.session_id,
   }),
-  'exec.attach': async (desk, { exec_id: id, from, enc }) => {
+  'exec.attach': async (context, { exec_id: id, from, enc }) => {
     // Refuses an unknown execution before a stream is announced.
-    await desk.runtime.execs.info(desk.caller, id);
-    return desk.follow(id, from ?? 0, enc ?? 'text');
+    await context.runtime.execs.info(context.caller, id);
+    return context.follow(id, from ?? 0, enc ?? 'text');
   },
   'exec.read': ({ runtime, caller }, params) => runtime.execs.read(caller, params),
   'exec.write': async ({ runtime, caller }, { exec_id: id, data, encoding, eof, lease_id: by }) => {
@@ -138,15 +142,15 @@ const handlers: Handlers = {
   'system.ping': ({ runtime, version }) => ({ uptime_s: runtime.stats().uptime_s, version }),
   'system.stats': ({ runtime }) => runtime.stats(),
   'system.metrics': ({ runtime }) => runtime.metrics(),
-  'system.hello': (desk, { client, frames = 'lines', window_bytes: windowBytes = null }) => {
-    if (client !== undefined) desk.joinClient(client);
-    desk.markGreeted();
-    const answer = { version: desk.version, protocol: 'trl/2', features, frames } as const;
+  'system.hello': (context, { client, frames = 'lines', window_bytes: windowBytes = null }) => {
+    if (client !== undefined) context.joinClient(client);
+    context.markGreeted();
+    const answer = { version: context.version, protocol: 'trl/2', features, frames } as const;
     if (frames !== 'bin') return answer;
-    desk.switchToFrames(windowBytes);
+    context.switchToFrames(windowBytes);
     return windowBytes === null ? answer : { ...answer, window_bytes: windowBytes };
   },
-  'system.watch': (desk) => desk.feed(),
+  'system.watch': (context) => context.feed(),
   'runtime.list': ({ runtime, version }) => {
     const { active_sessions: sessions, uptime_s: uptime } = runtime.stats();
     return {
@@ -170,7 +174,7 @@ const handlers: Handlers = {
     runtime.approvals.getApproval(caller, id),
   'approval.decide': ({ runtime, caller }, params) =>
     runtime.approvals.decideApproval(caller, params),
-  'approval.watch': (desk) => desk.watch(),
+  'approval.watch': (context) => context.watch(),
   'approval.status': ({ runtime, caller }) => runtime.approvals.approvalStatus(caller),
 
   'secrets.list': ({ runtime, caller }) => runtime.secrets.list(caller),
@@ -206,8 +210,8 @@ const handlers: Handlers = {
     tools: await runtime.tools.list(caller, params),
   }),
   'tool.call': ({ runtime, caller }, params) => runtime.tools.call(caller, params),
-  'tool.register': (desk, params) => desk.registerTool(params),
-  'tool.answer': (desk, params) => desk.answerToolCall(params),
+  'tool.register': (context, params) => context.registerTool(params),
+  'tool.answer': (context, params) => context.answerToolCall(params),
   'console.login': ({ runtime, caller }, params) => runtime.console.login(caller, params),
 };
 
@@ -219,18 +223,18 @@ const handlers: Handlers = {
 export async function callMethod<M extends MethodName>(
   method: M,
   params: JsonObject,
-  desk: ConnectionContext,
+  context: ConnectionContext,
 ): Promise<MethodAnswers[M]> {
   const handler: Handlers[M] = handlers[method];
-  const { runtime, caller } = desk;
-  const asked = { caller, method, params };
-  const admitted = await runtime.checkAudited(asked, () => {
+  const { runtime, caller } = context;
+  const methodCall = { caller, method, params };
+  const admitted = await runtime.checkAudited(methodCall, () => {
     runtime.gate.requireRole(method, params, caller);
     const parsed = parseParams(method, params);
     refuseSecrets(parsed, runtime.masking);
     return runtime.gate.authorizeParams(method, parsed, caller);
   });
-  const answer = await runtime.runAudited(asked, () => handler(desk, admitted));
+  const answer = await runtime.runAudited(methodCall, () => handler(context, admitted));
   return runtime.gate.filterAnswer(method, answer, { caller, params: admitted });
 }
 

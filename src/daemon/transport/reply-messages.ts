@@ -22,10 +22,15 @@ export function failureReply(
   id: string,
   action: string,
   error: unknown,
-  says: ReplyContext,
+  replyContext: ReplyContext,
 ): RedactedText {
   const data = isTrlError(error) && error.data !== null ? { data: error.data } : {};
-  return says.masking.json({ id, ok: false, error: toWireError(action, error, says), ...data });
+  return replyContext.masking.json({
+    id,
+    ok: false,
+    error: toWireError(action, error, replyContext),
+    ...data,
+  });
 }
 
 /**

@@ -44,7 +44,8 @@ export class ToolCalls {
   ): Promise<{ readonly answer: MethodAnswers['tool.register']; readonly start: () => void }> {
     const { runtime, signal } = this.#options;
     if (signal.aborted) throw new TrlError('BACKEND_UNAVAILABLE', 'The client is gone');
-    const tell = (told: ToolStreamMessage): void => this.#tell({ stream_id: this.#id, ...told });
+    const tell = (message: ToolStreamMessage): void =>
+      this.#tell({ stream_id: this.#id, ...message });
     await runtime.tools.register(params, { owner: this, listener: tell });
     if (!this.#isOn) {
       this.#isOn = true;
