@@ -98,6 +98,11 @@ const finished: readonly string[] = [
   'src/redactor',
   'src/runner',
   'src/sandbox',
+  'src/daemon/http',
+  'src/daemon/transport',
+  'src/daemon/secrets',
+  'src/daemon/tools',
+  'src/daemon/diffs',
 ];
 
 const only = process.env['TRL_VOCABULARY']?.split(' ');

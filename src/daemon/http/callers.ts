@@ -141,7 +141,7 @@ export class CallerIdentification {
     };
   }
 
-  /** Delays addresses that guess; callers with a valid token never wait, even from such addresses. */
+  /** Delays addresses that guess; callers with a valid token never wait, wherever they are. */
   #slowDown(peer: string): void {
     const taken = this.#failures.take(peer);
     if (taken.isAllowed) return;

@@ -1,6 +1,6 @@
 /**
- * Output that followers behind the ring read, one window at a time. Many slow followers are close to
- * each other, so an encoded window is cached for a while for the ones that come after.
+ * Output that followers behind the ring read, one window at a time. Many slow followers are close
+ * to each other, so an encoded window is cached for a while for the ones that come after.
  */
 import { redactedBytes, type RedactedBytes } from '../../redaction/redacted-text.ts';
 import type { HttpTransportParts } from './method-calls.ts';

@@ -72,7 +72,7 @@ export class OutputFollowers {
       if (cursor === null) {
         const reached = await this.#readOwn(following, position, shared.ring);
         if (reached === null) return;
-        // The ring's first follower asked for a later offset, so this follower cannot join the ring.
+        // The ring's first follower wanted a later offset, so this follower cannot join the ring.
         if (reached === position) return await this.#readAlone(following, position);
         position = reached;
         continue;
@@ -100,7 +100,7 @@ export class OutputFollowers {
         await ring.more(cursor);
         continue;
       }
-      // The follower already has this output, because it started within the chunk or read it itself.
+      // The follower already has this output: it started within the chunk or read it itself.
       const isKnown = chunk.output !== null && chunk.to <= cursor.position;
       if (!isKnown) {
         for (const one of encodedChunkAfter(form, chunk, cursor.position, { execId, masking })) {
@@ -118,7 +118,7 @@ export class OutputFollowers {
    * Reads windows, each after the follower has taken the one before, so that a slow reader buffers
    * little.
    *
-   * @returns the offset at which the follower is within the ring or at the end; `null` if it is over
+   * @returns the offset at which the follower is within the ring or at the end; `null`: it is over
    */
   async #readOwn(
     following: FollowerRequest,

@@ -113,7 +113,7 @@ export class IdempotencyCache {
   }
 
   #digest({ target: place, params }: IdempotentRequest): string {
-    return createHmac('sha256', this.#secret).update(saidIn(place, params)).digest('hex');
+    return createHmac('sha256', this.#secret).update(contentOf(place, params)).digest('hex');
   }
 
   #put(actor: string, key: string, entry: Entry): Caller {
@@ -156,7 +156,7 @@ export class IdempotencyCache {
 }
 
 /** The parameters are not validated yet: they may have lone surrogates or infinite numbers. */
-function saidIn(place: string, params: unknown): string {
+function contentOf(place: string, params: unknown): string {
   try {
     return canonicalJson([place, params]);
   } catch (cause) {

@@ -19,7 +19,7 @@ export interface McpMountOptions extends TransportOptions {
   readonly keys: UsedKeys;
 }
 
-/** How long after a restart a call that the earlier runtime did not answer may be repeated, in ms. */
+/** How long after a restart a call without an answer may be repeated, in ms. */
 const afterRestartMs = 300_000;
 
 /** Calls whose answers `actor` did not get; `openedAt`: Unix ms when this runtime started. */

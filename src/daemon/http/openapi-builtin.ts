@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../protocol/json.ts';
 import { problemResponseReference } from './openapi-problems.ts';
 import { schemaReference } from './openapi-schemas.ts';
-import type { BuiltinRoute } from './route.ts';
+import type { BuiltinRoute } from './routes.ts';
 
 const token = {
   type: 'object',

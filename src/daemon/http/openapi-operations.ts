@@ -4,8 +4,7 @@ import type { MethodName } from '../../api/methods.ts';
 import { problemContent, problemResponseReference, problemTitle } from './openapi-problems.ts';
 import { toPascalCase, schemaReference, type WireSchemas } from './openapi-schemas.ts';
 import type { ResponseKind, QueryType } from '../../api/define-method.ts';
-import type { RouteMode, Route } from './route.ts';
-import { integersInPaths } from './routes.ts';
+import { integersInPaths, type Route, type RouteMode } from './routes.ts';
 
 /** Names of the parameters in braces. */
 const namesIn = (path: string): readonly string[] =>

@@ -19,8 +19,7 @@ import { HttpRefusal } from './problem.ts';
 import { readQuery } from './query.ts';
 import { sendBody, setHeaderFields } from './respond.ts';
 import type { QueryType } from '../../api/define-method.ts';
-import type { RouteMode, Route } from './route.ts';
-import { integersInPaths, routes } from './routes.ts';
+import { integersInPaths, routes, type Route, type RouteMode } from './routes.ts';
 import type { TraceContext } from './trace.ts';
 import type { UnsentBudget } from './unsent-budget.ts';
 

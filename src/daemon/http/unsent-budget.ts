@@ -39,7 +39,7 @@ export class UnsentBudget {
   }
 
   /**
-   * Counts an answer until the client has read it or disconnects. A single answer may have any size.
+   * Counts an answer until the client has read it or disconnects. One answer may have any size.
    *
    * @returns whether it may be sent
    */

@@ -287,8 +287,8 @@ class Writes {
   }
 
   /**
-   * Sends a failure as an event, since messages have no replies. Reads no further messages until the
-   * client reads these events.
+   * Sends a failure as an event, since messages have no replies. Reads no further messages until
+   * the client reads these events.
    */
   async #tell(error: unknown): Promise<void> {
     const { ws, execId } = this.#target;

@@ -105,8 +105,8 @@ export class Masking {
   }
 
   /**
-   * The values that output of a session's commands must not show: the known ones, the command's own,
-   * and as many of the older ones that callers gave the session as can be masked besides.
+   * The values that output of a session's commands must not show: the known ones, the command's
+   * own, and as many of the older ones that callers gave the session as can be masked besides.
    *
    * @param own the values that the caller gave this command
    * @throws TrlError `QUOTA_EXCEEDED` if the known and own values exceed what can be masked

@@ -169,8 +169,8 @@ export class DaemonSecretService implements SecretService {
   }
 
   /**
-   * Revokes an injection, which any caller may do; or deletes a value and its pending requests. If a
-   * person is enrolled, only that person may delete a value.
+   * Revokes an injection, which any caller may do; or deletes a value and its pending requests. If
+   * a person is enrolled, only that person may delete a value.
    *
    * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` if there is nothing to delete;
    *   `AUTH_FAILED` without the enrolled person's passphrase

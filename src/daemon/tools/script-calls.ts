@@ -70,7 +70,7 @@ export class ScriptCalls {
     script.over.abort(new TrlError('BACKEND_UNAVAILABLE', 'The script that called has ended'));
     this.#options.cancelApprovals(id);
     if (script.calls === 0) return;
-    // A call that was just about to request approval would otherwise leave a request without a reader.
+    // A call that was about to request approval would otherwise leave a request without a reader.
     const late = setInterval(() => {
       this.#options.cancelApprovals(id);
       if (script.calls === 0) clearInterval(late);

@@ -154,7 +154,7 @@ export class DaemonToolService implements ToolService {
     const { name, session_id: session, exec_key: key } = params;
     if (key === undefined) return going.run(() => {});
     const keyed = { actor, key: canonicalJson([session ?? null, key]) };
-    return this.#keyed.once({ ...keyed, fingerprint: `${name} ${saying(params)}` }, going);
+    return this.#keyed.once({ ...keyed, fingerprint: `${name} ${contentHash(params)}` }, going);
   }
 
   /** @throws TrlError `INVALID_PARAMS` if the name is taken or the schema is invalid */
@@ -262,8 +262,7 @@ export class DaemonToolService implements ToolService {
     const isSame = ({ record }: LiveSession): boolean => {
       if (record.tool?.name !== name || record.owner !== caller.actor) return false;
       // An approval is for the content of the call; its key does not matter.
-      if (this.#waitingIn({ record }) !== null)
-        return contentIn(record.tool.call) === contentIn(call);
+      if (this.#waitingIn({ record }) !== null) return hashIn(record.tool.call) === hashIn(call);
       return params.exec_key !== undefined && record.tool.call === call;
     };
     const before = this.#options.sessions.all().find(isSame);
@@ -340,13 +339,8 @@ async function builtinNames(): Promise<ReadonlySet<string>> {
   return new Set(builtinTools.map(({ name }) => name));
 }
 
-type WorkspaceChoice = Pick<
-  Parameters<DaemonSessionService['create']>[1],
-  'workspace_id' | 'workspace_mode'
->;
-
 /** The tool's own file defines its network and file access, the same for every caller. */
-function workspaceOf(origin: SessionRecord | null): WorkspaceChoice {
+function workspaceOf(origin: SessionRecord | null) {
   if (origin === null) return {};
   const { workspaceId, workspaceMode } = origin;
   return {
@@ -372,14 +366,16 @@ function checkInput(name: string, input: ToolInputSchema, given: object): void {
 
 /** Distinguishes one call from another by its content and its key. */
 const callName = (params: ToolCallParams): string =>
-  params.exec_key === undefined ? saying(params) : `${saying(params)} key ${params.exec_key}`;
+  params.exec_key === undefined
+    ? contentHash(params)
+    : `${contentHash(params)} key ${params.exec_key}`;
 
-/** The part of a call's name that identifies its content. */
-const contentIn = (call: string): string => call.split(' ', 2).join(' ');
+/** The part of a call's name that identifies its content: `says <hash>`. */
+const hashIn = (call: string): string => call.split(' ', 2).join(' ');
 
-function saying({ arguments: given = {}, session_id: session }: ToolCallParams): string {
-  const said = canonicalJson({ given, session: session ?? null });
-  return `says ${createHash('sha256').update(said).digest('hex')}`;
+function contentHash({ arguments: given = {}, session_id: session }: ToolCallParams): string {
+  const content = canonicalJson({ given, session: session ?? null });
+  return `says ${createHash('sha256').update(content).digest('hex')}`;
 }
 
 function resultOf({ output }: ToolDefinition, receipt: Receipt): { result?: unknown } {

@@ -201,7 +201,7 @@ export class Connection {
     else throw new FrameError(`a client may not send frames of type ${frame.type}`);
   }
 
-  /** An empty frame ends the input. A failure is sent as a message, since no reply exists for it. */
+  /** An empty frame ends the input. A failure becomes a message, since no reply exists for it. */
   async #takeStdin(frame: Frame): Promise<void> {
     const { runtime, pace } = this.#options;
     const caller = this.#caller;

@@ -1,6 +1,6 @@
 /** Maps each wire method to a call of the runtime. */
 import type { JsonObject } from '../../protocol/json.ts';
-import { TrlError } from '../../errors.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
 import type { Masking } from '../secrets/masking.ts';
 import type { Caller, ExecId } from '../../command.ts';
 import type { ChunkEncoding } from '../../protocol/chunks.ts';
@@ -13,9 +13,8 @@ import {
 import type { ApprovalWatchAnswer } from '../../api/approval.ts';
 import type { ToolAnswerParams, ToolRegisterParams } from '../../api/tool.ts';
 import type { FeedAnswer } from '../../api/system.ts';
-import type { StreamAnswer } from '../../api/exec.ts';
+import type { Receipt, StreamAnswer } from '../../api/exec.ts';
 import type { ExecutionService, Runtime } from '../runtime.ts';
-import { toTextReceipt } from './text-receipts.ts';
 
 /** The part of a connection that methods use. */
 export interface ConnectionContext {
@@ -267,4 +266,35 @@ function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {
   if (given.session_id !== undefined) return { session_id: given.session_id };
   if (given.exec_key !== undefined) return { exec_key: given.exec_key };
   throw new Error('exec.cancel without a target passed its check');
+}
+
+/**
+ * Converts a receipt for clients of the first protocol, which print `stdout` and `stderr` unchanged:
+ * both become text, whatever the bytes were. Clients that send `system.hello` know encodings.
+ *
+ * @throws the rejection of `receipt`; the partial output of a time-out becomes text, too
+ */
+async function toTextReceipt(receipt: Promise<Receipt>): Promise<Receipt> {
+  try {
+    return withTextOutput(await receipt);
+  } catch (error) {
+    if (!isTrlError(error) || error.data === null) throw error;
+    throw new TrlError(error.code, error.message, {
+      data: withTextOutput(error.data),
+      cause: error,
+    });
+  }
+}
+
+function withTextOutput<Answer extends object>(answer: Answer): Answer {
+  const fields = (['stdout', 'stderr'] as const).flatMap((name) => {
+    const text: unknown = Reflect.get(answer, name);
+    if (Reflect.get(answer, `${name}_encoding`) !== 'base64' || typeof text !== 'string') return [];
+    return [
+      [name, Buffer.from(text, 'base64').toString('utf8')],
+      [`${name}_encoding`, undefined],
+      [`${name}_base64`, text],
+    ];
+  });
+  return { ...answer, ...Object.fromEntries(fields) };
 }
