@@ -85,7 +85,7 @@ function readOrigin(text: string): string {
 
 function needsToken(): TrlError {
   return refuse(
-    'TRL_AUTH_TOKEN is not set, and nobody is answered without a token; ' +
+    'TRL_AUTH_TOKEN is not set, and every caller needs a token; ' +
       'make one of 32 characters or more: export TRL_AUTH_TOKEN="$(openssl rand -hex 32)"',
   );
 }

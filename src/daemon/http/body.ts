@@ -11,7 +11,7 @@ const usualBytesMax = limits.frameBytes.max;
 export class BodyBudget {
   readonly #ofCallerMax: number;
   readonly #totalMax: number;
-  readonly #held = new Map<string, number>();
+  readonly #pending = new Map<string, number>();
   #total = 0;
 
   constructor(ofCallerMax: number, totalMax: number) {
@@ -21,17 +21,17 @@ export class BodyBudget {
 
   /** @returns whether there was room */
   take(caller: string, bytes: number): boolean {
-    const held = this.#held.get(caller) ?? 0;
-    if (held + bytes > this.#ofCallerMax || this.#total + bytes > this.#totalMax) return false;
-    this.#held.set(caller, held + bytes);
+    const pending = this.#pending.get(caller) ?? 0;
+    if (pending + bytes > this.#ofCallerMax || this.#total + bytes > this.#totalMax) return false;
+    this.#pending.set(caller, pending + bytes);
     this.#total += bytes;
     return true;
   }
 
   release(caller: string, bytes: number): void {
-    const left = (this.#held.get(caller) ?? 0) - bytes;
-    if (left > 0) this.#held.set(caller, left);
-    else this.#held.delete(caller);
+    const left = (this.#pending.get(caller) ?? 0) - bytes;
+    if (left > 0) this.#pending.set(caller, left);
+    else this.#pending.delete(caller);
     this.#total -= bytes;
   }
 }

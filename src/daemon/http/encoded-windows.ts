@@ -11,7 +11,7 @@ import type { EncodedChunk } from './chunk-ring.ts';
 /** Windows end at multiples of this size, so that all readers use the same windows. */
 const windowBytes = 64 * 1_024;
 /** Maximum encoded bytes of all cached windows. */
-const keptBytesMax = 32 * 1_024 * 1_024;
+const cachedBytesMax = 32 * 1_024 * 1_024;
 
 export interface EncodedWindow {
   readonly chunks: readonly EncodedChunk[];
@@ -24,7 +24,7 @@ export interface EncodedWindow {
 export class EncodedWindowCache {
   readonly #parts: HttpTransportParts;
   /** By form, execution and offset; least recently used first. */
-  readonly #kept = new Map<string, EncodedWindow>();
+  readonly #cached = new Map<string, EncodedWindow>();
   #bytes = 0;
 
   constructor(parts: HttpTransportParts) {
@@ -34,9 +34,9 @@ export class EncodedWindowCache {
   /** The output from `from` on. @throws TrlError if the journal is gone */
   async read(following: FollowerRequest, from: number): Promise<EncodedWindow> {
     const key = `${following.outlet.form} ${following.execId} ${from}`;
-    const kept = this.#kept.get(key);
-    const window = kept ?? (await this.#read(following, from));
-    if (window.isWhole) this.#keep(key, window);
+    const cached = this.#cached.get(key);
+    const window = cached ?? (await this.#read(following, from));
+    if (window.isWhole) this.#store(key, window);
     return window;
   }
 
@@ -57,19 +57,19 @@ export class EncodedWindowCache {
     return { chunks: [...encoder.flush()], next, isWhole };
   }
 
-  #keep(key: string, window: EncodedWindow): void {
-    const before = this.#kept.get(key);
+  #store(key: string, window: EncodedWindow): void {
+    const before = this.#cached.get(key);
     if (before !== undefined) this.#drop(key, before);
-    this.#kept.set(key, window);
+    this.#cached.set(key, window);
     this.#bytes += bytesIn(window);
-    for (const [oldest, one] of this.#kept) {
-      if (this.#bytes <= keptBytesMax) break;
+    for (const [oldest, one] of this.#cached) {
+      if (this.#bytes <= cachedBytesMax) break;
       this.#drop(oldest, one);
     }
   }
 
   #drop(key: string, window: EncodedWindow): void {
-    this.#kept.delete(key);
+    this.#cached.delete(key);
     this.#bytes -= bytesIn(window);
   }
 }

@@ -212,8 +212,8 @@ export class OutputFollowers {
       await runtime.execs.follow(caller, execId, options);
       if (!sink.isEnded && !options.signal.aborted) throw new Error(`${execId} has no end`);
     } catch (error) {
-      if (!options.signal.aborted)
-        sink.exit(sink.next, toWireError('the stream', error, replyContext));
+      if (options.signal.aborted) return;
+      sink.exit(sink.next, toWireError('the stream', error, replyContext));
     }
   }
 

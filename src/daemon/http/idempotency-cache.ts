@@ -88,7 +88,7 @@ export class IdempotencyCache {
 
   /**
    * For a request that has its own protection against repetition: stores only which request the key
-   * belongs to, and forgets it if the request has no effect.
+   * belongs to, and forgets it if `act` fails, unless the request waits for approval.
    *
    * @throws TrlError `IDEMPOTENCY_CONFLICT` if the key was used for another request; the errors of
    *   `act`
@@ -112,8 +112,8 @@ export class IdempotencyCache {
     }
   }
 
-  #digest({ target: place, params }: IdempotentRequest): string {
-    return createHmac('sha256', this.#secret).update(contentOf(place, params)).digest('hex');
+  #digest({ target, params }: IdempotentRequest): string {
+    return createHmac('sha256', this.#secret).update(contentOf(target, params)).digest('hex');
   }
 
   #put(actor: string, key: string, entry: Entry): Caller {
@@ -156,11 +156,11 @@ export class IdempotencyCache {
 }
 
 /** The parameters are not validated yet: they may have lone surrogates or infinite numbers. */
-function contentOf(place: string, params: unknown): string {
+function contentOf(target: string, params: unknown): string {
   try {
-    return canonicalJson([place, params]);
+    return canonicalJson([target, params]);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'it is no JSON';
+    const why = cause instanceof Error ? cause.message : 'it is not JSON';
     throw new TrlError('INVALID_PARAMS', `Cannot take the request: ${why}`, { cause });
   }
 }

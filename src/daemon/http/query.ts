@@ -27,7 +27,7 @@ export function readQuery(
 function valueOf(name: string, values: readonly string[], type: QueryType): unknown {
   const [first = '', ...others] = values;
   if (type === 'list') return values;
-  if (others.length > 0) throw refuse(`"${name}" is there more than once`);
+  if (others.length > 0) throw refuse(`"${name}" occurs more than once`);
   switch (type) {
     case 'text':
       return first;

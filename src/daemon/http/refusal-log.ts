@@ -46,7 +46,7 @@ export class RefusalLog implements Disposable {
     for (const [key, open] of this.#open) {
       clearTimeout(open.timer);
       this.#open.delete(key);
-      if (open.count > 0) this.#tell(open, open.count);
+      if (open.count > 0) this.#record(open, open.count);
     }
   }
 
@@ -59,16 +59,16 @@ export class RefusalLog implements Disposable {
     }
     const timer = setTimeout(() => this.#settle(key), windowMs).unref();
     this.#open.set(key, { reason, peer, count: 0, timer });
-    this.#tell({ reason, peer }, 1);
+    this.#record({ reason, peer }, 1);
   }
 
   #settle(key: string): void {
     const open = this.#open.get(key);
     this.#open.delete(key);
-    if (open !== undefined && open.count > 0) this.#tell(open, open.count);
+    if (open !== undefined && open.count > 0) this.#record(open, open.count);
   }
 
-  #tell({ reason, peer }: Pick<Open, 'reason' | 'peer'>, count: number): void {
+  #record({ reason, peer }: Pick<Open, 'reason' | 'peer'>, count: number): void {
     const { auditing, door } = this.#options;
     auditing.note({ kind: 'call.refused', data: { door, reason, peer, count } });
   }

@@ -258,7 +258,7 @@ class Writes {
     if (this.#waiting > untakenBytesMax) ws.pause();
     this.#last = this.#last
       .then(() => this.#act(bytes, isBinary))
-      .catch((error: unknown) => this.#tell(error))
+      .catch((error: unknown) => this.#sendError(error))
       .finally(() => {
         this.#waiting -= bytes.length + 64;
         if (ws.isPaused && this.#waiting <= untakenBytesMax) ws.resume();
@@ -290,7 +290,7 @@ class Writes {
    * Sends a failure as an event, since messages have no replies. Reads no further messages until
    * the client reads these events.
    */
-  async #tell(error: unknown): Promise<void> {
+  async #sendError(error: unknown): Promise<void> {
     const { ws, execId } = this.#target;
     const { masking } = this.#parts.replyContext;
     const wireError = toWireError('the message', error, this.#parts.replyContext);

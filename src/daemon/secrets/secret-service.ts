@@ -198,7 +198,7 @@ export class DaemonSecretService implements SecretService {
 }
 
 export function requestView(request: SecretRequest): SecretRequestView {
-  const { name, reason, requester, requestedAt: askedAt, expiresAt } = request;
-  const [requested, expires] = [isoTime(askedAt), isoTime(expiresAt)];
+  const { name, reason, requester, requestedAt, expiresAt } = request;
+  const [requested, expires] = [isoTime(requestedAt), isoTime(expiresAt)];
   return { name, reason, requester, requested_at: requested, expires_at: expires };
 }

@@ -91,7 +91,7 @@ export class KeyedToolCalls {
     const before = this.#used.find(scopeOf(call), call.key);
     if (before !== null && before.call !== call.fingerprint) throw conflict();
     if (before?.state === 'over') {
-      const why = 'it was called before, and what it answered is no longer held; use a new key';
+      const why = 'it was called before, and its answer is no longer stored; use a new key';
       throw new TrlError('EXEC_NOT_FOUND', `Cannot call the tool by its key again: ${why}`);
     }
     this.#put(call, goesOn ? 'begun' : 'over');

@@ -71,7 +71,7 @@ export class RegisteredTools {
   ): void {
     const { name, title = name, description, timeout_ms: timeoutMs = timeoutMsDefault } = params;
     if (this.#tools.has(name) || by.taken.has(name)) {
-      const message = `Cannot register the tool "${name}": there is one of this name`;
+      const message = `Cannot register the tool "${name}": the name is taken`;
       throw new TrlError('INVALID_PARAMS', message);
     }
     if (this.#tools.size >= limits.toolsRegistered.max) {

@@ -390,14 +390,10 @@ function resultOf({ output }: ToolDefinition, receipt: Receipt): { result?: unkn
 }
 
 function viewOf(
-  {
-    name,
-    title,
-    description,
-    input,
-  }: Pick<ToolDefinition, 'name' | 'title' | 'description' | 'input'>,
+  tool: Pick<ToolDefinition, 'name' | 'title' | 'description' | 'input'>,
   source: ToolView['source'],
 ): ToolView {
+  const { name, title, description, input } = tool;
   const schema = { ...input, additionalProperties: input.additionalProperties ?? false };
   return { name, title, description, input_schema: schema, source };
 }

@@ -51,17 +51,17 @@ function pathOf(fd: number): string {
     inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
     table = readFileSync('/proc/net/unix', 'utf8');
   } catch (cause) {
-    throw refusal('the kernel does not tell what it is', cause);
+    throw refusal('the kernel does not report its type', cause);
   }
   for (const line of table.split('\n')) {
     const [, type, number, path] = row.exec(line) ?? [];
     if (inode === undefined || number !== inode) continue;
-    if (type !== streamType) throw refusal('it is no stream socket');
+    if (type !== streamType) throw refusal('it is not a stream socket');
     // An abstract name (it begins with @) has no file mode, so nothing keeps other users out.
     if (path?.startsWith('/') !== true) throw refusal('it has no path');
     return path;
   }
-  throw refusal('it is no Unix socket');
+  throw refusal('it is not a Unix socket');
 }
 
 function refusal(reason: string, cause?: unknown): TrlError {

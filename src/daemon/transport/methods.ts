@@ -269,8 +269,8 @@ function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {
 }
 
 /**
- * Converts a receipt for clients of the first protocol, which print `stdout` and `stderr` unchanged:
- * both become text, whatever the bytes were. Clients that send `system.hello` know encodings.
+ * Converts a receipt for clients of the first protocol: they print `stdout` and `stderr` unchanged,
+ * so both become text. Clients that send `system.hello` know encodings.
  *
  * @throws the rejection of `receipt`; the partial output of a time-out becomes text, too
  */
