@@ -1,5 +1,6 @@
 /** Maps each wire method to a call of the runtime. */
 import type { JsonObject } from '../../protocol/json.ts';
+import { fieldOf } from '../../json-shape.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { Masking } from '../secrets/masking.ts';
 import type { Caller, ExecId } from '../../command.ts';
@@ -13,7 +14,8 @@ import {
 import type { ApprovalWatchAnswer } from '../../api/approval.ts';
 import type { ToolAnswerParams, ToolRegisterParams } from '../../api/tool.ts';
 import type { FeedAnswer } from '../../api/system.ts';
-import type { Receipt, StreamAnswer } from '../../api/exec.ts';
+import type { StreamAnswer } from '../../api/exec.ts';
+import type { Receipt } from '../../api/receipt.ts';
 import type { ExecutionService, Runtime } from '../runtime.ts';
 
 /** The part of a connection that methods use. */
@@ -288,8 +290,8 @@ async function toTextReceipt(receipt: Promise<Receipt>): Promise<Receipt> {
 
 function withTextOutput<Answer extends object>(answer: Answer): Answer {
   const fields = (['stdout', 'stderr'] as const).flatMap((name) => {
-    const text: unknown = Reflect.get(answer, name);
-    if (Reflect.get(answer, `${name}_encoding`) !== 'base64' || typeof text !== 'string') return [];
+    const text = fieldOf(answer, name);
+    if (fieldOf(answer, `${name}_encoding`) !== 'base64' || typeof text !== 'string') return [];
     return [
       [name, Buffer.from(text, 'base64').toString('utf8')],
       [`${name}_encoding`, undefined],
