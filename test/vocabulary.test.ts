@@ -124,6 +124,11 @@ const finished: readonly string[] = [
   'src/daemon/stopping.ts',
   'src/daemon/transports.ts',
   'src/daemon/used-keys.ts',
+  'src/daemon/http',
+  'src/daemon/transport',
+  'src/daemon/secrets',
+  'src/daemon/tools',
+  'src/daemon/diffs',
 ];
 
 const only = process.env['TRL_VOCABULARY']?.split(' ');

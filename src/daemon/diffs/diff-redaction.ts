@@ -1,4 +1,4 @@
-/** A diff as it is given out: what output of commands hides, a diff hides too. */
+/** Redacts diffs in the same way as output of commands. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BytePath } from '../../change.ts';
 import type { WorkspaceDiff } from '../../api/changes.ts';
@@ -12,14 +12,14 @@ import { pathView } from '../workspaces/change-views.ts';
 export interface DiffRedaction {
   readonly options: RedactionOptions;
   readonly tags: RedactionTags;
-  /** The values that are known; `null`: none. */
+  /** The known values; `null` if there are none. */
   readonly index: KnownIndex | null;
 }
 
-/** Bytes looked through before others may go on. */
+/** Bytes scanned before other work may run. */
 const stepBytes = 64 * 1024;
 
-/** Each file by itself: its name says what is likely to be in it. Others go on meanwhile. */
+/** Redacts each file by itself, since its name indicates its content. Yields to other work. */
 export async function redactDiff(
   { sections, truncated }: UnifiedDiff,
   redaction: DiffRedaction,
@@ -40,17 +40,17 @@ export async function redactDiff(
 async function redacted({ change, text }: DiffSection, redaction: DiffRedaction): Promise<string> {
   if (text.length === 0) return '';
   const shown = (await redactContent(change.path, text, redaction)).toString('utf8');
-  // A line that was hidden whole took its end with it.
+  // If the whole last line was redacted, its line end is missing.
   return shown.endsWith('\n') ? shown : `${shown}\n`;
 }
 
-/** What a file has, as it is given out. Others go on meanwhile. */
+/** Redacts the content of a file. Yields to other work. */
 export async function redactContent(
   path: BytePath,
   text: Buffer,
   { options, tags, index }: DiffRedaction,
 ): Promise<Buffer> {
-  // What a command would be that prints this file.
+  // The command that would print this file decides what is likely to be secret.
   const name = Buffer.from(path, 'latin1')
     .toString('utf8')
     .replaceAll(/[^\w./-]/gu, '_');

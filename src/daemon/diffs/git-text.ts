@@ -1,4 +1,4 @@
-/** How git writes names and modes in a diff. Bytes are latin1 text: one character a byte. */
+/** Names and modes as git writes them in a diff. Bytes are latin1 text: one character per byte. */
 import { isUtf8 } from 'node:buffer';
 import type { BytePath, Entry } from '../../change.ts';
 
@@ -13,12 +13,12 @@ const escapes: ReadonlyMap<number, string> = new Map([
   [34, '\\"'],
   [92, '\\\\'],
 ]);
-/** Whoever may run a file is what git keeps of its mode. */
+/** Of a file's mode, git stores only whether the owner may execute it. */
 const ownerRuns = 0o100;
 
 /**
- * A name as git writes it, with `core.quotePath` off: as it is, or between quotes with escapes
- * where it has controls, a quote or a backslash, or is no valid UTF-8.
+ * A name as git writes it with `core.quotePath` off: unchanged, or quoted and escaped if it has
+ * control characters, a quote or a backslash, or is not valid UTF-8.
  */
 export function gitName(name: BytePath): string {
   const bytes = Buffer.from(name, 'latin1');
@@ -37,13 +37,13 @@ export function gitName(name: BytePath): string {
   return quoted ? `"${out}"` : out;
 }
 
-/** After `---` and `+++`: a tab ends a name that has blanks in it. */
+/** A name after `---` and `+++`: a tab ends a name that contains spaces. */
 export function gitFileLine(prefix: 'a/' | 'b/', path: BytePath): string {
   const name = gitName(`${prefix}${path}`);
   return name.includes(' ') && !name.startsWith('"') ? `${name}\t` : name;
 }
 
-/** `100644`, `100755` or `120000`; `null` for what git does not keep. */
+/** `100644`, `100755` or `120000`; `null` for types that git does not store. */
 export function gitMode(entry: Entry | null): string | null {
   if (entry?.type === 'symlink') return '120000';
   if (entry?.type !== 'file') return null;

@@ -1,11 +1,12 @@
 /**
- * Which lines differ between two contents. Always right, and short where that is cheap: what
- * takes too long is cut at lines that both sides have exactly once, and at last told as replaced.
+ * Finds the lines that differ between two contents. The result is always correct, and short if that
+ * is cheap: a slow comparison is split at lines that occur exactly once on both sides, and reports
+ * the rest as replaced.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { diffArrays } from 'diff';
 
-/** `lines[i]` begins at `starts[i]` and ends at `starts[i + 1]`, its line feed included. */
+/** Line `i` begins at `starts[i]` and ends at `starts[i + 1]`, including its line feed. */
 export interface TextLines {
   readonly bytes: Buffer;
   readonly starts: readonly number[];
@@ -20,12 +21,12 @@ export interface LineEdit {
   readonly newTo: number;
 }
 
-/** How long one search may keep everybody else waiting. */
+/** How long one search may block other work, in ms. */
 const searchMs = 6;
 const turnMs = 5;
 const compareBytes = 64 * 1024;
 
-/** Lets others go on where the caller computed for a while. */
+/** Yields to other work after the caller has computed for a while. */
 export class PeriodicYield {
   #since = performance.now();
   async yieldIfDue(): Promise<void> {
@@ -47,9 +48,9 @@ export async function splitTextLines(bytes: Buffer): Promise<TextLines> {
 }
 
 /**
- * The edits that make the new content of the old one, in order and apart from each other.
+ * The edits that turn the old content into the new one, in order and not adjacent.
  *
- * @param until of `performance.now()`: from then on nothing short is looked for
+ * @param until time of `performance.now()` after which no short result is searched for
  */
 export async function editsBetween(
   before: TextLines,
@@ -90,7 +91,7 @@ interface Sides {
   readonly new: readonly number[];
 }
 
-/** What is left between the lines that both begin with and those that both end with. */
+/** The range between the common first lines and the common last lines. */
 async function differing(
   before: TextLines,
   after: TextLines,
@@ -101,9 +102,9 @@ async function differing(
   const head = await equalBytes(breath, most, (from, to) =>
     a.subarray(from, to).equals(b.subarray(from, to)),
   );
-  // A last line without its end may go on in the other.
+  // A last line without a line end may be only the beginning of the other side's line.
   const from = Math.min(lineAt(before, head), lineAt(after, head));
-  // Lines of the common start are not counted again from the end.
+  // Lines of the common start do not count again from the end.
   const rest = most - (before.starts[from] ?? 0);
   const tail = await equalBytes(breath, rest, (near, far) =>
     a.subarray(a.length - far, a.length - near).equals(b.subarray(b.length - far, b.length - near)),
@@ -121,7 +122,7 @@ async function differing(
 const isWithin = ({ bytes, starts }: TextLines, line: number, tail: number): boolean =>
   bytes.length - (starts[line - 1] ?? 0) <= tail;
 
-/** How many bytes are equal, at most `most`: by halves of the first piece that is not. */
+/** How many bytes are equal, at most `most`: bisects the first block that differs. */
 async function equalBytes(
   breath: PeriodicYield,
   most: number,
@@ -150,7 +151,7 @@ function lineAt({ starts }: TextLines, bytes: number): number {
   return low;
 }
 
-/** The shortest edits by Myers' algorithm; `null`: it took too long, or it is too late for it. */
+/** The shortest edits by Myers' algorithm; `null` if it takes too long or `until` has passed. */
 function searched({ old, new: now }: Sides, within: LineEdit, until: number): LineEdit[] | null {
   const { oldFrom, oldTo, newFrom, newTo } = within;
   if (oldFrom === oldTo || newFrom === newTo) return [within];
@@ -158,7 +159,7 @@ function searched({ old, new: now }: Sides, within: LineEdit, until: number): Li
   const found = diffArrays(old.slice(oldFrom, oldTo), now.slice(newFrom, newTo), {
     timeout: searchMs,
   });
-  // The types promise a value, the time-out takes it back.
+  // The types promise a value, but after a time-out there is none.
   const parts: typeof found | undefined = found;
   if (parts === undefined) return null;
   const edits: LineEdit[] = [];
@@ -173,7 +174,7 @@ function searched({ old, new: now }: Sides, within: LineEdit, until: number): Li
   return edits;
 }
 
-/** Between lines that stand once on each side and in the same order on both. */
+/** Finds edits between lines that occur once on each side, in the same order on both. */
 async function anchored(sides: Sides, breath: PeriodicYield, until: number): Promise<LineEdit[]> {
   const anchors = await longestRise(await commonOnce(sides, breath), breath);
   const edits: LineEdit[] = [];
@@ -188,7 +189,7 @@ async function anchored(sides: Sides, breath: PeriodicYield, until: number): Pro
   return edits;
 }
 
-/** Where lines stand that each side has exactly once, in the order of the old side. */
+/** Positions of the lines that occur exactly once on each side, in the order of the old side. */
 async function commonOnce(sides: Sides, breath: PeriodicYield): Promise<[number, number][]> {
   const places = async (ids: readonly number[]) => {
     const once = new Map<number, number>();
@@ -208,7 +209,7 @@ async function commonOnce(sides: Sides, breath: PeriodicYield): Promise<[number,
   return pairs;
 }
 
-/** The longest run of pairs whose second parts rise, by patience sorting. */
+/** The longest increasing subsequence by the second number, found as in a card-pile sort. */
 async function longestRise(
   pairs: readonly [number, number][],
   breath: PeriodicYield,
@@ -233,7 +234,7 @@ async function longestRise(
   return run.toReversed();
 }
 
-/** Edits that touch each other as one. */
+/** Merges adjacent edits. */
 function joined(edits: readonly LineEdit[]): LineEdit[] {
   const out: LineEdit[] = [];
   for (const edit of edits) {

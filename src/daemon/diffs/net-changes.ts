@@ -1,12 +1,12 @@
-/** What several commands changed in all. */
+/** The net changes of several commands. */
 import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change } from '../../change.ts';
 import { netChangeKindOf } from '../../workspace/changes/change-kind.ts';
 
 /**
- * One change a path: from what stood there before the first to what stands there after the last.
- * What was undone on the way is not in it. A change that is over, by conflict or thrown away, does
- * not count: the tree never had it.
+ * One change per path: from the entry before the first command to the entry after the last one.
+ * Changes that a later command reverted are left out. Changes in conflict and discarded changes do
+ * not count, because the tree never had them.
  *
  * @param runs the changes of each command, oldest first
  */

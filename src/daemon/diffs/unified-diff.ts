@@ -1,7 +1,7 @@
 /**
- * Changes as text: a unified diff with the headers of git, which `git apply` takes. What git has no
- * words for is a comment, a line that begins with `#`. Names are the workspace's own bytes; nothing
- * is redacted here.
+ * Writes changes as a unified diff with git's headers, which `git apply` accepts. Changes that git
+ * cannot express become comments, lines that begin with `#`. Names are the workspace's own bytes;
+ * nothing is redacted here.
  */
 import type { BytePath, Change, Entry } from '../../change.ts';
 import type { ContentStore } from '../../content-store.ts';
@@ -16,49 +16,49 @@ import {
   type TextLines,
 } from './line-diff.ts';
 
-/** Git takes what has a NUL within so many bytes for binary. */
+/** Git treats a file as binary if it has a NUL within this many bytes. */
 const textBytes = 8_000;
 const contextDefault = 3;
-/** Lines of a file that is looked into. */
+/** Maximum lines of a file that is compared. */
 const linesMax = 200_000;
-/** How long shortest differences are looked for, all files together. */
+/** How long to search for shortest differences, for all files together, in ms. */
 const searchMs = 3_000;
 
-/** The part of the diff that is about one path; its text may be empty. */
+/** The part of the diff for one path; its text may be empty. */
 export interface DiffSection {
   readonly change: Change;
   readonly text: Buffer;
-  /** `null`: not counted. */
+  /** `null` if not counted. */
   readonly added: number | null;
   readonly removed: number | null;
   readonly binary: boolean;
-  /** Whether text of it is missing, which a comment says. */
+  /** Whether some of its text is missing; a comment in the diff says so. */
   readonly isCut: boolean;
 }
 export interface UnifiedDiff {
   readonly sections: readonly DiffSection[];
-  /** Whether changes are missing, or the text of some is. */
+  /** Whether changes, or the text of some, are missing. */
   readonly truncated: boolean;
 }
 
-/** One side of a file, as far as it can be shown. */
+/** One side of a file: its bytes, or why they cannot be shown. */
 type Side =
   | { readonly kind: 'none' }
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
   | { readonly kind: 'unknown' | 'large' };
 interface How {
   readonly context: number;
-  /** Of `performance.now()`. */
+  /** A time of `performance.now()`. */
   readonly until: number;
 }
 type Body = Omit<DiffSection, 'change' | 'text'> & { readonly text: string };
 
 /**
- * At most `limits.changesListed` sections and `limits.diffBytes` of text; a file larger than
- * `limits.diffFileBytes` is named only. Others go on meanwhile.
+ * Creates at most `limits.changesListed` sections and `limits.diffBytes` of text; names a file
+ * larger than `limits.diffFileBytes` without its content. Yields to other work.
  *
  * @param context lines around each change; default 3
- * @throws TrlError `INTERNAL_ERROR` where a kept content is damaged
+ * @throws TrlError `INTERNAL_ERROR` if a stored content is damaged
  */
 export async function createUnifiedDiff(
   changes: readonly Change[],
@@ -95,7 +95,7 @@ async function bodyOf(
   if (from === null && to === null) return { ...silent, text: odd };
   const [old, now] = [await sideOf(before, contents), await sideOf(after, contents)];
   const parts: Body[] = [];
-  // A file in whose place a link comes is deleted first: one header cannot say both.
+  // If a link replaces a file, the file is deleted first: one header cannot express both.
   const isOther = from !== null && to !== null && (from === '120000') !== (to === '120000');
   if (isOther) {
     parts.push(await fileDiff(path, { mode: from, side: old }, null, how));
@@ -122,7 +122,7 @@ const silent = { added: null, removed: null, binary: false, isCut: false };
 const cut = { ...silent, isCut: true };
 const note = (path: BytePath, text: string): string => `# ${gitName(path)}: ${text}\n`;
 
-/** What a diff of git cannot say. */
+/** Comments for changes that git's format cannot express. */
 function oddly({ path, kind, before, after }: Change): string {
   const notes: string[] = [];
   for (const [entry, what] of [
@@ -229,12 +229,12 @@ async function hunks(
   const sizeOf = (edit: LineEdit): number =>
     bytesIn(old, edit.oldFrom, edit.oldTo) + bytesIn(now, edit.newFrom, edit.newTo);
   const size = edits.reduce((total, edit) => total + sizeOf(edit), 0);
-  // Nobody is shown more: what it would be is not put together either.
+  // A larger text would not be shown, so it is not built.
   const isShown = size <= limits.diffBytes.default;
   const shown = isShown ? edits : [];
   for (let first = 0; first < shown.length;) {
     let last = first;
-    // Changes whose context would meet share a hunk.
+    // Changes with overlapping context share a hunk.
     for (let next = edits[last + 1]; next !== undefined; next = edits[last + 1]) {
       if (next.oldFrom - (edits[last]?.oldTo ?? 0) > 2 * context) break;
       last += 1;
@@ -293,7 +293,7 @@ async function hunk(
   await put(' ', old, [at, oldTo]);
 }
 
-/** `start,count` from 1; of no lines, the line before. */
+/** `start,count` with lines from 1; an empty range names the line before it. */
 function rangeOf(from: number, to: number): string {
   if (to - from === 1) return String(from + 1);
   return to === from ? `${from},0` : `${from + 1},${to - from}`;

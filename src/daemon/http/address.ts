@@ -1,22 +1,22 @@
-/** Where the HTTP door is, and whether it may be there. */
+/** The address of the HTTP transport, and whether it is allowed. */
 import { isIP, isIPv4 } from 'node:net';
 import { TrlError } from '../../errors.ts';
 import { checkMainToken } from '../../identity/token.ts';
 
-/** What a daemon is told of its HTTP door. */
+/** The settings of the HTTP transport. */
 export interface HttpSettings {
   /** `127.0.0.1`, `::1`, `0.0.0.0` … */
   readonly host: string;
-  /** 0: whichever is free. */
+  /** 0 selects any free port. */
   readonly port: number;
   readonly tls: { readonly cert: string; readonly key: string } | null;
-  /** Names in `Host` besides those of this machine. */
+  /** Names accepted in `Host` besides those of this machine. */
   readonly names: readonly string[];
-  /** Origins of other sites whose pages may ask. */
+  /** Origins of other sites whose pages may send requests. */
   readonly origins: readonly string[];
 }
 
-/** The flags of it, as they were given. */
+/** The command-line flags of the HTTP transport. */
 export interface HttpFlags {
   readonly http: string | null;
   readonly cert: string | null;
@@ -26,9 +26,9 @@ export interface HttpFlags {
 }
 
 /**
- * @returns `null` where no HTTP was asked for
- * @throws TrlError `INVALID_PARAMS` for flags that say nothing or too little, without a token, and
- *   for an address that others can reach without TLS
+ * @returns `null` if HTTP is not enabled
+ * @throws TrlError `INVALID_PARAMS` if flags are invalid or incomplete, the token is missing, or
+ *   other machines could reach the address without TLS
  */
 export function readHttpFlags(flags: HttpFlags, token: string | undefined): HttpSettings | null {
   const { http, cert, key, names, origins } = flags;
@@ -53,7 +53,7 @@ export function readHttpFlags(flags: HttpFlags, token: string | undefined): Http
   return { host, port, tls, names: names.map(readName), origins: origins.map(readOrigin) };
 }
 
-/** An address in the form of a URL. */
+/** A host in the form that URLs use. */
 export const urlHost = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host);
 
 function readAddress(text: string): { readonly host: string; readonly port: number } {
@@ -85,7 +85,7 @@ function readOrigin(text: string): string {
 
 function needsToken(): TrlError {
   return refuse(
-    'TRL_AUTH_TOKEN is not set, and nobody is answered without a token; ' +
+    'TRL_AUTH_TOKEN is not set, and every caller needs a token; ' +
       'make one of 32 characters or more: export TRL_AUTH_TOKEN="$(openssl rand -hex 32)"',
   );
 }

@@ -1,4 +1,4 @@
-/** Request bodies: strict JSON within bounds, of one caller and of all together. */
+/** Reads request bodies: strict JSON within limits per caller and for all callers together. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { limits } from '../../limits.ts';
 import { parseJsonObject } from '../../protocol/json.ts';
@@ -7,11 +7,11 @@ import { HttpRefusal } from './problem.ts';
 
 const usualBytesMax = limits.frameBytes.max;
 
-/** Bytes of bodies that are being received, by whom: whoever dribbles holds up only himself. */
+/** Counts the body bytes being received per caller, so that a slow sender delays only itself. */
 export class BodyBudget {
   readonly #ofCallerMax: number;
   readonly #totalMax: number;
-  readonly #held = new Map<string, number>();
+  readonly #pending = new Map<string, number>();
   #total = 0;
 
   constructor(ofCallerMax: number, totalMax: number) {
@@ -21,22 +21,22 @@ export class BodyBudget {
 
   /** @returns whether there was room */
   take(caller: string, bytes: number): boolean {
-    const held = this.#held.get(caller) ?? 0;
-    if (held + bytes > this.#ofCallerMax || this.#total + bytes > this.#totalMax) return false;
-    this.#held.set(caller, held + bytes);
+    const pending = this.#pending.get(caller) ?? 0;
+    if (pending + bytes > this.#ofCallerMax || this.#total + bytes > this.#totalMax) return false;
+    this.#pending.set(caller, pending + bytes);
     this.#total += bytes;
     return true;
   }
 
   release(caller: string, bytes: number): void {
-    const left = (this.#held.get(caller) ?? 0) - bytes;
-    if (left > 0) this.#held.set(caller, left);
-    else this.#held.delete(caller);
+    const left = (this.#pending.get(caller) ?? 0) - bytes;
+    if (left > 0) this.#pending.set(caller, left);
+    else this.#pending.delete(caller);
     this.#total -= bytes;
   }
 }
 
-/** @throws Refusal when there is a body */
+/** @throws HttpRefusal if there is a body */
 export function refuseBody(request: IncomingMessage): void {
   if (!hasBody(request)) return;
   throw new HttpRefusal('INVALID_PARAMS', `Cannot take the request: ${request.method} has no body`);
@@ -50,7 +50,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 export interface BodyReadOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whose share of the budget it takes. */
+  /** The caller whose share of the budget it uses. */
   readonly caller: string;
   readonly budget: BodyBudget;
   /** Default `limits.frameBytes`. */
@@ -58,45 +58,45 @@ export interface BodyReadOptions {
 }
 
 /**
- * The body as one JSON object; without a body, an empty one.
+ * Returns the body as one JSON object; without a body, an empty object.
  *
- * @throws Refusal 413 when it is longer than it may be, 415 when it is not said to be
- *   JSON or is compressed, 429 when its caller sends too much at once
- * @throws TrlError `INVALID_PARAMS` when it is not one JSON object, strictly read
+ * @throws HttpRefusal 413 if it is too long, 415 if its type is not JSON or it is compressed,
+ *   429 if its caller sends too much at the same time
+ * @throws TrlError `INVALID_PARAMS` if it is not exactly one strict JSON object
  */
 export async function readJsonBody(reading: BodyReadOptions): Promise<JsonObject> {
   const bytes = await readBodyBytes(reading);
   return bytes === null ? {} : parseJsonObject(bytes);
 }
 
-/** The bytes of a JSON body, not parsed; `null`: there is none. Throws as {@link readJsonBody}. */
+/** The unparsed bytes of a JSON body; `null` without one. Throws like {@link readJsonBody}. */
 export async function readBodyBytes(reading: BodyReadOptions): Promise<Uint8Array | null> {
   const { request, response, caller, budget, bytesMax = usualBytesMax } = reading;
   if (!hasBody(request)) return null;
   checkFields(request, bytesMax);
-  // Whoever waits to be asked for the body may send it: everything before it was right.
+  // The headers are accepted, so a client that waits for "100 Continue" may send the body.
   if (request.headers.expect !== undefined) response.writeContinue();
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let taken = 0;
   try {
-    for await (const piece of chunksOf(request)) {
-      if (taken + piece.length > bytesMax) throw tooLong(bytesMax);
-      if (!budget.take(caller, piece.length)) {
+    for await (const chunk of chunksOf(request)) {
+      if (taken + chunk.length > bytesMax) throw tooLong(bytesMax);
+      if (!budget.take(caller, chunk.length)) {
         const why = 'too much is being sent at once';
         throw new HttpRefusal('QUOTA_EXCEEDED', `Cannot read the request: ${why}`, {
           headers: { 'Retry-After': '1' },
         });
       }
-      taken += piece.length;
-      pieces.push(piece);
+      taken += chunk.length;
+      chunks.push(chunk);
     }
-    return Buffer.concat(pieces);
+    return Buffer.concat(chunks);
   } finally {
     budget.release(caller, taken);
   }
 }
 
-/** The request survives the end of its reading: its socket is needed for the answer. */
+/** Iteration must not destroy the request: the answer needs its socket. */
 function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
   return request.iterator({ destroyOnReturn: false });
 }

@@ -1,6 +1,6 @@
 /**
- * Who asks: the caller that a token stands for, how often and how much of them may ask at once, and
- * how people come and go. All of a caller's requests, over whatever door of HTTP, count together.
+ * Identifies callers by token, limits the rate and number of their requests, and handles logins and
+ * logouts. All HTTP requests of a caller count together.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,15 +18,15 @@ import { rateHeaders, RateLimiter } from './rate-limiter.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { sendJson } from './respond.ts';
 
-/** Requests of one caller. */
+/** Rate limit of one caller's requests. */
 const callerRate = { burst: 5_000, perSecond: 1_000 } as const;
-/** Wrong tokens and codes of one address, before it is told to wait. */
+/** Rate limit of wrong tokens and codes from one address. */
 const failureRate = { burst: 20, perSecond: 2 } as const;
-/** Of who logs in: nobody is known yet, and a code is short. */
+/** Body limit of logins: the caller is not known yet, and a code is short. */
 const loginBytesMax = 4_096;
 const loginsOfPeerMax = 64 * 1_024;
 const loginsMax = 1_024 * 1_024;
-/** How long input that comes too fast is held before it is looked at again, in ms. */
+/** How long input that arrives too fast waits before the next check, in ms. */
 const pauseMs = 20;
 const pausesMax = 100;
 
@@ -35,15 +35,15 @@ export interface CallerIdentificationOptions {
   readonly identities: Identities;
   readonly connections: Connections;
   readonly refusals: RefusalLog;
-  /** Whether only people who logged in are answered. */
+  /** Whether only people who are logged in get answers. */
   readonly loginsOnly: boolean;
 }
 
 export interface IdentifiedCaller {
   readonly caller: Caller;
-  /** For what comes within the request once it is a WebSocket. */
+  /** Limits the messages within the request if it becomes a WebSocket. */
   readonly pace: RequestPacer;
-  /** Ends the request's share. */
+  /** Releases the request's share. */
   readonly end: () => void;
 }
 
@@ -51,14 +51,14 @@ export class CallerIdentification {
   readonly #options: CallerIdentificationOptions;
   readonly #rates = new RateLimiter(callerRate);
   readonly #failures = new RateLimiter(failureRate);
-  /** Apart: nobody without a token takes room from who has one. */
+  /** A separate budget, so that requests without a token use no room of callers with one. */
   readonly #loginBudget = new BodyBudget(loginsOfPeerMax, loginsMax);
 
   constructor(options: CallerIdentificationOptions) {
     this.#options = options;
   }
 
-  /** @throws Refusal without a token that stands, and for a caller that asks too much */
+  /** @throws HttpRefusal without a valid token, or if the caller exceeds a limit */
   identify(
     request: IncomingMessage,
     isUpgrade: boolean,
@@ -87,7 +87,7 @@ export class CallerIdentification {
     return { caller, end, pace: this.#paceOf(caller, peerAddress(request)) };
   }
 
-  /** A code is a secret as a token is: it comes in the body, and is good once. */
+  /** A login code is as secret as a token: it is sent in the body and is single-use. */
   async logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { identities, parts } = this.#options;
     const peer = peerAddress(request);
@@ -105,12 +105,12 @@ export class CallerIdentification {
     const { token, expiresAt, caller } = found;
     const { actor, roles } = caller;
     const answer = { expires_at: new Date(expiresAt).toISOString(), roles, actor };
-    // The one answer that holds a token, which masking would hide.
+    // This is the only answer that contains a token, which `json` would mask.
     const json = parts.replyContext.masking.output({ token, ...answer });
     sendJson(response, 200, json);
   }
 
-  /** A person leaves: what else the login has open ends with it. */
+  /** Logs a person out and ends everything else that the login has open. */
   logOut({ request, response, caller }: Leaving): void {
     refuseBody(request);
     const token = requestToken(request, false);
@@ -132,7 +132,7 @@ export class CallerIdentification {
         throw new TrlError('QUOTA_EXCEEDED', `Cannot take the request: ${tooOften}; ${wait}`);
       },
       ready: async () => {
-        // Whoever else asks for this caller takes their part: at some time it goes on all the same.
+        // Other requests of the caller may use up the limit: after `pausesMax` pauses it continues.
         for (let pauses = 0; pauses < pausesMax; pauses += 1) {
           if (this.#rates.take(actor).isAllowed) return;
           await sleep(pauseMs);
@@ -141,7 +141,7 @@ export class CallerIdentification {
     };
   }
 
-  /** Who guesses waits; who has a token does not, wherever they come from. */
+  /** Delays addresses that guess; callers with a valid token never wait, wherever they are. */
   #slowDown(peer: string): void {
     const taken = this.#failures.take(peer);
     if (taken.isAllowed) return;
@@ -154,7 +154,7 @@ export class CallerIdentification {
 
 const tooOften = 'this caller asks too often';
 
-/** A request by which a person leaves. */
+/** A request to log out. */
 interface Leaving {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

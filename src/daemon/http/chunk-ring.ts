@@ -1,43 +1,43 @@
 /**
- * The newest output of one execution, encoded once for all who follow it. Each follower has a
- * cursor. Whoever is within the ring gets the same bytes object; whoever is behind it reads for
- * itself (`followers.ts`) until it is within again.
+ * The newest output of one execution, encoded once for all followers. Each follower has a cursor.
+ * Followers within the ring share the same bytes object; a follower that is behind the ring reads
+ * for itself (`followers.ts`) until it has caught up.
  */
 
-/** Output or an event, encoded. */
+/** Encoded output or an encoded event. */
 export interface EncodedChunk {
-  /** Journal offsets of what it tells; equal for an event that is not about bytes. */
+  /** Journal offsets of its content; `from` equals `to` for an event without bytes. */
   readonly from: number;
   readonly to: number;
   /** What was encoded; `null`: an event, which is not cut. */
   readonly output: { readonly stream: 'stdout' | 'stderr'; readonly bytes: Uint8Array } | null;
   readonly payload: Uint8Array;
-  /** Whether it is the last one. */
+  /** Whether it is the last chunk. */
   readonly isEnd: boolean;
 }
 
-/** Where a follower is. */
+/** The position of a follower. */
 export interface RingCursor {
-  /** Number of the next piece, counted from the ring's first ever. */
+  /** Number of the next chunk, counted from the ring's very first one. */
   next: number;
-  /** Journal offset up to which it was told. */
+  /** Journal offset up to which the follower has received output. */
   position: number;
-  /** Ends its wait, while it waits. */
+  /** Ends the follower's wait; `null` while it does not wait. */
   wake: (() => void) | null;
 }
 
 const overheadBytes = 256;
 
 export class ChunkRing {
-  readonly #pieces: EncodedChunk[] = [];
+  readonly #chunks: EncodedChunk[] = [];
   readonly #cursors = new Set<RingCursor>();
-  /** Number of the oldest piece that is held. */
+  /** Number of the oldest chunk in the ring. */
   #first = 0;
   #bytes = 0;
-  /** Offset of the first byte that is held, or will be. */
+  /** Offset of the first byte that the ring has or will get. */
   #heldFrom: number;
   #ended = false;
-  /** Cursors that have not taken the piece which must leave next, while somebody waits for it. */
+  /** Cursors that have not read the chunk to be dropped next, while `shrink` waits for them. */
   #behind = 0;
   #passed: (() => void) | null = null;
   #shrinking: Promise<void> | null = null;
@@ -62,13 +62,13 @@ export class ChunkRing {
     return position >= this.#heldFrom;
   }
 
-  /** A cursor at an offset; `null`: what is there is no longer held, or never was. */
+  /** A cursor at an offset; `null` if the ring does not have that offset. */
   join(position: number): RingCursor | null {
     if (!this.holds(position)) return null;
-    const at = this.#pieces.findIndex(
+    const at = this.#chunks.findIndex(
       (one) => one.to > position || (one.output === null && one.to === position),
     );
-    const index = at === -1 ? this.#pieces.length : at;
+    const index = at === -1 ? this.#chunks.length : at;
     const cursor: RingCursor = { next: this.#first + index, position, wake: null };
     this.#cursors.add(cursor);
     return cursor;
@@ -78,25 +78,25 @@ export class ChunkRing {
     if (this.#cursors.delete(cursor)) this.#pass(cursor.next);
   }
 
-  /** The next piece for a cursor; `null`: it has come to the end of the ring. */
+  /** The next chunk for a cursor; `null` if the cursor is at the end of the ring. */
   take(cursor: RingCursor): EncodedChunk | 'behind' | null {
     if (cursor.next < this.#first) return 'behind';
-    const piece = this.#pieces[cursor.next - this.#first];
-    if (piece === undefined) return null;
+    const chunk = this.#chunks[cursor.next - this.#first];
+    if (chunk === undefined) return null;
     const taken = cursor.next;
     cursor.next += 1;
     this.#pass(taken);
-    return piece;
+    return chunk;
   }
 
-  push(piece: EncodedChunk): void {
-    this.#pieces.push(piece);
-    this.#bytes += sizeOf(piece);
-    if (piece.isEnd) this.#ended = true;
+  push(chunk: EncodedChunk): void {
+    this.#chunks.push(chunk);
+    this.#bytes += sizeOf(chunk);
+    if (chunk.isEnd) this.#ended = true;
     for (const cursor of this.#cursors) cursor.wake?.();
   }
 
-  /** Settles when there is another piece, or somebody wakes the cursor. */
+  /** Settles when another chunk arrives or the cursor is woken. */
   async more(cursor: RingCursor): Promise<void> {
     await new Promise<void>((resolve) => {
       cursor.wake = resolve;
@@ -105,8 +105,8 @@ export class ChunkRing {
   }
 
   /**
-   * Lets the oldest pieces go until `bytesMax` are held. Whoever has not taken them is waited for,
-   * but no longer than `waitMs` in all.
+   * Drops the oldest chunks until the ring has at most `bytesMax`. Waits up to `waitMs` in all for
+   * followers that have not read them.
    */
   shrink(bytesMax: number, waitMs: number): Promise<void> {
     this.#shrinking ??= this.#shrink(bytesMax, waitMs).finally(() => {
@@ -117,7 +117,7 @@ export class ChunkRing {
 
   async #shrink(bytesMax: number, waitMs: number): Promise<void> {
     const deadline = performance.now() + waitMs;
-    while (this.#bytes > bytesMax && this.#pieces.length > 1) {
+    while (this.#bytes > bytesMax && this.#chunks.length > 1) {
       const first = this.#first;
       this.#behind = [...this.#cursors].filter(({ next }) => next === first).length;
       const left = deadline - performance.now();
@@ -143,7 +143,7 @@ export class ChunkRing {
   }
 
   #drop(): void {
-    const gone = this.#pieces.shift();
+    const gone = this.#chunks.shift();
     if (gone === undefined) return;
     this.#first += 1;
     this.#bytes -= sizeOf(gone);

@@ -1,16 +1,16 @@
 /**
- * The connections of a door, so that whoever is slow shuts nobody out. A connection is `new` until
- * a token came with a request on it, then `busy` while one is answered and `idle` between two.
- * When there are as many as there may be, the oldest that has shown no token makes room, then the
- * one that is idle longest: who comes with a token needs milliseconds to show it.
+ * Limits the connections of the HTTP transport, so that slow clients cannot exclude others. A
+ * connection is `new` until a request with a token arrives on it, then `busy` during a request and
+ * `idle` between requests. At the maximum, the oldest connection without a token is closed, then
+ * the one that has been idle longest: a client with a token needs only milliseconds to send it.
  */
 import type { Socket } from 'node:net';
 
-/** Connections at once. */
+/** Maximum connections at the same time. */
 const connectionsMax = 4_096;
-/** Of them, those that have shown no token. */
+/** Maximum connections among them that have sent no token. */
 const newMax = 512;
-/** What one caller may have open at once, streams among them. */
+/** Maximum open requests of one caller, including streams. */
 const ofCallerMax = 1_024;
 
 type State = 'new' | 'idle' | 'busy';
@@ -26,18 +26,18 @@ interface Entry {
   readonly socket: Socket;
   state: State;
   actor: string | null;
-  /** Requests under way. */
+  /** Requests that are running. */
   open: number;
 }
 
 export class Connections {
   readonly #bounds: ConnectionBounds;
-  /** By address and port of the other side, oldest first within each state. */
+  /** By address and port of the peer, oldest first within each state. */
   readonly #all = new Map<string, Entry>();
   readonly #new = new Set<Entry>();
   readonly #idle = new Set<Entry>();
   readonly #byActor = new Map<string, number>();
-  /** Those that were made to leave, since the start. */
+  /** Connections closed to make room, since the start. */
   evicted = 0;
 
   constructor(bounds: Partial<ConnectionBounds> = {}) {
@@ -48,7 +48,7 @@ export class Connections {
     return this.#all.size;
   }
 
-  /** A connection that has just come, before anything of it is read. */
+  /** Adds a new connection before anything is read from it. */
   add(socket: Socket): void {
     const key = keyOf(socket);
     const entry: Entry = { key, socket, state: 'new', actor: null, open: 0 };
@@ -67,9 +67,9 @@ export class Connections {
   }
 
   /**
-   * A request of a known caller begins.
+   * Begins a request of a known caller.
    *
-   * @returns a function that ends it; `null`: the caller has as many open as it may
+   * @returns a function that ends it; `null` if the caller has the maximum number open
    */
   begin(socket: Socket, actor: string): (() => void) | null {
     const held = this.#byActor.get(actor) ?? 0;
@@ -93,7 +93,7 @@ export class Connections {
     };
   }
 
-  /** Ends those on which nothing is under way. */
+  /** Closes the connections without a running request. */
   closeIdle(): void {
     for (const { socket, open } of this.#all.values()) if (open === 0) socket.destroy();
   }
@@ -113,7 +113,7 @@ export class Connections {
     const [oldest] = crowd;
     if (oldest === undefined) return;
     this.evicted += 1;
-    // Gone at once: its end is told later.
+    // Removed now, because the `close` event comes later.
     this.#all.delete(oldest.key);
     oldest.socket.destroy();
     this.#new.delete(oldest);
@@ -121,6 +121,6 @@ export class Connections {
   }
 }
 
-/** The same for a socket and the TLS that runs over it. */
+/** The same key for a socket and for the TLS socket over it. */
 const keyOf = ({ remoteAddress, remotePort, localPort }: Socket): string =>
   `${remoteAddress ?? ''} ${remotePort ?? ''} ${localPort ?? ''}`;

@@ -1,6 +1,6 @@
 /**
- * The files of the console, as they were built: read once, sent as they are, also compressed. A
- * path names one of them or nothing; no path is put together.
+ * The built files of the console: read once, and sent plain or compressed. A request path is looked
+ * up in a table and never becomes a file path.
  */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ interface File {
   readonly bodies: ReadonlyMap<Coding, Uint8Array>;
 }
 
-/** Nothing runs in the page but its own scripts, and it talks to nobody but its own origin. */
+/** The page runs only its own scripts and connects only to its own origin. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -54,18 +54,18 @@ export class ConsoleFiles {
   readonly #directory: string;
   #files: ReadonlyMap<string, File> | null = null;
 
-  /** @param directory where the build lies; it is read at the first request */
+  /** @param directory the directory of the build; it is read at the first request */
   constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** Whether the path is one that pages are asked under. */
+  /** Whether the path belongs to the console. */
   static isConsoleTarget(target: string): boolean {
     return target === '/' || target === '/favicon.ico' || target.startsWith('/assets/');
   }
 
-  /** @throws Refusal 404 or 405 */
-  send(request: IncomingMessage, response: ServerResponse, asked: string): void {
+  /** @throws HttpRefusal 404 or 405 */
+  send(request: IncomingMessage, response: ServerResponse, target: string): void {
     const { method = '', headers } = request;
     if (method !== 'GET' && method !== 'HEAD') {
       const message = `Cannot answer ${method}: the path takes GET, HEAD`;
@@ -73,7 +73,7 @@ export class ConsoleFiles {
       throw new HttpRefusal('INVALID_PARAMS', message, options);
     }
     this.#files ??= filesIn(this.#directory);
-    const file = this.#files.get(asked);
+    const file = this.#files.get(target);
     if (file === undefined) {
       const message = 'Cannot answer the request: the console has no such file';
       throw new HttpRefusal('INVALID_PARAMS', message, { status: 404 });
@@ -109,11 +109,11 @@ function codingOf(field: string | readonly string[] | undefined, { bodies }: Fil
   return wanted ?? 'identity';
 }
 
-/** Where the console lies within one executable. */
+/** The directory of the console within a single executable. */
 const prefix = 'console/';
 const embeddedPart = (name: string): Buffer => embeddedBytes(prefix + name) ?? Buffer.alloc(0);
 
-/** `index.html` is `/`; what lies in `assets` is under `/assets/`. */
+/** `index.html` is served as `/`, and files of `assets` under `/assets/`. */
 function filesIn(directory: string): ReadonlyMap<string, File> {
   const embedded = embeddedNames(prefix).map((name) => name.slice(prefix.length));
   const isEmbedded = embedded.length > 0;

@@ -1,9 +1,9 @@
 /**
- * Many who follow one command: its output is read from the runner once, encoded once in each form,
- * and held in a ring for those who keep up. Who falls behind it, or begins before it, reads for
- * itself at its own pace, until it is within the ring again. Nobody holds a command back for
- * longer than a ring waits for those within it: who is slower than that meets the journal's bound,
- * and is told of what is gone.
+ * Many followers of one command: its output is read from the runner once, encoded once in each
+ * form, and stored in a ring for the followers that keep up. A follower that is behind the ring, or
+ * starts before it, reads for itself at its own pace until it has caught up. A follower delays a
+ * command no longer than the ring waits: one that is slower may reach the journal's limit, and then
+ * gets a `gap` event.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller, ExecId } from '../../command.ts';
@@ -17,23 +17,23 @@ import { ChunkRing } from './chunk-ring.ts';
 import type { RingCursor, EncodedChunk } from './chunk-ring.ts';
 import { EncodedWindowCache } from './encoded-windows.ts';
 
-/** Of one ring, and of all of them together. */
+/** Limits of one ring and of all rings together. */
 const ringBytesMax = 8 * 1_024 * 1_024;
 const ringBytesMin = 256 * 1_024;
 const ringsBytesMax = 64 * 1_024 * 1_024;
-/** Those of one caller that read for themselves at once; the others follow. */
+/** Followers of one caller that may read for themselves at the same time; the others wait. */
 const ownOfCallerMax = 1;
-/** How long those who are within the ring are waited for before they are behind it, in ms. */
+/** How long the ring waits for its slowest follower, in ms. */
 const paceMs = 2_000;
 
-/** Where a follower's pieces go. */
+/** The destination of a follower's chunks. */
 export interface FollowerOutput {
   readonly form: StreamFormat;
-  /** Must not throw; what is sent after its end is dropped. */
-  send(piece: EncodedChunk): void;
-  /** Settles when more may be sent; `undefined`: at once. */
+  /** Must not throw; drops chunks after its end. */
+  send(chunk: EncodedChunk): void;
+  /** Settles when more may be sent; `undefined` if more may be sent now. */
   ready(): Promise<void> | undefined;
-  /** Aborted when the follower has left. */
+  /** Aborts when the follower leaves. */
   readonly signal: AbortSignal;
 }
 
@@ -54,7 +54,7 @@ export class OutputFollowers {
   readonly #shared = new Map<string, Shared>();
   readonly #windows: EncodedWindowCache;
   readonly #own = new Semaphore(ownOfCallerMax);
-  /** Who reads for itself just now. */
+  /** How many followers currently read for themselves. */
   ownReaders = 0;
 
   constructor(parts: HttpTransportParts) {
@@ -62,7 +62,7 @@ export class OutputFollowers {
     this.#windows = new EncodedWindowCache(parts);
   }
 
-  /** Sends output and events until the end, or until the follower has left. Never rejects. */
+  /** Sends output and events until the end or until the follower leaves. Never rejects. */
   async follow(following: FollowerRequest): Promise<void> {
     const { outlet } = following;
     let position = following.from;
@@ -72,7 +72,7 @@ export class OutputFollowers {
       if (cursor === null) {
         const reached = await this.#readOwn(following, position, shared.ring);
         if (reached === null) return;
-        // Who came first asked for what is not there yet: there is no way into that ring.
+        // The ring's first follower wanted a later offset, so this follower cannot join the ring.
         if (reached === position) return await this.#readAlone(following, position);
         position = reached;
         continue;
@@ -84,7 +84,7 @@ export class OutputFollowers {
     }
   }
 
-  /** @returns whether it is over; else the ring has left it behind */
+  /** @returns whether the stream is over; `false` if the follower fell behind the ring */
   async #pump(
     { execId, outlet }: FollowerRequest,
     ring: ChunkRing,
@@ -94,30 +94,31 @@ export class OutputFollowers {
     const { signal, form } = outlet;
     signal.addEventListener('abort', () => cursor.wake?.(), { once: true });
     while (!signal.aborted) {
-      const piece = ring.take(cursor);
-      if (piece === 'behind') return false;
-      if (piece === null) {
+      const chunk = ring.take(cursor);
+      if (chunk === 'behind') return false;
+      if (chunk === null) {
         await ring.more(cursor);
         continue;
       }
-      // Told already: it began within the piece, or before it by its own reading.
-      const isKnown = piece.output !== null && piece.to <= cursor.position;
+      // The follower already has this output: it started within the chunk or read it itself.
+      const isKnown = chunk.output !== null && chunk.to <= cursor.position;
       if (!isKnown) {
-        for (const one of encodedChunkAfter(form, piece, cursor.position, { execId, masking })) {
+        for (const one of encodedChunkAfter(form, chunk, cursor.position, { execId, masking })) {
           outlet.send(one);
         }
-        cursor.position = Math.max(cursor.position, piece.to);
+        cursor.position = Math.max(cursor.position, chunk.to);
       }
-      if (piece.isEnd) return true;
+      if (chunk.isEnd) return true;
       await outlet.ready();
     }
     return true;
   }
 
   /**
-   * Reads in pieces, each when the one before was taken, so that little waits for a slow reader.
+   * Reads windows, each after the follower has taken the one before, so that a slow reader buffers
+   * little.
    *
-   * @returns the offset at which it is within the ring or at the end; `null`: it is over
+   * @returns the offset at which the follower is within the ring or at the end; `null`: it is over
    */
   async #readOwn(
     following: FollowerRequest,
@@ -128,9 +129,9 @@ export class OutputFollowers {
     let position = from;
     const step = async (): Promise<number> => {
       if (outlet.signal.aborted) return position;
-      const { chunks: pieces, next } = await this.#windows.read(following, position);
-      for (const piece of pieces) outlet.send(piece);
-      // Between two windows everybody else is answered.
+      const { chunks, next } = await this.#windows.read(following, position);
+      for (const chunk of chunks) outlet.send(chunk);
+      // Other requests run between two windows.
       await nextTurn();
       return next;
     };
@@ -144,12 +145,12 @@ export class OutputFollowers {
       }
       return outlet.signal.aborted ? null : position;
     } catch {
-      // The journal is gone: what can still be told of it comes with the end.
+      // The journal is gone: only the end of the stream is left to send.
       const encoder = createStreamEncoder(outlet.form, {
         execId,
         masking: this.#parts.replyContext.masking,
       });
-      const sink = new PieceSink(encoder, position, (piece) => outlet.send(piece));
+      const sink = new ChunkSink(encoder, position, (chunk) => outlet.send(chunk));
       const options = { from: position, sink: forward(sink), signal: outlet.signal };
       await this.#read(following, options, sink);
       return null;
@@ -158,12 +159,12 @@ export class OutputFollowers {
     }
   }
 
-  /** Reads to the end without a ring, each piece when the one before was taken. */
+  /** Reads to the end without a ring, each chunk after the follower has taken the one before. */
   async #readAlone(following: FollowerRequest, from: number): Promise<void> {
     const { outlet, execId } = following;
     const { masking } = this.#parts.replyContext;
     const encoder = createStreamEncoder(outlet.form, { execId, masking });
-    const sink = new PieceSink(encoder, from, (piece) => outlet.send(piece));
+    const sink = new ChunkSink(encoder, from, (chunk) => outlet.send(chunk));
     const paced: OutputSink = {
       ...forward(sink),
       output: (stream, offset, bytes) => {
@@ -187,7 +188,7 @@ export class OutputFollowers {
     this.#shared.set(key, shared);
     const { masking } = this.#parts.replyContext;
     const encoder = createStreamEncoder(outlet.form, { execId, masking });
-    const sink = new PieceSink(encoder, from, (piece) => ring.push(piece));
+    const sink = new ChunkSink(encoder, from, (chunk) => ring.push(chunk));
     const all: OutputSink = {
       ...forward(sink),
       output: (stream, offset, bytes) => {
@@ -200,18 +201,19 @@ export class OutputFollowers {
     return shared;
   }
 
-  /** Never rejects: a stream that breaks ends with what is known of it. */
+  /** Never rejects: a stream that fails ends with the error. */
   async #read(
     { caller, execId }: FollowerRequest,
     options: Parameters<HttpTransportParts['runtime']['execs']['follow']>[2],
-    sink: PieceSink,
+    sink: ChunkSink,
   ): Promise<void> {
-    const { runtime, replyContext: says } = this.#parts;
+    const { runtime, replyContext } = this.#parts;
     try {
       await runtime.execs.follow(caller, execId, options);
       if (!sink.isEnded && !options.signal.aborted) throw new Error(`${execId} has no end`);
     } catch (error) {
-      if (!options.signal.aborted) sink.exit(sink.next, toWireError('the stream', error, says));
+      if (options.signal.aborted) return;
+      sink.exit(sink.next, toWireError('the stream', error, replyContext));
     }
   }
 
@@ -220,7 +222,7 @@ export class OutputFollowers {
     return Math.max(ringBytesMin, Math.min(ringBytesMax, share));
   }
 
-  /** The last one to leave ends the reading. */
+  /** Ends the shared reading when the last follower leaves. */
   #leave({ execId, outlet }: FollowerRequest, shared: Shared, cursor: RingCursor): void {
     shared.ring.leave(cursor);
     if (shared.ring.cursors > 0) return;
@@ -230,14 +232,14 @@ export class OutputFollowers {
   }
 }
 
-/** Encodes what a reading brings, and knows how far it came. */
-class PieceSink {
+/** Encodes output as it is read, and tracks the position. */
+class ChunkSink {
   readonly #encoder: StreamEncoder;
-  readonly #put: (piece: EncodedChunk) => void;
+  readonly #put: (chunk: EncodedChunk) => void;
   #next: number;
   isEnded = false;
 
-  constructor(encoder: StreamEncoder, from: number, put: (piece: EncodedChunk) => void) {
+  constructor(encoder: StreamEncoder, from: number, put: (chunk: EncodedChunk) => void) {
     this.#encoder = encoder;
     this.#next = from;
     this.#put = put;
@@ -274,12 +276,12 @@ class PieceSink {
     this.#put(this.#encoder.exit(offset, end));
   }
 
-  #putAll(pieces: Iterable<EncodedChunk>): void {
-    for (const piece of pieces) this.#put(piece);
+  #putAll(chunks: Iterable<EncodedChunk>): void {
+    for (const chunk of chunks) this.#put(chunk);
   }
 }
 
-const forward = (sink: PieceSink): OutputSink => ({
+const forward = (sink: ChunkSink): OutputSink => ({
   output: (stream, offset, bytes) => sink.output(stream, offset, bytes),
   gap: (from, to) => sink.gap(from, to),
   waiting: (info) => sink.waiting(info),

@@ -1,7 +1,7 @@
 /**
- * Answers that are given again when a request comes again under its `Idempotency-Key`. They are
- * held in memory: a restart forgets them. Of the request only a keyed hash is held, so that what
- * was in it (a value of a secret) is nowhere.
+ * Answers that are sent again if a request with the same `Idempotency-Key` is repeated. They are in
+ * memory only, so a restart loses them. Only a keyed hash of the request is stored, so that its
+ * content (such as a secret) is not.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { canonicalJson } from '../../canonical.ts';
@@ -9,11 +9,11 @@ import { isTrlError, TrlError } from '../../errors.ts';
 
 const keepMs = 86_400_000;
 const ofCallerMax = 1_000;
-/** Of one caller: one who keeps much loses their own first. */
+/** Limit per caller: a caller who stores much loses their own answers first. */
 const bytesOfCallerMax = 8 * 1_024 * 1_024;
 const bytesMax = 128 * 1_024 * 1_024;
 
-/** What is given again. */
+/** An answer that can be sent again. */
 export interface CachedAnswer {
   readonly status: number;
   readonly body: string;
@@ -44,7 +44,7 @@ export interface IdempotentRequest {
 export class IdempotencyCache {
   readonly #secret = randomBytes(32);
   readonly #clock: () => number;
-  /** By actor; the one heard last comes last. */
+  /** By actor; the most recently active is last. */
   readonly #byActor = new Map<string, Caller>();
   #bytes = 0;
 
@@ -53,11 +53,11 @@ export class IdempotencyCache {
   }
 
   /**
-   * The answer that was given, or that of `act`, which is kept unless it throws or says that it
-   * may be asked again.
+   * Returns the stored answer, or that of `act`, which is stored unless `act` throws or its answer
+   * allows a retry.
    *
-   * @throws TrlError `IDEMPOTENCY_CONFLICT` when the key stands for another request; else what
-   *   `act` throws
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` if the key was used for another request; the errors of
+   *   `act`
    */
   async answerOnce(
     keyed: IdempotentRequest,
@@ -75,23 +75,23 @@ export class IdempotencyCache {
     const caller = this.#put(actor, key, entry);
     try {
       const { body } = await answer;
-      // It may have made room for others meanwhile.
+      // The entry may have been evicted meanwhile.
       if (caller.entries.get(key) === entry) this.#weigh(caller, entry, body.length);
       this.#prune(caller);
       return await answer;
     } catch (error) {
-      // Nothing was done, or it may be tried again: the key is free.
+      // Nothing was done, or a retry is allowed, so the key is free again.
       if (caller.entries.get(key) === entry) this.#drop(caller, key);
       throw error;
     }
   }
 
   /**
-   * For a request that its own means make once: only what its key stands for is held, and let go
-   * when nothing came of it.
+   * For a request that has its own protection against repetition: stores only which request the key
+   * belongs to, and forgets it if `act` fails, unless the request waits for approval.
    *
-   * @throws TrlError `IDEMPOTENCY_CONFLICT` when the key stands for another request; else what
-   *   `act` throws
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` if the key was used for another request; the errors of
+   *   `act`
    */
   async claimKey(
     keyed: IdempotentRequest,
@@ -112,8 +112,8 @@ export class IdempotencyCache {
     }
   }
 
-  #digest({ target: place, params }: IdempotentRequest): string {
-    return createHmac('sha256', this.#secret).update(saidIn(place, params)).digest('hex');
+  #digest({ target, params }: IdempotentRequest): string {
+    return createHmac('sha256', this.#secret).update(contentOf(target, params)).digest('hex');
   }
 
   #put(actor: string, key: string, entry: Entry): Caller {
@@ -133,7 +133,7 @@ export class IdempotencyCache {
     this.#bytes += bytes;
   }
 
-  /** A caller loses their own oldest; where all have too much, who was unheard for longest. */
+  /** Evicts the caller's oldest answers; if all together exceed the limit, the least active's. */
   #prune(caller: Caller): void {
     for (const [key, { bytes }] of caller.entries) {
       if (caller.bytes <= bytesOfCallerMax) break;
@@ -155,17 +155,17 @@ export class IdempotencyCache {
   }
 }
 
-/** What was not checked yet may hold half of a character, or a number without an end. */
-function saidIn(place: string, params: unknown): string {
+/** The parameters are not validated yet: they may have lone surrogates or infinite numbers. */
+function contentOf(target: string, params: unknown): string {
   try {
-    return canonicalJson([place, params]);
+    return canonicalJson([target, params]);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'it is no JSON';
+    const why = cause instanceof Error ? cause.message : 'it is not JSON';
     throw new TrlError('INVALID_PARAMS', `Cannot take the request: ${why}`, { cause });
   }
 }
 
 function conflict(): TrlError {
-  const why = 'its "Idempotency-Key" stands for another request';
+  const why = 'its "Idempotency-Key" was used for another request';
   return new TrlError('IDEMPOTENCY_CONFLICT', `Cannot take the request: ${why}`);
 }

@@ -1,4 +1,4 @@
-/** `/mcp` of the HTTP door. What it needs is loaded with its first request. */
+/** Serves `/mcp` over HTTP. The first request loads its modules. */
 import type { UndeliveredCalls } from '../../mcp/call-keys.ts';
 import type { McpHttp } from '../../mcp/http.ts';
 import { createInProcessClient } from '../transport/in-process-client.ts';
@@ -9,20 +9,20 @@ import type { HttpProblem } from './problem.ts';
 
 export interface McpMount {
   readonly mounted: MountedHandler;
-  /** Ends what callers have under way. */
+  /** Ends the callers' running calls. */
   close(): Promise<void>;
 }
 
 export interface McpMountOptions extends TransportOptions {
-  /** Where sessions of callers start; they name another below any root of the runtime. */
+  /** The default directory of callers' sessions; they may choose another one below any root. */
   readonly root: string;
   readonly keys: UsedKeys;
 }
 
-/** For how long a call that the runtime before this one did not answer may be made again, in ms. */
+/** How long after a restart a call without an answer may be repeated, in ms. */
 const afterRestartMs = 300_000;
 
-/** What `actor` waits for; `openedAt`: Unix ms since which this runtime answers. */
+/** Calls whose answers `actor` did not get; `openedAt`: Unix ms when this runtime started. */
 export function undeliveredCalls({
   keys,
   actor,
@@ -71,13 +71,13 @@ export function mcpMount({ root, keys, ...options }: McpMountOptions): McpMount 
 }
 
 const ofServer = -32_000;
-/** Codes of JSON-RPC 2.0 by the status of HTTP; of any other status the server's own. */
+/** JSON-RPC 2.0 codes by HTTP status; other statuses have the code for server errors. */
 const rpcCodes: ReadonlyMap<number, number> = new Map([
   [400, -32_600],
   [500, -32_603],
 ]);
 
-/** What the door says no to before it read a message, so that it answers none by its id. */
+/** A refusal before any message is read, and therefore without a message id. */
 function rpcRefusal({ status, detail, code, retry, data }: HttpProblem): object {
   const more = { code, retry, ...data };
   const error = { code: rpcCodes.get(status) ?? ofServer, message: detail, data: more };

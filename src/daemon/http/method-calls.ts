@@ -1,4 +1,4 @@
-/** One request of HTTP as a call of the wire: what a method sees in place of a connection. */
+/** Runs one HTTP request as a wire method, with a stand-in for the method's connection. */
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { ChunkEncoding } from '../../protocol/chunks.ts';
@@ -9,14 +9,14 @@ import { callMethod } from '../transport/methods.ts';
 import type { ConnectionContext } from '../transport/methods.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** What everything behind this door shares. */
+/** The parts that all HTTP handlers share. */
 export interface HttpTransportParts {
   readonly runtime: Runtime;
   readonly version: string;
   readonly replyContext: ReplyContext;
 }
 
-/** What a method wants sent on when its answer has left. */
+/** A stream that a method starts after its answer. */
 export interface FollowTarget {
   readonly execId: ExecId;
   readonly from: number;
@@ -41,7 +41,7 @@ const noStreams = {
   answerToolCall: (): never => {
     throw notHere('answer for a tool');
   },
-  // Who has a token is known by it.
+  // A token already identifies the caller.
   joinClient: (): void => {},
   markGreeted: (): void => {},
   hasGreeted: true,
@@ -50,7 +50,7 @@ const noStreams = {
   },
 } as const;
 
-/** Methods whose answer is followed by events, or is about a connection. */
+/** Methods whose answer is followed by events or concerns a connection. */
 const streaming: ReadonlySet<string> = new Set([
   'exec.stream',
   'exec.attach',
@@ -61,13 +61,13 @@ const streaming: ReadonlySet<string> = new Set([
   'tool.answer',
 ]);
 
-/** @throws TrlError `INVALID_PARAMS` for a method that one answer cannot carry */
+/** @throws TrlError `INVALID_PARAMS` if the method needs more than one answer */
 export function refuseStreaming(method: MethodName): void {
   if (streaming.has(method)) throw notHere(`run ${method}`);
 }
 
 /**
- * Calls a method as any door does: checked, recorded, masked later.
+ * Calls a method like any other transport: checks and records it; the caller masks the answer.
  *
  * @throws TrlError of the check, or of the runtime
  */
@@ -78,14 +78,14 @@ export function callMethodAs(
   streams: Partial<StreamingMethods> = {},
 ): Promise<unknown> {
   const { method, params } = request;
-  const desk: ConnectionContext = {
+  const context: ConnectionContext = {
     runtime,
     caller,
     version,
     ...noStreams,
     ...streams,
   };
-  return callMethod<MethodName>(method, params, desk);
+  return callMethod<MethodName>(method, params, context);
 }
 
 function notHere(what: string): TrlError {

@@ -1,4 +1,4 @@
-/** Counters as Prometheus reads them (text exposition format 0.0.4). */
+/** Metrics in the text format of Prometheus (exposition format 0.0.4). */
 import type { MetricsView } from '../../api/system.ts';
 
 type Kind = 'counter' | 'gauge' | 'histogram';
@@ -29,11 +29,11 @@ export function metricsText(view: MetricsView): string {
     histogram('command_duration_seconds', 'How long commands ran.', took),
     one('output_bytes_total', 'counter', 'Redacted output of commands.', view.output_bytes),
     one('redactions_total', 'counter', 'Secrets hidden in output.', view.redactions),
-    one('http_connections', 'gauge', 'Connections to the HTTP door.', http.connections),
+    one('http_connections', 'gauge', 'Open HTTP connections.', http.connections),
     one('http_websockets', 'gauge', 'WebSockets.', http.web_sockets),
     one('http_evicted_total', 'counter', 'Connections that made room.', http.evicted),
     one('http_own_readers', 'gauge', 'Followers that fell behind.', http.own_readers),
-    many('refusals_total', 'Requests turned away at a door.', 'reason', refusals),
+    many('refusals_total', 'Requests that a transport refused.', 'reason', refusals),
   ].join('');
 }
 

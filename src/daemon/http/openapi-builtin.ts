@@ -1,8 +1,8 @@
-/** Operations of the document that no method of the wire stands for. */
+/** Operations of the document that belong to no wire method. */
 import type { JsonObject } from '../../protocol/json.ts';
 import { problemResponseReference } from './openapi-problems.ts';
 import { schemaReference } from './openapi-schemas.ts';
-import type { BuiltinRoute } from './route.ts';
+import type { BuiltinRoute } from './routes.ts';
 
 const token = {
   type: 'object',
@@ -123,7 +123,7 @@ function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
   };
 }
 
-/** A path of the door that is not described here has a plain operation. */
+/** The operation of a built-in path; a plain one if the path is not described here. */
 export function builtinOperation(route: BuiltinRoute, methods: readonly string[]): JsonObject {
   const { method, path } = route;
   const plain = {

@@ -1,11 +1,10 @@
-/** One operation of the document from one row of the route table. */
+/** Creates one operation of the document from one row of the route table. */
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 import type { MethodName } from '../../api/methods.ts';
 import { problemContent, problemResponseReference, problemTitle } from './openapi-problems.ts';
 import { toPascalCase, schemaReference, type WireSchemas } from './openapi-schemas.ts';
 import type { ResponseKind, QueryType } from '../../api/define-method.ts';
-import type { RouteMode, Route } from './route.ts';
-import { integersInPaths } from './routes.ts';
+import { integersInPaths, type Route, type RouteMode } from './routes.ts';
 
 /** Names of the parameters in braces. */
 const namesIn = (path: string): readonly string[] =>
@@ -16,8 +15,8 @@ export const resourceOf = (path: string): string =>
   path.split('/').find((part, at) => at > 0 && part !== 'v1') ?? '';
 
 /**
- * The id of each row: the method's name. Where several rows call one method, the row of the
- * method's own resource, else the shortest path, has it; the others add what they are of.
+ * The id of each row: the method's name. If several rows call one method, the row of the method's
+ * own resource, or else the one with the shortest path, gets it; the others add their resource.
  */
 export function operationIds(routes: readonly Route[]): ReadonlyMap<Route, string> {
   const ids = new Map<Route, string>();
@@ -40,7 +39,7 @@ export function operationIds(routes: readonly Route[]): ReadonlyMap<Route, strin
 /** Components that operations add to those of the wire. */
 export type BodySchemas = Map<string, JsonObject>;
 
-/** @param bodies takes the schema of a body from which the path has some parameters */
+/** @param bodies receives the schema of a body without the parameters that are in the path */
 export function createOperation(
   route: Route,
   operationId: string,
@@ -154,7 +153,7 @@ function requestBody(route: Route, { operationId, wire, bodies }: BodyContext): 
   const taken = new Set(namesIn(route.path));
   const { required } = fieldsOf(route.call, wire);
   const needed = required.filter((name) => typeof name === 'string' && !taken.has(name));
-  // Those of its modes too; the row's own say what a name means.
+  // Includes the parameters of its modes; the row's own definition of a name wins.
   const calls = [...Object.values(route.modes ?? {}), route].map(({ call }) => call);
   const fields = calls.flatMap((call) =>
     Object.entries(fieldsOf(call, wire).properties).filter(([one]) => !taken.has(one)),
@@ -210,7 +209,7 @@ const descriptions: Readonly<Record<ResponseKind, string>> = {
   websocket: 'The connection becomes a WebSocket',
 };
 
-/** What the events of a method are, where they are not those of an execution. */
+/** Schemas of the events of methods that do not stream an execution. */
 const watched: ReadonlyMap<MethodName, string> = new Map([
   ['approval.watch', 'ApprovalEvent'],
   ['system.watch', 'FeedMessage'],
@@ -230,7 +229,7 @@ function success(route: Route, mode: RouteMode | Route, wire: WireSchemas): Json
   return { 'application/json': { schema } };
 }
 
-/** Statuses that calls of a row may be refused with, besides `default`. */
+/** Statuses of refused calls of a row, besides `default`. */
 function failures({ path, call, body, idempotency }: Route): readonly number[] {
   const names = namesIn(path).length > 0 || body;
   const conflicts = idempotency !== undefined || call.startsWith('session.');

@@ -1,4 +1,4 @@
-/** Failures as the document tells them: one response a status, with the codes that have it. */
+/** Describes failures in the document: one response per status, with the codes of that status. */
 import { errorTable, type ErrorCode } from '../../errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 
@@ -17,7 +17,7 @@ const titles: Readonly<Record<number, string>> = {
   503: 'What the call needs is not there',
 };
 
-/** Codes by status, in the order of the table; with 200 the answer is a receipt, no problem. */
+/** Codes by status, in the order of the table; with status 200 the answer is a receipt. */
 const codesByStatus: ReadonlyMap<number, readonly ErrorCode[]> = Map.groupBy(
   Object.keys(errorTable)
     .filter(isCode)
@@ -48,7 +48,7 @@ const problem: JsonObject = {
   required: ['type', 'title', 'status', 'detail', 'code', 'retry'],
 };
 
-/** `Problem`, and one schema a status that names its codes. */
+/** `Problem`, and one schema per status that names its codes. */
 export function problemSchemas(): Readonly<Record<string, JsonObject>> {
   const narrowed = [...codesByStatus].map(([status, codes]) => [
     `Problem${status}`,

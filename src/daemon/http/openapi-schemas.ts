@@ -17,7 +17,7 @@ export interface WireSchemas {
 const place = (name: string): string => `#/components/schemas/${name}`;
 export const schemaReference = (name: string): JsonObject => ({ $ref: place(name) });
 
-/** What every method takes and answers. A method without parameters has a schema without fields. */
+/** The parameters and answers of every method. Without parameters, the schema has no fields. */
 export function wireSchemas(): WireSchemas {
   const registry = z.registry<{ id: string }>();
   for (const [name, schema] of Object.entries(documentSchemas)) registry.add(schema, { id: name });
@@ -37,7 +37,7 @@ export function wireSchemas(): WireSchemas {
     );
   const paramsNames = namesOf('params', 'Params');
   const answerNames = namesOf('answer', 'Answer');
-  // What a caller may send and must be ready to take: objects are open, `transform`s are ours.
+  // Input schemas say what a caller may send: objects are open, and `transform`s stay internal.
   const made = z.toJSONSchema(registry, { io: 'input', uri: place, override: plainer });
   const wire = Object.entries(made.schemas).map(([name, schema]) => [name, bare(schema)] as const);
   const all = [...wire, ...Object.entries(problemSchemas())];
@@ -65,7 +65,7 @@ function nameIn(names: ReadonlyMap<string, string>, method: MethodName): string 
 
 const anyTail = /^\^(?<start>[a-z0-9:]+-|[a-z0-9:]+:)\[\\s\\S\]\{0,\}\$$/;
 
-/** Ids by their real form, and no bound that JSON itself has. */
+/** Shows ids with their pattern, and omits limits that JSON numbers have anyway. */
 function plainer({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   const start = anyTail.exec(jsonSchema.pattern ?? '')?.groups?.['start'];
   if (start !== undefined) jsonSchema.pattern = `^${start}[0-9a-f]+$`;
@@ -75,7 +75,7 @@ function plainer({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSc
   if (jsonSchema.prefixItems !== undefined) untuple(jsonSchema, jsonSchema.prefixItems);
 }
 
-/** A tuple as a list of that length: generators of clients do not take `prefixItems`. */
+/** Writes a tuple as a list of fixed length: client generators do not support `prefixItems`. */
 function untuple(jsonSchema: z.core.JSONSchema.BaseSchema, parts: readonly unknown[]): void {
   const kinds = [...new Set(parts.map((part) => JSON.stringify(part)))].map((kind) =>
     JSON.parse(kind),
@@ -85,7 +85,7 @@ function untuple(jsonSchema: z.core.JSONSchema.BaseSchema, parts: readonly unkno
   [jsonSchema.minItems, jsonSchema.maxItems] = [parts.length, parts.length];
 }
 
-/** Without what makes a schema a document of its own. */
+/** Removes the keywords that make a schema a document of its own. */
 function bare(schema: unknown): JsonObject {
   const plain: unknown = JSON.parse(JSON.stringify(schema));
   if (!isJsonObject(plain)) throw new Error('a schema is an object');

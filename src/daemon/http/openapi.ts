@@ -1,6 +1,6 @@
 /**
- * The HTTP door as an OpenAPI 3.1 document, made from the route table and from the schemas that
- * the wire itself is checked by: nothing is written twice, so nothing can drift.
+ * The HTTP API as an OpenAPI 3.1 document, generated from the route table and from the schemas that
+ * also validate the wire: nothing is written twice, so nothing can drift.
  */
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 import { methods } from '../../api/methods.ts';
@@ -16,7 +16,7 @@ import { problemResponses } from './openapi-problems.ts';
 import { wireSchemas } from './openapi-schemas.ts';
 import { builtinRoutes, routes } from './routes.ts';
 
-/** What the groups of paths are about; a group without a line here has none. */
+/** Descriptions of the groups of paths; a group without a line here has none. */
 const tags: Readonly<Record<string, string>> = {
   sessions: 'Places that keep a directory and variables from command to command',
   execs: 'Commands, their output and their input',
@@ -28,13 +28,13 @@ const tags: Readonly<Record<string, string>> = {
   publications: 'What may leave',
   audit: 'What was recorded',
   tools: 'Tools that agents are offered',
-  door: 'The HTTP door itself',
+  door: 'The HTTP transport itself',
 };
 
 /**
- * The document, equal for equal versions. Keys are in the order of the route table.
+ * Creates the document, identical for the same version. Keys follow the order of the route table.
  *
- * @param version of the runtime
+ * @param version the version of the runtime
  */
 export function createOpenapiDocument(version: string): JsonObject {
   const wire = wireSchemas();
@@ -83,7 +83,7 @@ export function createOpenapiDocument(version: string): JsonObject {
   };
 }
 
-/** The schemas that something in `from` refers to, directly or through others, by name. */
+/** The schemas that `from` refers to, directly or indirectly, by name. */
 function reachable(
   schemas: Readonly<Record<string, JsonObject>>,
   from: readonly unknown[],

@@ -1,13 +1,13 @@
 /**
- * Lists in pages. A cursor is opaque to callers: base64url of `[position, key]`, where the key is
- * that of the last item of the page before, so that items which come or go in between neither
- * hide nor repeat others as long as that one is there.
+ * Pages of lists. A cursor is opaque to callers: base64url of `[position, key]` with the key of the
+ * previous page's last item, so that items added or removed in between neither hide nor repeat
+ * others as long as that item exists.
  */
 import { isJsonObject } from '../../protocol/json.ts';
 import { HttpRefusal } from './problem.ts';
 import type { Paging } from '../../api/define-method.ts';
 
-/** What a caller asks for. */
+/** The page that a caller requests. */
 export interface PageRequest {
   readonly limit: number;
   readonly after: { readonly position: number; readonly key: string } | null;
@@ -15,14 +15,14 @@ export interface PageRequest {
 
 const cursorForm = /^[A-Za-z0-9_-]{1,1024}$/;
 
-/** @throws Refusal `INVALID_PARAMS` for a limit out of bounds, or a cursor that no page gave */
+/** @throws HttpRefusal `INVALID_PARAMS` if the limit is out of range or the cursor is invalid */
 export function parsePageRequest(paging: Paging, limit: unknown, cursor: unknown): PageRequest {
   const { usual, max } = paging;
-  const asked = limit ?? usual;
-  if (typeof asked !== 'number' || asked < 1 || asked > max) {
+  const wanted = limit ?? usual;
+  if (typeof wanted !== 'number' || wanted < 1 || wanted > max) {
     throw refuse(`"limit" must be a whole number from 1 to ${max}`);
   }
-  return { limit: asked, after: cursor === undefined ? null : readCursor(cursor) };
+  return { limit: wanted, after: cursor === undefined ? null : readCursor(cursor) };
 }
 
 function readCursor(cursor: unknown): NonNullable<PageRequest['after']> {
@@ -41,7 +41,7 @@ function readCursor(cursor: unknown): NonNullable<PageRequest['after']> {
   return { position: Number(position), key };
 }
 
-/** Parameters that the method takes for a page of its list. */
+/** The parameters of the method that select a page of its list. */
 export function pageMethodParams(
   paging: Paging,
   { limit, after }: PageRequest,
@@ -52,7 +52,7 @@ export function pageMethodParams(
     case 'limited':
       return { limit: paging.max };
     case 'time':
-      // Those of the same moment that were given already come again, and are left out.
+      // Items of the same moment that were already sent come again, and are left out.
       return after === null
         ? { limit: limit + 1 }
         : { limit: Math.min(limit + 1 + after.position, 1_000), until: after.key };
@@ -61,11 +61,11 @@ export function pageMethodParams(
 
 export interface AnswerPage {
   readonly answer: unknown;
-  /** `null`: that was the last page. */
+  /** `null` after the last page. */
   readonly next: string | null;
 }
 
-/** One page of an answer, with `next_cursor` where there is another. */
+/** Cuts one page of an answer, with `next_cursor` if there is another page. */
 export function cutAnswerPage(paging: Paging, page: PageRequest, answer: unknown): AnswerPage {
   if (!isJsonObject(answer)) return { answer, next: null };
   const items: unknown = answer[paging.items];

@@ -1,10 +1,10 @@
 /**
- * Refusals and failures as HTTP tells them, in the form of RFC 9457:
+ * Refusals and failures as HTTP reports them, in the form of RFC 9457:
  *
  *   {"type":"https://trl.dev/errors/EXEC_NOT_FOUND","title":"no such execution","status":404,
  *    "detail":"Cannot find execution x-…","code":"EXEC_NOT_FOUND","retry":false}
  *
- * `data` is there where the wire has it: partial output, the id of an approval.
+ * `data` is present if the wire has it: partial output, the id of an approval.
  */
 import { errorTable, isTrlError, TrlError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
@@ -13,7 +13,7 @@ import type { ReplyContext } from '../transport/reply-messages.ts';
 
 const typePrefix = 'https://trl.dev/errors/';
 
-/** A problem as it is sent, before masking. */
+/** A problem before masking. */
 export interface HttpProblem {
   readonly type: string;
   readonly title: string;
@@ -24,7 +24,7 @@ export interface HttpProblem {
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
-/** Why a door turned a request away before any method saw it; what is recorded and counted. */
+/** Why a transport refused a request before it reached a method; recorded and counted. */
 export type HttpRefusalReason =
   | 'protocol'
   | 'target'
@@ -41,14 +41,14 @@ export type HttpRefusalReason =
   | 'crowded';
 
 export interface HttpRefusalOptions {
-  /** Default: that of the code. */
+  /** Default: the status of the code. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Present on what is recorded: who knocked, or how, was wrong. */
+  /** Present if the refusal is recorded: the caller or the form of the request was wrong. */
   readonly reason?: HttpRefusalReason;
 }
 
-/** What the door itself says no to: an error with what only HTTP has. */
+/** A refusal by the HTTP transport itself: an error with a status and fields of HTTP. */
 export class HttpRefusal extends Error {
   readonly error: TrlError;
   readonly status: number;
@@ -64,10 +64,14 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** What a caller is told of a failure; what is unexpected goes to the log only. */
-export function problemOf(action: string, thrown: unknown, says: ReplyContext): HttpProblem {
+/** The part of a failure that a caller sees; unexpected causes go to the log only. */
+export function problemOf(
+  action: string,
+  thrown: unknown,
+  replyContext: ReplyContext,
+): HttpProblem {
   const error = thrown instanceof HttpRefusal ? thrown.error : thrown;
-  const { code, message } = toWireError(action, error, says);
+  const { code, message } = toWireError(action, error, replyContext);
   const { about, httpStatus, retry } = errorTable[code];
   const data = isTrlError(error) ? error.data : null;
   return {

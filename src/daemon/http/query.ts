@@ -1,11 +1,11 @@
-/** Parameters out of the query of a target, read as a row says; others are refused by name. */
+/** Parses the query parameters that a row defines, and refuses others by name. */
 import { HttpRefusal } from './problem.ts';
 import type { QueryType } from '../../api/define-method.ts';
 
 /**
- * @param target path and query, as the request has it
- * @throws Refusal `INVALID_PARAMS` for a name that the row does not have (a token, for one, is
- *   read from no URL), one that is given twice, and a value of another type. No value is quoted.
+ * @param target path and query of the request
+ * @throws HttpRefusal `INVALID_PARAMS` if the row does not define a name (a token in a URL, for
+ *   example), a name occurs twice, or a value has another type. The message quotes no value.
  */
 export function readQuery(
   target: string,
@@ -27,7 +27,7 @@ export function readQuery(
 function valueOf(name: string, values: readonly string[], type: QueryType): unknown {
   const [first = '', ...others] = values;
   if (type === 'list') return values;
-  if (others.length > 0) throw refuse(`"${name}" is there more than once`);
+  if (others.length > 0) throw refuse(`"${name}" occurs more than once`);
   switch (type) {
     case 'text':
       return first;

@@ -1,21 +1,21 @@
-/** Token buckets: so many requests at once, and so many a second from then on. */
+/** Token buckets: a burst of requests at once, then a fixed number per second. */
 
 export interface RateLimit {
-  /** Requests at once. */
+  /** Maximum requests at once. */
   readonly burst: number;
-  /** Requests that come back each second. */
+  /** Requests regained per second. */
   readonly perSecond: number;
 }
 
 export interface RateDecision {
   readonly isAllowed: boolean;
-  /** Requests that may follow at once. */
+  /** Requests that may follow immediately. */
   readonly remaining: number;
-  /** Whole seconds until the next one may come; 0 while some remain. */
+  /** Whole seconds until the next request is allowed; 0 while some remain. */
   readonly waitS: number;
 }
 
-/** Buckets held at once: those longest unused leave first, and begin anew. */
+/** Maximum buckets: the least recently used are dropped first, and start full again. */
 const bucketsMax = 10_000;
 
 export class RateLimiter {
@@ -23,13 +23,13 @@ export class RateLimiter {
   readonly #clock: () => number;
   readonly #buckets = new Map<string, { tokens: number; at: number }>();
 
-  /** @param clock ms that never go back; default `performance.now` */
+  /** @param clock monotonic time in ms; default `performance.now` */
   constructor(rate: RateLimit, clock: () => number = () => performance.now()) {
     this.rate = rate;
     this.#clock = clock;
   }
 
-  /** Takes one of `key`'s requests, if there is one. */
+  /** Takes one of the requests of `key` if one is left. */
   take(key: string): RateDecision {
     const { burst, perSecond } = this.rate;
     const now = this.#clock();

@@ -1,29 +1,29 @@
 /**
- * What is looked at of a request before anything of it is believed: its form, the name it was sent
- * to, and where it comes from. A page on another site can make a browser send requests here, also
- * under a name that it lets point here (DNS rebinding): the name and the origin tell.
+ * Checks of a request before anything in it is trusted: its form, its host name and its origin. A
+ * page on another site can make a browser send requests here, also under its own name if that name
+ * resolves to this address (DNS rebinding); the host name and the origin reveal this.
  */
 import type { IncomingMessage } from 'node:http';
 import { HttpRefusal } from './problem.ts';
 
-/** Who may be meant by `Host`, and who may ask by `Origin`; all in lower case. */
+/** The accepted values of `Host` and `Origin`, in lower case. */
 export interface AllowedHostsAndOrigins {
   readonly hosts: ReadonlySet<string>;
   readonly origins: ReadonlySet<string>;
 }
 
 export interface AllowedHostsOptions {
-  /** Names and addresses that the door is known by: `localhost`, `[::1]`, `box.example`. */
+  /** Names and addresses of the HTTP transport: `localhost`, `[::1]`, `box.example`. */
   readonly hosts: readonly string[];
   readonly port: number;
   readonly isTls: boolean;
-  /** Origins besides the door's own: `https://console.example`. */
+  /** Origins besides the transport's own: `https://console.example`. */
   readonly origins: readonly string[];
 }
 
 const loopback = ['127.0.0.1', 'localhost', '[::1]'] as const;
 
-/** The names of a door: of this machine, its own address, and what people added. */
+/** The accepted names: those of this machine, the transport's address, and configured ones. */
 export function allowedHostsAndOrigins({
   hosts,
   port,
@@ -45,7 +45,7 @@ export function allowedHostsAndOrigins({
   };
 }
 
-/** Fields that say how a request is read: two of one kind can be read in two ways. */
+/** Fields that define how a request is parsed: two of one kind would be ambiguous. */
 const onlyOnce: ReadonlySet<string> = new Set([
   'authorization',
   'content-encoding',
@@ -64,7 +64,7 @@ const onlyOnce: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * @throws Refusal for a request that no browser or client of good will sends
+ * @throws HttpRefusal for a request that no browser or well-behaved client sends
  */
 export function checkRequest(request: IncomingMessage, names: AllowedHostsAndOrigins): void {
   checkForm(request);
@@ -102,13 +102,12 @@ function checkForm({ httpVersion, rawHeaders, url = '' }: IncomingMessage): void
 
 const bearerForm = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;
 const protocolForm = /^bearer\.([A-Za-z0-9_-]{1,700})$/;
-/** Of a WebSocket that carries the wire. */
+/** The subprotocol of a WebSocket that carries the wire. */
 export const wireProtocol = 'trl.v2';
 
 /**
- * The token that came with a request: in `Authorization`, or for a WebSocket of a page, which can
- * set no field, among its subprotocols as `bearer.<base64url of the token>`. `null`: there is none
- * that can be read.
+ * The token of a request: from `Authorization`, or from the subprotocol `bearer.<base64url of the
+ * token>` for a WebSocket of a page, which cannot set fields. `null` if there is no readable token.
  */
 export function requestToken({ headers }: IncomingMessage, isUpgrade: boolean): string | null {
   const { authorization } = headers;
@@ -125,7 +124,7 @@ export function subprotocolsOf(field: string | undefined): readonly string[] {
   return (field ?? '').split(',').map((one) => one.trim());
 }
 
-/** What the library would refuse in words of its own, and in HTML (RFC 6455, 4.2.1). */
+/** Checks the handshake (RFC 6455, 4.2.1), because the library would refuse it with HTML. */
 export function requireHandshake({ method, headers }: IncomingMessage): void {
   const cannot = 'Cannot open the WebSocket';
   if (method !== 'GET') {

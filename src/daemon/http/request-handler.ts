@@ -1,7 +1,6 @@
 /**
- * What happens to a request, in this order: its form, name and origin; the open paths; its token;
- * its caller's rate and share; its body; the path. What is refused before its path is known is
- * recorded and counted.
+ * Handles a request in this order: form, host name and origin; open paths; token; the caller's rate
+ * and share; body; path. Refusals before the path is known are recorded and counted.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -35,11 +34,11 @@ import { UnsentBudget } from './unsent-budget.ts';
 
 const bodiesOfCallerMax = 64 * 1_024 * 1_024;
 const bodiesMax = 256 * 1_024 * 1_024;
-/** A part that answers a path of its own, such as `/mcp`. */
+/** A handler of its own path, such as `/mcp`. */
 export interface MountedHandler {
-  /** It must not throw after it has sent. */
+  /** Must not throw after it has sent an answer. */
   handle(exchange: MountedRequest): Promise<void>;
-  /** A failure in the part's own form, which is sent as JSON. */
+  /** Formats a failure in the handler's own form, which is sent as JSON. */
   readonly formatProblem: (problem: HttpProblem) => object;
 }
 
@@ -47,9 +46,9 @@ export interface MountedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Not parsed; `null`: the request has none. */
+  /** Not parsed; `null` if the request has none. */
   readonly body: Uint8Array | null;
-  /** Aborted when the other side is gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -60,10 +59,10 @@ export interface RequestHandlerOptions {
   readonly refusals: RefusalLog;
   readonly sockets: WebSockets;
   readonly consoleFiles: ConsoleFiles;
-  /** `null`: not built in. */
+  /** `null` if the console is not built in. */
   readonly openapi: () => Promise<string>;
   readonly metricsText: () => string;
-  /** Whether only people who logged in are answered. */
+  /** Whether only people who are logged in get answers. */
   readonly loginsOnly: boolean;
 }
 
@@ -75,7 +74,7 @@ export class RequestHandler {
   readonly #mounted = new Map<string, MountedHandler>();
   readonly followers: OutputFollowers;
   readonly #rest: RestHandler;
-  /** What is under way, so that it ends with its token. */
+  /** Open answers, which end when their token ends. */
   readonly #open = new Map<ServerResponse, Caller>();
   /** Set when the address is known. */
   names: AllowedHostsAndOrigins = { hosts: new Set(), origins: new Set() };
@@ -98,14 +97,14 @@ export class RequestHandler {
     this.#mounted.set(path, mounted);
   }
 
-  /** Ends the answers that a caller has open: its token is no more. */
+  /** Ends a caller's open answers after its token has become invalid. */
   endCaller(caller: Caller): void {
     for (const [response, one] of this.#open) if (one === caller) response.destroy();
   }
 
   /** Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Between two requests a connection has a bound of its own.
+    // The socket's time-out applies only between two requests.
     request.socket.setTimeout(0);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
@@ -233,7 +232,7 @@ export class RequestHandler {
     else await this.#rest.handle(exchange);
   }
 
-  /** One request of the wire in its envelope, and its answer in one. */
+  /** Answers one wire request in an envelope with an envelope. */
   async #rpc({ request, response, caller }: RestExchange): Promise<void> {
     if (request.method === 'GET') throw upgradeRequiredRefusal();
     requireMethod(request, 'POST');
@@ -276,8 +275,8 @@ export class RequestHandler {
       follows.push({ execId, from, form: 'text' });
       return { stream_id: execId, exec_id: execId, offset: from };
     };
-    const asked = { method: row.call, params: { ...query, ...params } };
-    await callMethodAs(this.#options.parts, caller, asked, { follow });
+    const methodCall = { method: row.call, params: { ...query, ...params } };
+    await callMethodAs(this.#options.parts, caller, methodCall, { follow });
     const [target] = follows;
     if (target === undefined) throw new Error(`${row.call} follows nothing`);
     return target;
@@ -310,7 +309,7 @@ const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?
 const textOf = (field: string | readonly string[] | undefined): string | undefined =>
   typeof field === 'string' ? field : undefined;
 
-/** Those of MCP; with others, such as TRACE, no request can be made of what came. */
+/** The methods of MCP; others, such as TRACE, cannot become a `Request`. */
 const mountedMethods: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
 
 function requireMethod({ method }: IncomingMessage, wanted: string): void {
@@ -319,7 +318,7 @@ function requireMethod({ method }: IncomingMessage, wanted: string): void {
   throw new HttpRefusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: wanted } });
 }
 
-/** Whoever gives one relies on it: a call that is made again must not run twice unheard. */
+/** Refuses a key where it has no effect: its sender relies on it to prevent a second run. */
 function refuseKey({ headers }: IncomingMessage): void {
   if (headers['idempotency-key'] === undefined) return;
   const instead = 'give a command "exec_key" among its parameters';

@@ -1,4 +1,4 @@
-/** Writes answers: the fields that every one has, JSON, problems. */
+/** Writes answers: common fields, JSON, problems. */
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -9,10 +9,10 @@ import { hasBody } from './body.ts';
 import { problemOf, HttpRefusal } from './problem.ts';
 import type { HttpProblem } from './problem.ts';
 
-/** How long a reader may take nothing of an answer before it is dropped, in ms. */
+/** How long a client may read nothing of an answer before it is disconnected, in ms. */
 export const stallMs = 30_000;
 
-/** Nothing of an answer may be kept, guessed at, framed or read by other sites. */
+/** Prevents caching, type guessing, framing, and reading by other sites. */
 const always = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -39,7 +39,7 @@ export function sendJson(
   sendBody(response, status, json);
 }
 
-/** A text that is sent whole; a reader that takes none of it for {@link stallMs} is dropped. */
+/** Sends a whole text; disconnects a client that reads nothing for {@link stallMs}. */
 export function sendBody(
   response: ServerResponse,
   status: number,
@@ -58,44 +58,44 @@ function begin(response: ServerResponse, status: number, body: string | Uint8Arr
 interface Refused {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Default: a problem of RFC 9457. */
+  /** Default: an RFC 9457 problem. */
   readonly form?: ((problem: HttpProblem) => object) | undefined;
 }
 
 /**
- * Sends a failure; an answer that has begun can only be cut. Whatever of the request was not read
- * is not waited for: the connection ends.
+ * Sends a failure; an answer that has begun can only be aborted. If part of the request is unread,
+ * the connection ends instead of waiting for it.
  */
 export function sendProblem(
   { request, response, form }: Refused,
   action: string,
   thrown: unknown,
-  says: ReplyContext,
+  replyContext: ReplyContext,
 ): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const problem = problemOf(action, thrown, says);
+  const problem = problemOf(action, thrown, replyContext);
   const fields = thrown instanceof HttpRefusal ? thrown.headers : {};
   setHeaderFields(response, {
     'Content-Type': form === undefined ? 'application/problem+json' : 'application/json',
     ...placesOf(problem.data),
     ...fields,
   });
-  const body = says.masking.json(form?.(problem) ?? problem);
+  const body = replyContext.masking.json(form?.(problem) ?? problem);
   if (!hasBody(request) || request.complete) {
     sendBody(response, problem.status, body);
     return;
   }
   response.setHeader('Connection', 'close');
   begin(response, problem.status, body);
-  // The end of the answer would be that of the connection.
+  // Ending the answer now would also end the connection.
   response.write(body);
   endSoon(request, response);
 }
 
-/** How much that is not wanted is read, so that the other side sees the answer before the end. */
+/** How much unwanted body is read, so that the client sees the answer before the end. */
 const unwantedBytesMax = limits.frameBytes.max;
 const lingerMs = 1_000;
 
@@ -104,22 +104,22 @@ function endSoon(request: IncomingMessage, response: ServerResponse): void {
   const end = (): void => void response.end();
   const timer = setTimeout(end, lingerMs);
   response.once('close', () => clearTimeout(timer));
-  request.on('data', (piece: Buffer) => {
-    bytes += piece.length;
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
     if (bytes > unwantedBytesMax) end();
   });
   request.on('end', end);
   request.on('error', end);
 }
 
-/** The same before a WebSocket is one, and for what the parser did not take. */
-export function refuseUpgrade(socket: Duplex, thrown: unknown, says: ReplyContext): void {
+/** Sends a failure on a raw socket: before a WebSocket handshake, or after a parser error. */
+export function refuseUpgrade(socket: Duplex, thrown: unknown, replyContext: ReplyContext): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const problem = problemOf('the request', thrown, says);
-  const body = says.masking.json(problem);
+  const problem = problemOf('the request', thrown, replyContext);
+  const body = replyContext.masking.json(problem);
   const fields = {
     ...always,
     ...(thrown instanceof HttpRefusal ? thrown.headers : {}),
@@ -132,7 +132,7 @@ export function refuseUpgrade(socket: Duplex, thrown: unknown, says: ReplyContex
   socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`, () => socket.destroy());
 }
 
-/** A command that waits for a person: where it is, and where the question is. */
+/** The locations of a command that waits for approval, and of its approval. */
 function placesOf(data: Readonly<Record<string, unknown>> | undefined): HeaderFields {
   const exec: unknown = data?.['exec_id'];
   const approval: unknown = data?.['approval_id'];

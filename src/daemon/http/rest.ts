@@ -1,4 +1,4 @@
-/** Answers the paths of `routes.ts`: a request becomes a call of the wire, its answer JSON. */
+/** Answers the paths of `routes.ts`: turns a request into a wire call, and its answer into JSON. */
 import type { Caller, ExecId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { isJsonObject } from '../../protocol/json.ts';
@@ -19,8 +19,7 @@ import { HttpRefusal } from './problem.ts';
 import { readQuery } from './query.ts';
 import { sendBody, setHeaderFields } from './respond.ts';
 import type { QueryType } from '../../api/define-method.ts';
-import type { RouteMode, Route } from './route.ts';
-import { integersInPaths, routes } from './routes.ts';
+import { integersInPaths, routes, type Route, type RouteMode } from './routes.ts';
 import type { TraceContext } from './trace.ts';
 import type { UnsentBudget } from './unsent-budget.ts';
 
@@ -37,8 +36,8 @@ export interface RestHandlerParts extends HttpTransportParts {
   readonly unsent: UnsentBudget;
 }
 
-/** What a request asks for, read and put together. */
-interface Asked extends RouteMode {
+/** A request after parsing: its row and the parameters of the call. */
+interface RestCall extends RouteMode {
   readonly route: Route;
   readonly params: JsonObject;
   readonly page: ReturnType<typeof parsePageRequest> | null;
@@ -48,9 +47,9 @@ interface Asked extends RouteMode {
 const table = new RouteTable(routes);
 
 /**
- * The row that a request belongs to.
+ * The row of a request.
  *
- * @throws Refusal 404 or 405
+ * @throws HttpRefusal 404 or 405
  */
 export function routeOf(method: string, path: string): RouteMatch<Route> {
   const found = table.find(method, path);
@@ -67,23 +66,26 @@ export class RestHandler {
     this.#parts = parts;
   }
 
-  /** @throws Refusal or TrlError, while nothing was sent */
+  /** @throws HttpRefusal or TrlError before anything is sent */
   async handle(exchange: RestExchange): Promise<void> {
     const { request } = exchange;
     const match = routeOf(request.method ?? '', exchange.path);
-    const asked = await this.#read(exchange, match);
-    if (asked.answer === 'websocket') throw upgradeRequiredRefusal();
-    if (asked.answer === 'events') await this.#stream(exchange, asked);
-    else await this.#send(exchange, asked);
+    const restCall = await this.#read(exchange, match);
+    if (restCall.answer === 'websocket') throw upgradeRequiredRefusal();
+    if (restCall.answer === 'events') await this.#stream(exchange, restCall);
+    else await this.#send(exchange, restCall);
   }
 
-  async #read(exchange: RestExchange, { row, params: inPath }: RouteMatch<Route>): Promise<Asked> {
+  async #read(
+    exchange: RestExchange,
+    { row, params: inPath }: RouteMatch<Route>,
+  ): Promise<RestCall> {
     const { request, response, caller } = exchange;
     const { body: hasBody, modes, page: paging } = row;
     const query = readQuery(request.url ?? '', queryTypesOf(row));
-    const { mode: asked, limit, cursor, ...others } = query;
+    const { mode: name, limit, cursor, ...others } = query;
     const page = paging === undefined ? null : parsePageRequest(paging, limit, cursor);
-    const mode = modeOf(modes, asked);
+    const mode = modeOf(modes, name);
     const answer = mode?.answer ?? row.answer;
     if (request.method === 'HEAD' && answer !== 'json') throw noHead();
     if (!hasBody) refuseBody(request);
@@ -101,11 +103,11 @@ export class RestHandler {
     return { route, call, status: status === 202 ? 202 : 200, answer, params, page, key };
   }
 
-  async #send(exchange: RestExchange, asked: Asked): Promise<void> {
+  async #send(exchange: RestExchange, restCall: RestCall): Promise<void> {
     const { request, response, caller } = exchange;
-    const { status, body, headers } = await this.#once(exchange, asked);
+    const { status, body, headers } = await this.#once(exchange, restCall);
     if (!this.#parts.unsent.hold(caller.actor, response, body.length)) {
-      // What was done must not seem undone: its answer is lost, as with a connection.
+      // A refusal would suggest that the call had no effect, so the connection ends instead.
       if (request.method !== 'GET') return void response.destroy();
       const message = 'Cannot answer the request: other answers wait to be read';
       throw new HttpRefusal('QUOTA_EXCEEDED', message, { headers: { 'Retry-After': '1' } });
@@ -114,38 +116,38 @@ export class RestHandler {
     sendBody(response, status, body);
   }
 
-  /** Calls; or, for a key that was there before, gives what was given then. */
-  async #once({ caller, path, trace }: RestExchange, asked: Asked): Promise<CachedAnswer> {
-    const { key, route } = asked;
-    const act = (params: JsonObject) => this.#call(caller, { ...asked, params }, path);
+  /** Makes the call; returns the earlier answer if the key was used before. */
+  async #once({ caller, path, trace }: RestExchange, restCall: RestCall): Promise<CachedAnswer> {
+    const { key, route } = restCall;
+    const act = (params: JsonObject) => this.#call(caller, { ...restCall, params }, path);
     if (route.idempotency === 'exec_key') {
-      const params = tracedBy(trace, asked.params);
+      const params = tracedBy(trace, restCall.params);
       if (key === null) return act(params);
-      return this.#parts.idempotencyCache.claimKey(commandOf(caller, path, key, asked), () =>
+      return this.#parts.idempotencyCache.claimKey(commandOf(caller, path, key, restCall), () =>
         act(withExecKey(params, key)),
       );
     }
-    if (key === null) return act(asked.params);
-    return this.#parts.idempotencyCache.answerOnce(keyed(caller, path, key, asked), () =>
-      act(asked.params),
+    if (key === null) return act(restCall.params);
+    return this.#parts.idempotencyCache.answerOnce(keyed(caller, path, key, restCall), () =>
+      act(restCall.params),
     );
   }
 
-  async #call(caller: Caller, asked: Asked, path: string): Promise<CachedAnswer> {
-    const { route, params, page, call } = asked;
+  async #call(caller: Caller, restCall: RestCall, path: string): Promise<CachedAnswer> {
+    const { route, params, page, call } = restCall;
     const { masking } = this.#parts.replyContext;
     let answer: unknown;
     try {
       answer = await callMethodAs(this.#parts, caller, { method: call, params });
     } catch (error) {
-      // A command that ran out of time has its receipt, as one that did not.
+      // A command that timed out has a receipt like any other.
       if (!isTrlError(error, 'COMMAND_TIMEOUT') || error.data === null) throw error;
       answer = error.data;
     }
     const { page: paging, location } = route;
     const part = page === null || paging === undefined ? null : cutAnswerPage(paging, page, answer);
     const next = part?.next ?? null;
-    const status = asked.status === 202 ? 202 : route.status;
+    const status = restCall.status === 202 ? 202 : route.status;
     return {
       status,
       body: masking.json(part?.answer ?? answer),
@@ -156,19 +158,19 @@ export class RestHandler {
     };
   }
 
-  async #stream(exchange: RestExchange, asked: Asked): Promise<void> {
+  async #stream(exchange: RestExchange, restCall: RestCall): Promise<void> {
     const { request, response, caller, path, trace } = exchange;
-    const { call: method, key } = asked;
+    const { call: method, key } = restCall;
     if (method === 'approval.watch' || method === 'system.watch') {
-      // Checked and recorded as on any door; its events begin behind the head of the answer.
+      // Checked and recorded as on any transport; its events follow the head of the answer.
       const watch = () => ({ stream_id: 'w-' }) as const;
       const feed = () => ({ stream_id: 'f-' }) as const;
-      await callMethodAs(this.#parts, caller, { method, params: asked.params }, { watch, feed });
+      await callMethodAs(this.#parts, caller, { method, params: restCall.params }, { watch, feed });
       await sendWatchEvents(exchange, this.#parts, method);
       return;
     }
     const isRun = method === 'exec.stream';
-    const traced = isRun ? tracedBy(trace, asked.params) : asked.params;
+    const traced = isRun ? tracedBy(trace, restCall.params) : restCall.params;
     const params = isRun && key !== null ? withExecKey(traced, key) : traced;
     const follows: FollowTarget[] = [];
     const follow = (execId: ExecId, from: number) => {
@@ -180,7 +182,7 @@ export class RestHandler {
       return { status: 200, body: '', headers: {} };
     };
     if (isRun && key !== null) {
-      await this.#parts.idempotencyCache.claimKey(commandOf(caller, path, key, asked), act);
+      await this.#parts.idempotencyCache.claimKey(commandOf(caller, path, key, restCall), act);
     } else {
       await act();
     }
@@ -192,20 +194,20 @@ export class RestHandler {
   }
 }
 
-function keyed({ actor }: Caller, path: string, key: string, { call, params }: Asked) {
+function keyed({ actor }: Caller, path: string, key: string, { call, params }: RestCall) {
   return { actor, target: `${call} ${path}`, key, params };
 }
 
 /**
- * For a command: however it is waited for, it is the same one. Where the key was used in the same
- * session, also by a runtime before this one, the starting of commands tells another call apart.
+ * The key of a command, the same for every way of waiting for it. If an earlier runtime saw the key
+ * in the same session, the launch of commands detects a different call.
  */
-function commandOf({ actor }: Caller, path: string, key: string, { params }: Asked) {
+function commandOf({ actor }: Caller, path: string, key: string, { params }: RestCall) {
   const { wait_ms: _, output_bytes: __, ...others } = params;
   return { actor, target: `exec ${path}`, key, params: others };
 }
 
-/** Query parameters that a row takes. */
+/** The query parameters of a row. */
 export function queryTypesOf({ query, page, modes }: Route): Readonly<Record<string, QueryType>> {
   return {
     ...query,
@@ -214,9 +216,9 @@ export function queryTypesOf({ query, page, modes }: Route): Readonly<Record<str
   };
 }
 
-function modeOf(modes: Route['modes'], asked: unknown): RouteMode | null {
-  if (asked === undefined || modes === undefined) return null;
-  const found = typeof asked === 'string' && Object.hasOwn(modes, asked) ? modes[asked] : undefined;
+function modeOf(modes: Route['modes'], name: unknown): RouteMode | null {
+  if (name === undefined || modes === undefined) return null;
+  const found = typeof name === 'string' && Object.hasOwn(modes, name) ? modes[name] : undefined;
   if (found !== undefined) return found;
   const known = Object.keys(modes).join(' or ');
   throw new HttpRefusal('INVALID_PARAMS', `Cannot read the query: "mode" must be ${known}`);
@@ -233,7 +235,7 @@ function pathParams(inPath: Readonly<Record<string, string>>): JsonObject {
   );
 }
 
-/** The path says which one is meant; a body that says another is a mistake, or worse. */
+/** Refuses a body that contradicts the path: it is a mistake or an attack. */
 function refuseOther(given: JsonObject, inPath: JsonObject): void {
   for (const [name, value] of Object.entries(inPath)) {
     if (!Object.hasOwn(given, name) || given[name] === null || given[name] === value) continue;
@@ -244,7 +246,7 @@ function refuseOther(given: JsonObject, inPath: JsonObject): void {
 
 const keyForm = /^[\x21-\x7e]{1,256}$/;
 
-/** The key, without the quotes that a structured field has around it. */
+/** The key without the quotes of a structured field. */
 function keyOf(field: string | readonly string[] | undefined): string | null {
   if (field === undefined) return null;
   const key = typeof field === 'string' ? field.replace(/^"(.*)"$/, '$1') : '';
@@ -260,7 +262,7 @@ function withExecKey(params: JsonObject, key: string): JsonObject {
   throw new TrlError('INVALID_PARAMS', message);
 }
 
-/** A trace that a caller began goes on in the command, unless the caller set another there. */
+/** Passes the caller's trace to the command, unless the caller set another one there. */
 function tracedBy({ own, isGiven }: TraceContext, params: JsonObject): JsonObject {
   const env: unknown = params['env'] ?? {};
   if (!isGiven || !isJsonObject(env) || Object.hasOwn(env, 'TRACEPARENT')) return params;

@@ -1,4 +1,4 @@
-/** Finds the row of a table that a path belongs to: a literal segment wins over one in braces. */
+/** Finds the row of a path in a table: a literal segment wins over one in braces. */
 import { HttpRefusal } from './problem.ts';
 
 interface Row {
@@ -30,9 +30,9 @@ export class RouteTable<R extends Row> {
   }
 
   /**
-   * The row for a method and the path of a target; `null`: none has this path.
+   * The row for a method and the path of a target; `null` if no row has this path.
    *
-   * @throws Refusal 405 when others have the path, 400 for a segment that cannot be read
+   * @throws HttpRefusal 405 if the path exists for other methods, 400 if a segment is invalid
    */
   find(method: string, path: string): RouteMatch<R> | null {
     const segments = path.slice(1).split('/');
@@ -45,7 +45,7 @@ export class RouteTable<R extends Row> {
       if (node === null) return null;
     }
     if (node.rows.length === 0) return null;
-    // What a GET answers, a HEAD answers without the body.
+    // A HEAD gets the answer of a GET without the body.
     const wanted = method === 'HEAD' ? 'GET' : method;
     const row = node.rows.find((one) => one.method === wanted);
     if (row === undefined) throw wrongMethod(method, node.rows);
@@ -80,7 +80,7 @@ function wrongMethod(method: string, rows: readonly Row[]): HttpRefusal {
 
 function decoded(segment: string): string {
   const text = decode(segment);
-  // No id or name holds these; a directory above is meant by nobody of good will.
+  // No id or name contains these; only an attack names a parent directory.
   const isWrong = text === '' || text === '.' || text === '..' || !/^[^\p{Cc}/\\]*$/u.test(text);
   if (!isWrong && text.length <= segmentBytesMax) return text;
   throw new HttpRefusal('INVALID_PARAMS', 'Cannot read the request: a part of its path is no name');

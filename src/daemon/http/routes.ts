@@ -1,9 +1,30 @@
-/** What HTTP offers, as plain data, derived from the definitions of the methods. */
-import type { RouteDefinition } from '../../api/define-method.ts';
+/** The HTTP API as plain data, derived from the definitions of the methods. */
+import type { ResponseKind, RouteDefinition } from '../../api/define-method.ts';
 import { definitionOf, findMethod, methodNames, type MethodName } from '../../api/methods.ts';
-import type { BuiltinRoute, Route } from './route.ts';
 
-/** In no order that matters: a literal segment of a path wins over one in braces. */
+/** Another method at the same path, selected by `?mode=`. */
+export interface RouteMode {
+  readonly call: MethodName;
+  readonly status: 200 | 202;
+  readonly answer: ResponseKind;
+}
+
+export interface Route extends Omit<RouteDefinition, 'modes'> {
+  readonly call: MethodName;
+  /** By the value of `?mode=`; without it the row itself applies. */
+  readonly modes?: Readonly<Record<string, RouteMode>>;
+}
+
+/** A path of the HTTP transport itself, without a wire method. */
+export interface BuiltinRoute {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly about: string;
+  /** Whether it needs no token. */
+  readonly open: boolean;
+}
+
+/** The order does not matter: a literal segment of a path wins over one in braces. */
 export const routes: readonly Route[] = methodNames.flatMap((call) => {
   const { http } = definitionOf(call);
   return typeof http === 'string' ? [] : http.map((route) => routeOf(call, route));
@@ -20,7 +41,7 @@ function routeOf(call: MethodName, { modes, ...route }: RouteDefinition): Route 
 /** Parameters of a path that are numbers; the others are text. */
 export const integersInPaths: ReadonlySet<string> = new Set(['seq']);
 
-/** Methods of the wire that no path leads to, and why. */
+/** Wire methods without a path, and why. */
 export const unrouted: ReadonlyMap<MethodName, string> = new Map(
   methodNames.flatMap((method) => {
     const { http } = definitionOf(method);
@@ -28,7 +49,7 @@ export const unrouted: ReadonlyMap<MethodName, string> = new Map(
   }),
 );
 
-/** Paths of the door itself, which no method of the wire stands for. */
+/** Paths of the HTTP transport itself, without a wire method. */
 export const builtinRoutes = [
   { method: 'GET', path: '/healthz', about: 'Whether the process answers', open: true },
   { method: 'GET', path: '/readyz', about: 'Whether it takes requests', open: true },

@@ -1,4 +1,4 @@
-/** Server-sent events on a response: of one execution, or of what a watching method tells. */
+/** Sends server-sent events: those of one execution, or those of a watch method. */
 import { Writable } from 'node:stream';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller, ExecId } from '../../command.ts';
@@ -10,23 +10,23 @@ import type { OutputFollowers, FollowerOutput } from './followers.ts';
 import { HttpRefusal } from './problem.ts';
 import { setHeaderFields, stallMs } from './respond.ts';
 
-/** How often a stream says that it is there while it has nothing else to say, in ms. */
+/** How often an idle stream sends a heartbeat, in ms. */
 const heartbeatMs = 15_000;
-/** When a client that lost the stream asks again, in ms. */
+/** When a client that lost the stream reconnects, in ms. */
 const retryMs = 1_000;
 
 export interface EventExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Aborted when the other side is gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Where to go on: behind the last event that arrived, else at `from`.
+ * Where to resume: after the last event that arrived, else at `from`.
  *
- * @throws Refusal `INVALID_PARAMS` for a `Last-Event-ID` that no event had
+ * @throws HttpRefusal `INVALID_PARAMS` if `Last-Event-ID` is not the id of an event
  */
 export function resumeOffset({ headers }: IncomingMessage, from: number): number {
   const last = headers['last-event-id'];
@@ -36,11 +36,11 @@ export function resumeOffset({ headers }: IncomingMessage, from: number): number
   throw new HttpRefusal('INVALID_PARAMS', message);
 }
 
-/** Begins the stream; a reader that takes nothing of it for {@link stallMs} is dropped. */
+/** Begins the stream; disconnects a client that reads nothing for {@link stallMs}. */
 function begin({ request, response }: EventExchange): () => void {
   setHeaderFields(response, {
     'Content-Type': 'text/event-stream',
-    // Proxies that gather output would hold it back.
+    // Some proxies would otherwise buffer the stream.
     'X-Accel-Buffering': 'no',
   });
   response.writeHead(200);
@@ -48,7 +48,7 @@ function begin({ request, response }: EventExchange): () => void {
   request.socket.setTimeout(stallMs, () => request.socket.destroy());
   response.write(`retry: ${retryMs}\n\n`);
   const timer = setInterval(() => {
-    // A write would count as a sign of life of a reader that takes nothing.
+    // A write would reset the time-out of a client that reads nothing.
     if (!response.writableNeedDrain) response.write(':\n\n');
   }, heartbeatMs);
   return () => {
@@ -75,10 +75,10 @@ export async function sendExecEvents(
   end();
 }
 
-/** What is told as it changes: of approvals, or of everything. */
+/** Methods that report changes: of approvals, or of everything. */
 export type WatchMethod = 'approval.watch' | 'system.watch';
 
-/** Sends what is told as long as the other side listens. Never rejects. */
+/** Sends the reports of a watch method until the client disconnects. Never rejects. */
 export async function sendWatchEvents(
   exchange: EventExchange,
   parts: HttpTransportParts,
@@ -99,7 +99,7 @@ export async function sendWatchEvents(
   end();
 }
 
-/** Lines of the wire as events: each line is the data of one. */
+/** Sends wire lines as events: each line is the data of one event. */
 class LineEvents extends Writable {
   readonly #response: ServerResponse;
   readonly #name: string;
@@ -125,7 +125,7 @@ class LineEvents extends Writable {
   }
 }
 
-/** Settles when the other side has taken what was written, or is gone. */
+/** Settles when the client has read everything written, or has disconnected. */
 function drained(out: Writable | ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

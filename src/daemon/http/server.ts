@@ -1,4 +1,4 @@
-/** The HTTP door: a server of Node's own, with bounds on whatever comes before a token. */
+/** The HTTP transport: Node's own server, with limits on everything before a token is checked. */
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -25,13 +25,13 @@ import { WebSockets } from './websockets.ts';
 import { readTlsPair, watchTlsPair } from './tls.ts';
 
 const headerBytesMax = 16_384;
-/** Bounded by their bytes: a field that is left out could be one that must not come twice. */
+/** No limit on the number of fields, only on bytes: a dropped field could be a duplicate. */
 const headersMax = 0;
 const headersMs = 10_000;
 const requestMs = 60_000;
 const keepAliveMs = 30_000;
 const handshakeMs = 10_000;
-/** How often Node looks for requests that take too long, in ms. */
+/** How often Node checks for requests that take too long, in ms. */
 const lookMs = 1_000;
 const backlog = 1_024;
 
@@ -39,34 +39,34 @@ export interface HttpTransportOptions extends TransportOptions {
   readonly settings: HttpSettings;
   readonly identities: Identities;
   readonly auditing: Pick<Auditing, 'note'>;
-  /** Where the console was built. */
+  /** The directory of the built console. */
   readonly consoleDirectory: string;
   /** The document of `/openapi.json`. */
   readonly openapi: () => Promise<string>;
   /** Prometheus text of the whole runtime. */
   readonly metricsText: () => string;
-  /** Only people who logged in are answered. Default: whoever has a token. */
+  /** Whether only people who are logged in get answers. Default: any caller with a token. */
   readonly loginsOnly?: boolean;
 }
 
 export interface HttpTransport {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
-  /** Answers `path` by another part, for callers with a token. */
+  /** Adds a handler for `path`, for callers with a token. */
   mount(path: string, mounted: MountedHandler): void;
   metrics(): HttpMetrics;
-  /** Takes no more connections and refuses new requests; what is under way goes on. */
+  /** Accepts no more connections and refuses new requests; running requests continue. */
   stop(): void;
   /** Ends streams and connections; settles when all are gone. */
   close(): Promise<void>;
 }
 
-/** @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken */
+/** @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` if the address cannot be used */
 export async function openHttpTransport(options: HttpTransportOptions): Promise<HttpTransport> {
   const { settings, runtime, version, log, identities } = options;
   const { tls } = settings;
-  const says = { log, masking: runtime.masking };
-  const parts = { runtime, version, replyContext: says };
+  const replyContext = { log, masking: runtime.masking };
+  const parts = { runtime, version, replyContext };
   const connections = new Connections();
   const refusals = new RefusalLog({ auditing: options.auditing, door: 'http' });
   const sockets = new WebSockets(parts);
@@ -86,7 +86,7 @@ export async function openHttpTransport(options: HttpTransportOptions): Promise<
     tls === null || !('setSecureContext' in server)
       ? () => {}
       : watchTlsPair(tls, (pair) => server.setSecureContext(pair), log);
-  wire(server, { answerer, connections, refusals, says });
+  wire(server, { answerer, connections, refusals, replyContext });
   const port = await bound(server, settings);
   const { names, origins, host } = settings;
   const isTls = tls !== null;
@@ -134,7 +134,7 @@ export async function openHttpTransport(options: HttpTransportOptions): Promise<
 
 const isAny = (host: string): boolean => host === '0.0.0.0' || /^[0:]+$/.test(host);
 
-/** A request that is not clear is refused by the parser; a slow one is ended. */
+/** The parser refuses ambiguous requests; slow requests time out. */
 const bounds = {
   maxHeaderSize: headerBytesMax,
   headersTimeout: headersMs,
@@ -157,10 +157,13 @@ interface Wiring {
   readonly answerer: RequestHandler;
   readonly connections: Connections;
   readonly refusals: RefusalLog;
-  readonly says: Parameters<typeof refuseUpgrade>[2];
+  readonly replyContext: Parameters<typeof refuseUpgrade>[2];
 }
 
-function wire(server: Server | TlsServer, { answerer, connections, refusals, says }: Wiring): void {
+function wire(
+  server: Server | TlsServer,
+  { answerer, connections, refusals, replyContext }: Wiring,
+): void {
   server.maxHeadersCount = headersMax;
   const open = new WeakMap<Socket, Set<ServerResponse>>();
   const turns = new EventLoopYield();
@@ -172,7 +175,7 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
     void answerer.handle(request, response);
   };
   server.on('request', answer);
-  // The body is asked for when everything before it was right.
+  // The handler sends "100 Continue" after it has accepted the headers.
   server.on('checkContinue', answer);
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     request.resume();
@@ -182,7 +185,7 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
     socket.on('error', () => socket.destroy());
     void answerer.upgrade(request, socket, head);
   });
-  // A proxy this is not.
+  // The server is not a proxy.
   server.on('connect', (_: IncomingMessage, socket: Duplex) => socket.destroy());
   server.on('connection', (socket: Socket) => connections.add(socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -193,16 +196,16 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
     refusals.note('protocol', socket.remoteAddress ?? 'unknown');
     const { code = '' } = error;
     const refuse = (): void => {
-      // Whoever reads would take it for the answer to what was asked whole before.
+      // The client would take the error for the answer to an earlier complete request.
       const isDue = [...(open.get(socket) ?? [])].some(({ req }) => req.complete);
       if (isDue) socket.destroy();
-      else refuseUpgrade(socket, unreadable(code), says);
+      else refuseUpgrade(socket, unreadable(code), replyContext);
     };
     const inTurn = async (): Promise<void> => {
       await turns.next();
       refuse();
     };
-    // Those that take too long are found all at once: others are answered between them.
+    // Node finds all slow requests at the same time, so other work runs between them.
     if (code === late) void inTurn();
     else refuse();
   });

@@ -1,7 +1,7 @@
 /**
- * Output and events of an execution in the two forms that HTTP carries.
+ * Encodes output and events of an execution in the two forms that HTTP uses.
  *
- * Server-sent events: `id` is the offset behind the event, to be sent back as `Last-Event-ID`.
+ * Server-sent events: `id` is the offset after the event; clients resume with `Last-Event-ID`.
  *
  *   id: 6
  *   event: stdout
@@ -29,10 +29,10 @@ type Stream = 'stdout' | 'stderr';
 type End = Parameters<OutputSink['exit']>[1];
 type Body<Event> = Event extends unknown ? Omit<Event, 'stream_id'> : never;
 
-/** Makes pieces; those of one encoder are in journal order and without holes. */
+/** Creates chunks; those of one encoder are in journal order and without holes. */
 export interface StreamEncoder {
   output(stream: Stream, offset: number, bytes: RedactedBytes): Iterable<EncodedChunk>;
-  /** What was held back to be joined with more. */
+  /** Returns output that was buffered to be joined with more. */
   flush(): Iterable<EncodedChunk>;
   gap(from: number, to: number): EncodedChunk;
   waiting(at: number, info: Parameters<OutputSink['waiting']>[0]): EncodedChunk;
@@ -54,15 +54,15 @@ export function createStreamEncoder(
   return form === 'events' ? new EventEncoder(options) : new MessageEncoder(options);
 }
 
-/** The part of a piece of output that lies behind `position`. */
+/** The part of a chunk after `position`. */
 export function encodedChunkAfter(
   form: StreamFormat,
-  piece: EncodedChunk,
+  chunk: EncodedChunk,
   position: number,
   options: StreamEncoderOptions,
 ): EncodedChunk[] {
-  const { output, from } = piece;
-  if (output === null || position <= from) return [piece];
+  const { output, from } = chunk;
+  if (output === null || position <= from) return [chunk];
   const bytes = redactedBytes(output.bytes.subarray(position - from));
   const encoder = createStreamEncoder(form, options);
   return [...encoder.output(output.stream, position, bytes), ...encoder.flush()];
@@ -77,11 +77,11 @@ class EventEncoder implements StreamEncoder {
   }
 
   *output(stream: Stream, offset: number, bytes: RedactedBytes): Generator<EncodedChunk> {
-    for (const chunk of this.#chunks.push(stream, offset, bytes)) yield this.#piece(chunk);
+    for (const chunk of this.#chunks.push(stream, offset, bytes)) yield this.#encode(chunk);
   }
 
   *flush(): Generator<EncodedChunk> {
-    for (const chunk of this.#chunks.flush()) yield this.#piece(chunk);
+    for (const chunk of this.#chunks.flush()) yield this.#encode(chunk);
   }
 
   gap(from: number, to: number): EncodedChunk {
@@ -96,7 +96,7 @@ class EventEncoder implements StreamEncoder {
     return { ...this.#event(exitEvent(at, end), at, at), isEnd: true };
   }
 
-  #piece(chunk: StreamChunk): EncodedChunk {
+  #encode(chunk: StreamChunk): EncodedChunk {
     const { execId, masking } = this.#options;
     const { seq: from, stream } = chunk;
     const bytes = 'data' in chunk ? Buffer.from(chunk.data) : Buffer.from(chunk.b64, 'base64');
@@ -158,7 +158,7 @@ function exitEvent(seq: number, end: End): Body<StreamEvent> {
 
 const isFailure = (end: End): end is WireError => 'code' in end;
 
-/** JSON has no line ends, so that one `data` line holds it. */
+/** Compact JSON has no line ends, so one `data` line is enough. */
 function sse(id: number, event: string, json: string): Buffer {
   return Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${json}\n\n`);
 }

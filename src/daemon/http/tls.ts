@@ -1,10 +1,10 @@
-/** Certificate and key out of files, read anew when they change. */
+/** Reads the certificate and key from files, again whenever they change. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { TrlError } from '../../errors.ts';
 
-/** How often the files are looked at, in ms. */
+/** How often the files are checked, in ms. */
 const lookMs = 10_000;
 const fileBytesMax = 1_048_576;
 
@@ -19,8 +19,8 @@ export interface TlsPair {
 }
 
 /**
- * @throws TrlError `INVALID_PARAMS` for files that cannot be read, do not belong together, or a
- *   key that others may read
+ * @throws TrlError `INVALID_PARAMS` if the files cannot be read or do not match, or other users may
+ *   read the key
  */
 export function readTlsPair(files: TlsFiles): TlsPair {
   const pair = { cert: read(files.cert, 'certificate'), key: read(files.key, 'key') };
@@ -35,7 +35,7 @@ export function readTlsPair(files: TlsFiles): TlsPair {
   }
   try {
     createSecureContext(pair);
-    // A key of another kind than the certificate's is kept beside it, and every hand-shake fails.
+    // Node accepts a key of another type than the certificate's, and then every handshake fails.
     const isOf = new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key));
     if (!isOf) throw new Error('the key is of another certificate');
   } catch (cause) {
@@ -46,10 +46,10 @@ export function readTlsPair(files: TlsFiles): TlsPair {
 }
 
 /**
- * Calls `put` with the pair whenever the files are others, and at SIGHUP. What cannot be used is
- * said, and the pair before it stays.
+ * Calls `put` with the pair whenever the files change, and at SIGHUP. Logs a pair that cannot be
+ * used, and keeps the one before.
  *
- * @returns a function that ends it
+ * @returns a function that stops watching
  */
 export function watchTlsPair(
   files: TlsFiles,
@@ -89,7 +89,7 @@ function markOf({ cert, key }: TlsFiles): string {
 
 function read(file: string, what: string): Buffer {
   try {
-    // A pipe would be waited for.
+    // Reading a pipe would block.
     const found = statSync(file);
     if (found.isFile() && found.size <= fileBytesMax) return readFileSync(file);
   } catch (cause) {

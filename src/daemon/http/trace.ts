@@ -1,13 +1,13 @@
 /**
- * W3C Trace Context: `traceparent: 00-<32 hex: trace>-<16 hex: parent>-<2 hex: flags>`. What a
- * caller sends goes on; what cannot be read, or is not there, begins a trace of its own.
+ * W3C Trace Context: `traceparent: 00-<32 hex: trace>-<16 hex: parent>-<2 hex: flags>`. Continues
+ * the caller's trace; starts a new one if it is missing or invalid.
  */
 import { randomBytes } from 'node:crypto';
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
 export interface TraceContext {
-  /** Of this runtime's part of it, as `traceparent` is written. */
+  /** The `traceparent` of this runtime's span. */
   readonly own: string;
   /** Whether the caller sent one. */
   readonly isGiven: boolean;

@@ -1,16 +1,16 @@
 /**
- * The wire over a WebSocket. What comes are its bytes, in messages of any cut; a request needs no
- * line end where its message ends with it, as nothing but blanks may follow it on its line. What
- * is sent is one message a line (or a part of a binary frame), in WebSocket frames of at most
- * 64 KiB, since clients bound what they take of one, and as text to who sent text last.
+ * The wire over a WebSocket. Incoming messages contain wire bytes, split anywhere; a request at the
+ * end of a message needs no line end, because only blanks may follow it on its line. Each outgoing
+ * message is one line (or part of a binary frame), in WebSocket frames of at most 64 KiB, since
+ * clients limit the size of a frame; it is text if the client's last message was text.
  */
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream } from 'ws';
 import type { RawData, WebSocket } from 'ws';
 
-/** Of one WebSocket frame to a client. */
+/** Maximum bytes of one WebSocket frame to a client. */
 const frameBytesMax = 65_536;
-/** Bytes that are read ahead. */
+/** Maximum bytes that are read ahead. */
 const aheadBytesMax = 65_536;
 
 const lineEnd = Buffer.from('\n');
@@ -19,12 +19,12 @@ const blank: ReadonlySet<number> = new Set([0x09, 0x0d, 0x20]);
 const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
-/** @param inFrames whether both sides speak binary frames by now, which have no lines */
+/** @param inFrames whether both sides already use binary frames, which have no lines */
 export function tunnelOf(ws: WebSocket, inFrames: () => boolean): Duplex {
   const stream = createWebSocketStream(ws, { readableHighWaterMark: aheadBytesMax });
   const line = new LineTracker();
   let isText = false;
-  // After the stream's own listener: the line end comes behind the message.
+  // This listener runs after the stream's own one, so the line end follows the message.
   ws.on('message', (data: RawData, isBinary: boolean) => {
     if (inFrames()) return;
     isText = !isBinary;
@@ -48,12 +48,12 @@ export function tunnelOf(ws: WebSocket, inFrames: () => boolean): Duplex {
   return stream;
 }
 
-/** The line that is being received, in one pass over its bytes. */
+/** Tracks the current incoming line in one pass over its bytes. */
 export class LineTracker {
   #depth = 0;
   #isInText = false;
   #isEscaped = false;
-  /** Nothing that may follow makes a request of it, or another one. */
+  /** Whether no further bytes can make the line a request, or another request. */
   #isOver = false;
 
   reset(): void {
@@ -63,7 +63,7 @@ export class LineTracker {
     this.#isOver = false;
   }
 
-  /** Whether it needs no more: it is one whole JSON object or array, or cannot become one. */
+  /** Whether the line is a complete JSON object or array, or cannot become one. */
   isOverAfter(bytes: Uint8Array): boolean {
     const last = bytes.lastIndexOf(newline);
     if (last !== -1) this.reset();
@@ -85,7 +85,7 @@ export class LineTracker {
   }
 }
 
-/** A message as it was received, without a copy where it is one piece. */
+/** The bytes of a message, without a copy if it is one buffer. */
 export function messageBytes(data: RawData): Buffer {
   if (Array.isArray(data)) return Buffer.concat(data);
   return Buffer.isBuffer(data) ? data : Buffer.from(data);

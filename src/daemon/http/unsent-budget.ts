@@ -1,14 +1,14 @@
 /**
- * Answers that callers have not taken yet: whoever asks for much and reads none of it fills no
- * memory but a share of its own.
+ * Limits the answers that callers have not read yet: a caller who requests much and reads nothing
+ * fills only its own share of memory.
  */
 import type { ServerResponse } from 'node:http';
 
 const ofCallerMax = 64 * 1_024 * 1_024;
 const allMax = 512 * 1_024 * 1_024;
-/** Smaller ones are bounded by the number of requests. */
+/** Smaller answers are limited by the number of requests. */
 const smallBytes = 16_384;
-/** Fewer than these may be as long as they are: a long answer to a slow reader is no flood. */
+/** Fewer answers may have any size: a long answer to a slow client is not a flood. */
 const answersMin = 4;
 
 export interface UnsentBounds {
@@ -32,15 +32,14 @@ export class UnsentBudget {
     this.#bounds = { ofCallerMax, allMax, ...bounds };
   }
 
-  /** Whether a caller has taken too little of its answers to ask for more. */
+  /** Whether a caller has too many unread answers to request more. */
   isFull(caller: string): boolean {
     const { answers, bytes } = this.#held.get(caller) ?? nothing;
     return answers >= answersMin && bytes > this.#bounds.ofCallerMax / 2;
   }
 
   /**
-   * Counts an answer until the other side has it or is gone. One alone is let through whatever
-   * its size.
+   * Counts an answer until the client has read it or disconnects. One answer may have any size.
    *
    * @returns whether it may be sent
    */

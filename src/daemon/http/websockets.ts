@@ -1,7 +1,7 @@
 /**
- * WebSockets: `GET /rpc` carries the wire (`tunnel.ts`); `GET
- * /v1/execs/{exec_id}/ws` one execution (`encoding.ts` draws what it sends), for programs that
- * know nothing of the wire. What such a one sends:
+ * WebSockets: `GET /rpc` carries the wire (`tunnel.ts`); `GET /v1/execs/{exec_id}/ws` carries one
+ * execution (`stream-encoding.ts` shows the server's messages), for programs that do not know the
+ * wire. Messages of such a client:
  *
  *   binary                                     bytes for standard input
  *   {"type":"eof"}                             the end of it
@@ -29,18 +29,18 @@ import type { OutputFollowers, FollowerOutput } from './followers.ts';
 import { subprotocolsOf, wireProtocol } from './request-checks.ts';
 import { messageBytes, tunnelOf } from './tunnel.ts';
 
-/** How often each side says that it is there, in ms; who is silent for two rounds is dropped. */
+/** How often the server sends a ping, in ms; a client that misses two is disconnected. */
 const pingMs = 15_000;
-/** Bytes that wait for the other side before output waits, too. */
+/** Unsent bytes after which output waits. */
 const unsentBytesMax = 262_144;
-/** Bytes of input that no command has taken yet. */
+/** Maximum bytes of input that no command has read yet. */
 const untakenBytesMax = 1_048_576;
 const closeWaitMs = 1_000;
-/** How often what waits for one caller, on all of its sockets, is looked at, in ms. */
+/** How often the unsent bytes on all sockets of a caller are checked, in ms. */
 const lookMs = 1_000;
-/** What may wait for one caller in all. */
+/** Maximum unsent bytes on all sockets of one caller. */
 const unsentOfCallerMax = 64 * 1_024 * 1_024;
-/** RFC 6455: an end as it should be, and one that the rules of this side ask for; one of ours. */
+/** Close codes of RFC 6455, and one of the runtime's own. */
 const closeCodes = { normal: 1_000, goingAway: 1_001, policy: 1_008, refusedToken: 4_401 } as const;
 
 const tunnelMessageBytesMax = limits.frameBytes.max + 65_536;
@@ -56,10 +56,10 @@ export interface WebSocketUpgrade {
 interface Open {
   readonly caller: Caller;
   isAlive: boolean;
-  /** What is written before it becomes messages; `null`: nothing is. */
+  /** The stream whose writes become messages; `null` if there is none. */
   stream: Duplex | null;
   readonly socket: Duplex;
-  /** Bytes that the other side had taken when it was last looked at. */
+  /** Bytes that the client had read at the last check. */
   taken: number;
 }
 
@@ -90,16 +90,16 @@ export class WebSockets {
     return this.#open.size;
   }
 
-  /** The wire, until the other side has left. Never rejects. */
+  /** Serves the wire until the client disconnects. Never rejects. */
   async tunnel(upgrade: WebSocketUpgrade): Promise<void> {
     const ws = await this.#accept(this.#tunnels, upgrade);
-    const { runtime, version, replyContext: says } = this.#parts;
+    const { runtime, version, replyContext } = this.#parts;
     const stream = tunnelOf(ws, () => connection.inFrames);
     const known = this.#open.get(ws);
     if (known !== undefined) known.stream = stream;
-    // An end without an answer to it is one all the same.
+    // A close without a close reply counts as an end, too.
     stream.on('error', () => stream.destroy());
-    const { log } = says;
+    const { log } = replyContext;
     const { caller, pace } = upgrade;
     const ends = { input: stream, output: stream };
     const connection = new Connection({ ...ends, caller, runtime, version, log, pace });
@@ -109,7 +109,7 @@ export class WebSockets {
     ws.close(closeCodes.normal);
   }
 
-  /** One execution, to its end. Never rejects. */
+  /** Serves one execution to its end. Never rejects. */
   async exec(
     upgrade: WebSocketUpgrade,
     followers: OutputFollowers,
@@ -125,7 +125,7 @@ export class WebSockets {
     ws.close(closeCodes.normal);
   }
 
-  /** A page learns no status of a refused handshake, but how its WebSocket ended. */
+  /** Refuses with a close code, because pages cannot see the status of a refused handshake. */
   refuse({ request, socket, head }: Pick<WebSocketUpgrade, 'request' | 'socket' | 'head'>): void {
     this.#plain.handleUpgrade(request, socket, head, (ws) => {
       ws.on('error', () => ws.terminate());
@@ -133,7 +133,7 @@ export class WebSockets {
     });
   }
 
-  /** Ends what a caller has open: its token is no more. */
+  /** Closes a caller's sockets after its token has become invalid. */
   endCaller(caller: Caller): void {
     for (const [ws, one] of this.#open) {
       if (one.caller === caller) close(ws, closeCodes.policy, 'the token is no longer valid');
@@ -169,9 +169,9 @@ export class WebSockets {
     });
   }
 
-  /** Who asks over many sockets and reads none of them loses those that hold the most. */
+  /** Closes the fullest sockets of a caller who requests much and reads nothing. */
   #dropUnread(): void {
-    // Who follows a command is bounded alone, and shares with all who follow it what waits.
+    // Followers of a command have their own limit and share their chunks with other followers.
     const all = [...this.#open].flatMap(([ws, { caller, stream }]) =>
       stream === null
         ? []
@@ -182,14 +182,14 @@ export class WebSockets {
     for (const { ws, actor, unsent } of waiting.toSorted((a, b) => a.unsent - b.unsent)) {
       const before = held.get(actor) ?? 0;
       held.set(actor, before + unsent);
-      // One alone may be a long answer to a slow reader.
+      // A single full socket may be a long answer to a slow client.
       if (before > 0 && before + unsent > unsentOfCallerMax) ws.terminate();
     }
   }
 
   #ping(): void {
     for (const [ws, known] of this.#open) {
-      // The answer to a ping comes behind all that is still to be read: who reads is there.
+      // A pong comes only after everything unread, so a client that still reads counts as alive.
       const taken = takenOf(known.socket);
       if (!known.isAlive && taken === known.taken) {
         ws.terminate();
@@ -202,11 +202,11 @@ export class WebSockets {
   }
 }
 
-/** Bytes that were written and wait no more. */
+/** Bytes that were written and sent. */
 const takenOf = (socket: Duplex): number =>
   socket instanceof Socket ? socket.bytesWritten - socket.writableLength : 0;
 
-/** Whether the handshake asks for something that can be answered. */
+/** Whether the handshake offers the wire protocol, or no protocol at all. */
 export function isWireOffer({ headers }: IncomingMessage): boolean {
   const field = headers['sec-websocket-protocol'];
   return field === undefined || subprotocolsOf(field).includes(wireProtocol);
@@ -238,7 +238,7 @@ interface Target {
   readonly execId: ExecId;
 }
 
-/** What a client of one execution sends, one after another. */
+/** Handles the messages of a client of one execution, one after another. */
 class Writes {
   readonly #parts: HttpTransportParts;
   readonly #target: Target;
@@ -258,7 +258,7 @@ class Writes {
     if (this.#waiting > untakenBytesMax) ws.pause();
     this.#last = this.#last
       .then(() => this.#act(bytes, isBinary))
-      .catch((error: unknown) => this.#tell(error))
+      .catch((error: unknown) => this.#sendError(error))
       .finally(() => {
         this.#waiting -= bytes.length + 64;
         if (ws.isPaused && this.#waiting <= untakenBytesMax) ws.resume();
@@ -287,14 +287,14 @@ class Writes {
   }
 
   /**
-   * A failure has no answer to be in: it is an event. Who reads none of them is not listened to
-   * until they do.
+   * Sends a failure as an event, since messages have no replies. Reads no further messages until
+   * the client reads these events.
    */
-  async #tell(error: unknown): Promise<void> {
+  async #sendError(error: unknown): Promise<void> {
     const { ws, execId } = this.#target;
     const { masking } = this.#parts.replyContext;
-    const told = toWireError('the message', error, this.#parts.replyContext);
-    const event = masking.json({ stream_id: execId, stream: 'error', error: told });
+    const wireError = toWireError('the message', error, this.#parts.replyContext);
+    const event = masking.json({ stream_id: execId, stream: 'error', error: wireError });
     const sent = new Promise<void>((resolve) => ws.send(event, () => resolve()));
     if (ws.bufferedAmount > unsentBytesMax) await sent;
   }

@@ -1,6 +1,7 @@
 /**
- * Secrets that callers gave their own sessions by `env`. A file that a command wrote may hold one
- * long after it ended, so they are hidden until the session is destroyed. In memory only.
+ * Secrets that callers gave their own sessions by `env`. A file that a command wrote may contain
+ * one long after the command ended, so they are masked until the session is destroyed. They exist
+ * in memory only.
  */
 import type { SessionId } from '../../command.ts';
 import type { KnownSecret } from '../../redacted.ts';
@@ -8,15 +9,15 @@ import { checkMaskable } from '../../redaction/known/maskable.ts';
 import { maskedParts } from '../../secrets/masked-parts.ts';
 import { isSecretVariable } from '../../secrets/secret-name.ts';
 
-/** Values remembered of one session; the oldest go first, none of a call's own. */
+/** Values remembered per session; the oldest are dropped first, never those of the current call. */
 const valuesMax = 64;
 
 export class GivenSecrets {
   readonly #all = new Map<SessionId, Map<string, KnownSecret>>();
-  /** Rises whenever a value comes or goes. */
+  /** Increases whenever a value is added or removed. */
   version = 0;
 
-  /** Notes what of `env` is secret, by name or form, and can be masked; answers it. */
+  /** Records and returns the values of `env` that are secret by name or form and can be masked. */
   note(session: SessionId, env: Readonly<Record<string, string>>): readonly KnownSecret[] {
     const all = Object.entries(env).flatMap(([name, value]) =>
       isSecretVariable(name, value)
@@ -27,7 +28,7 @@ export class GivenSecrets {
     const own = this.#all.get(session) ?? new Map<string, KnownSecret>();
     for (const secret of found) {
       const isNew = !own.delete(secret.value);
-      // The youngest last: they are the ones that must be masked now.
+      // The newest values are last: they must be masked now.
       own.set(secret.value, secret);
       if (isNew) this.version += 1;
     }
@@ -47,7 +48,7 @@ export class GivenSecrets {
     return [...this.#all.values()].flatMap((own) => [...own.values()]);
   }
 
-  /** A fork carries the variables, so what they hold is known there, too. */
+  /** A fork inherits the variables, so their secrets are known in the fork, too. */
   copy(from: SessionId, to: SessionId): void {
     const own = this.#all.get(from);
     if (own === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Known secrets in the texts that the daemon itself writes: answers, errors, records, its log.
- * Output of commands is redacted before it gets here (`redactor/`) and is not looked at again.
+ * Masks known secrets in the texts that the daemon itself writes: answers, errors, records, log.
+ * Output of commands is redacted before it gets here (`redactor/`) and is not scanned again.
  */
 import type { SessionId } from '../../command.ts';
 import type { KnownSecret, KnownValue } from '../../redacted.ts';
@@ -12,38 +12,38 @@ import type { RedactionTags } from '../../redaction/redaction-tags.ts';
 import { redactedText, type RedactedText } from '../../redaction/redacted-text.ts';
 import { GivenSecrets } from './given-secrets.ts';
 
-/** The values that are known just now. */
+/** The values that are currently known. */
 export interface KnownSecretSource {
-  /** Rises whenever the values change. */
+  /** Increases whenever the values change. */
   readonly version: number;
   known(): readonly KnownSecret[];
 }
 
-/** Fields that hold what a redactor gave out, in answers of the wire. */
+/** Fields of wire answers whose text a redactor has already redacted. */
 const outputFields: ReadonlySet<string> = new Set([
   'stdout',
   'stderr',
   'chunks',
   'data_b64',
-  // Of `workspace.diff`: `diff-redaction.ts` looks for what is known and what is not.
+  // The field of `workspace.diff`: `diff-redaction.ts` redacts known and suspected secrets.
   'diff',
 ]);
-/** Shorter texts hold no value that can be masked. */
+/** Shorter texts cannot contain a value that can be masked. */
 const textMin = 6;
 const depthMax = 64;
-/** Texts that are remembered to hold no known value, and characters of one. */
+/** Texts remembered to contain no known value, and the maximum characters of such a text. */
 const [cleanMax, cleanTextMax] = [4_096, 128];
-/** Ids of our own, in nearly every answer. */
+/** The runtime's own ids, which nearly every answer contains. */
 const ownId = /^[sxaw]-[0-9a-f]{32}$/;
 
-/** One of each value that can be masked. */
+/** The values that can be masked, without duplicates. */
 const distinct = (secrets: readonly KnownSecret[]): KnownSecret[] => [
   ...new Map(
     secrets.filter(({ value }) => checkMaskable(value).ok).map((one) => [one.value, one]),
   ).values(),
 ];
 
-/** The first of them, as many as can be masked at once. */
+/** The first values, up to the number that can be masked at once. */
 function within(secrets: readonly KnownSecret[]): KnownSecret[] {
   let bytes = 0;
   return secrets.slice(0, limits.secretsActive.max).filter(({ value }) => {
@@ -55,12 +55,12 @@ function within(secrets: readonly KnownSecret[]): KnownSecret[] {
 export class Masking {
   readonly #tags: RedactionTags;
   readonly #source: KnownSecretSource;
-  /** What callers gave their sessions. */
+  /** Secrets that callers gave their sessions. */
   readonly given = new GivenSecrets();
   #version = '';
   #index: KnownIndex | null = null;
   #values: ReadonlyMap<string, KnownValue> = new Map();
-  /** Nothing that is known just now is in them: most words come again with each command. */
+  /** Texts without a currently known value: most texts recur with each command. */
   readonly #clean = new Set<string>();
 
   constructor(tags: RedactionTags, source: KnownSecretSource) {
@@ -68,17 +68,17 @@ export class Masking {
     this.#source = source;
   }
 
-  /** What is known, for whoever redacts a text of others; `null`: nothing. */
+  /** The known values, for redactors of other texts; `null` if there are none. */
   get index(): KnownIndex | null {
     return this.#current();
   }
 
-  /** The text with a tag in place of every known value, in whatever encoding. */
+  /** Replaces every known value, in any encoding, with a tag. */
   text(text: string): RedactedText {
     return this.look(text).text;
   }
 
-  /** The same, with the names of the values that were in it. */
+  /** Like {@link text}; also returns the names of the values found. */
   look(text: string): { readonly text: RedactedText; readonly names: readonly string[] } {
     if (text.length < textMin || ownId.test(text)) return { text: redactedText(text), names: [] };
     const index = this.#current();
@@ -89,27 +89,27 @@ export class Masking {
     return { text: redactedText(masked), names: hits };
   }
 
-  /** A value of plain data with all its texts masked; what is output of a command stays. */
+  /** Masks all texts within plain data, except output of commands. */
   deep<Value>(value: Value): Value {
     return this.#current() === null ? value : this.#deep(value, 0);
   }
 
-  /** An answer or event as JSON. */
+  /** Returns an answer or event as masked JSON. */
   json(data: unknown): RedactedText {
     return redactedText(JSON.stringify(this.deep(data)));
   }
 
-  /** An event that carries output of a command and nothing else that people wrote. */
+  /** Returns an event as JSON whose only text from people is output of a command. */
   output(event: object): RedactedText {
     return redactedText(JSON.stringify(event));
   }
 
   /**
-   * What the output of a session's commands must not show: what is known, and what callers gave the
-   * session under the names of secrets, as much of the older of it as can be masked besides.
+   * The values that output of a session's commands must not show: the known ones, the command's
+   * own, and as many of the older ones that callers gave the session as can be masked besides.
    *
-   * @param own what this command's caller gave it
-   * @throws TrlError `QUOTA_EXCEEDED` when what is known and its own is more than can be masked
+   * @param own the values that the caller gave this command
+   * @throws TrlError `QUOTA_EXCEEDED` if the known and own values exceed what can be masked
    */
   valuesOf(session: SessionId, own: readonly KnownSecret[]): KnownSecret[] {
     const wanted = distinct([...this.#source.known(), ...own]);
@@ -128,7 +128,7 @@ export class Masking {
     const version = `${this.#source.version} ${this.given.version}`;
     if (version === this.#version) return this.#index;
     const secrets = distinct([...this.#source.known(), ...this.given.all()]);
-    // More than can be masked are refused at a launch; texts of ours hide the first of them.
+    // A launch is refused if there are too many values; the daemon's own texts mask the first ones.
     const values = within(secrets).map((one) => this.#valueOf(one));
     this.#values = new Map(values.map((one) => [one.value, one]));
     this.#index = values.length === 0 ? null : buildKnownIndex(values, this.#index);
@@ -142,12 +142,12 @@ export class Masking {
     this.#clean.add(text);
   }
 
-  /** One object for one value: what is computed for it belongs to the object. */
+  /** Returns the same object for the same value, because computed results are cached per object. */
   #valueOf({ name, value }: KnownSecret): KnownValue {
     return this.#values.get(value) ?? { name, value, tag: this.#tags.of(value) };
   }
 
-  /** Only texts change, each for a text: the type stays. */
+  /** Replaces only texts, each with a text, so the type stays the same. */
   #deep<Value>(value: Value, depth: number): Value;
   #deep(value: unknown, depth: number): unknown {
     if (typeof value === 'string') return this.text(value);

@@ -1,4 +1,4 @@
-/** The secrets of a daemon: its configured sources, over its own environment. */
+/** Opens the secrets of a daemon: its configured sources and its own environment. */
 import type { Configuration, SecretSourceSetting } from '../../configuration/configuration.ts';
 import { isWithheldVariable } from '../../environment/base.ts';
 import { checkMaskable } from '../../redaction/known/maskable.ts';
@@ -17,11 +17,11 @@ const mainToken = 'TRL_AUTH_TOKEN';
 
 type Settings = Pick<Configuration, 'withhold' | 'secretNames' | 'sources'>;
 
-/** What the daemon takes out of its own environment before it has read any configuration. */
+/** Variables that the daemon removes from its own environment before it reads configuration. */
 export const shouldTakeAlways: ShouldTakeVariable = (name, value) =>
   isSecretVariable(name, value) || isWithheldVariable(name);
 
-/** What it takes out besides, because people say so. */
+/** Variables that it removes because configuration says so. */
 export function shouldTakeBySettings(
   { withhold, secretNames }: Settings,
   byPolicy: readonly string[],
@@ -33,26 +33,25 @@ export function shouldTakeBySettings(
 
 export interface OpenSecretsOptions {
   readonly configuration: Settings;
-  /** All that the daemon was started with. */
+  /** The environment that the daemon was started with. */
   readonly env: Readonly<Record<string, string>>;
-  /** Directories that commands may write, by real path. */
+  /** Real paths of directories that commands may write. */
   readonly roots: readonly string[];
   readonly log: (text: string) => void;
 }
 
 /**
- * Reads what costs nothing, and says by name what a person should know. A source that fails is no
- * end of the start: only its secrets are missing, and whoever wants one is told why.
+ * Reads the sources that cost nothing, and logs warnings by name. If a source fails, the daemon
+ * starts without its secrets, and an error explains the cause to anyone who requests one.
  */
 export async function openSecrets(options: OpenSecretsOptions): Promise<SecretStore> {
   const { configuration, env, log } = options;
   const sources = configuration.sources.flatMap((setting) => sourceOf(setting, options));
-  // A service of systemd has its credentials without a word in a file.
+  // A systemd service gets its credentials without configuration.
   const credentials = env['CREDENTIALS_DIRECTORY'];
   const isNamed = configuration.sources.some(({ kind }) => kind === 'systemd');
   if (credentials && !isNamed) sources.push(new SystemdSource(credentials));
-  // It is no secret of commands, but must not show, whatever sources people name and however it
-  // looks.
+  // Commands never get this token, but it must always be masked, in any form and with any sources.
   const own = env[mainToken];
   if (own) {
     const options = { names: [mainToken], isWithheld: () => true };
@@ -61,7 +60,7 @@ export async function openSecrets(options: OpenSecretsOptions): Promise<SecretSt
   const secrets = new SecretStore({ sources, checkMaskable });
   await secrets.load();
   for (const { problem } of secrets.problems) log(problem);
-  // Told to whoever runs the daemon alone: an agent that knew it would need few guesses.
+  // Only the operator's log says this: it would help an agent to guess the value.
   const said = new Set<string>();
   const sayWeak = (): void => {
     for (const name of secrets.weak.filter((one) => !said.has(one))) {

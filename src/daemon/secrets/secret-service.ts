@@ -1,4 +1,4 @@
-/** Secrets on the wire: names for everybody, values from a person alone and never back. */
+/** Secrets on the wire: everyone sees names; only a person sets values; nothing returns them. */
 import type { Enrolment } from '../../approval/enrolment.ts';
 import type { Caller } from '../../command.ts';
 import { isBaseVariableName, isWithheldVariable } from '../../environment/base.ts';
@@ -29,17 +29,17 @@ import type { Sessions } from '../sessions/sessions.ts';
 export interface SecretServiceOptions extends PersonProverParts {
   readonly secrets: SecretStore;
   readonly sessions: Sessions;
-  /** What no command gets, as it is configured. */
+  /** The variables that configuration withholds from commands. */
   readonly variables: Pick<RuntimeVariables, 'withhold' | 'managedBy' | 'isOfRuntime'>;
-  /** What no command gets, by policy. */
+  /** The variables that policy withholds from commands. */
   readonly policies: Pick<Policies, 'of'>;
-  /** Tells a person who looks at the runtime. */
+  /** Writes to the log that the operator reads. */
   readonly log: (text: string) => void;
 }
 
-/** Names injected into one session. */
+/** Maximum names injected into one session. */
 const injectedMax = 256;
-/** Characters of a reason in the log. */
+/** Maximum characters of a reason in the log. */
 const shownMax = 200;
 
 export class DaemonSecretService implements SecretService {
@@ -72,7 +72,7 @@ export class DaemonSecretService implements SecretService {
     return { name, state: 'unusable', source: null, origin: null, expires_at: null, problem };
   }
 
-  /** A variable of the runtime that is no secret can be had as well. */
+  /** Accepts also a variable of the runtime that is not a secret. */
   async #checkUsable(name: string): Promise<MethodAnswers['secrets.check']> {
     const found = await this.#secrets.check(name);
     const isReady = found.state === 'missing' && (await this.#options.variables.isOfRuntime(name));
@@ -80,7 +80,7 @@ export class DaemonSecretService implements SecretService {
     return { ...found, state: 'ready', source: 'environment', problem: null };
   }
 
-  /** Tells of a name why no command ever gets a secret of it, one sentence; `null`: one may. */
+  /** Says in one sentence why no command gets a secret of a name; `null` if a command may. */
   async #refusals(workspace: string | null): Promise<(name: string) => string | null> {
     const { policies, variables } = this.#options;
     const withhold = [...variables.withhold, ...(await policies.of(workspace)).withhold];
@@ -103,19 +103,19 @@ export class DaemonSecretService implements SecretService {
     }
   }
 
-  /** @throws TrlError `INVALID_PARAMS` for a name that no variable can have, `QUOTA_EXCEEDED` */
+  /** @throws TrlError `INVALID_PARAMS` if no variable can have the name; `QUOTA_EXCEEDED` */
   async request(
     { actor }: Caller,
     { name, reason, wait_ms: waitMs = 0 }: SecretRequestParams,
   ): Promise<MethodAnswers['secrets.request']> {
     await this.#refuseUnusable([name], null);
     const { state } = await this.#checkUsable(name);
-    // What a source has and nobody read yet, a command gets as soon as policy lets it.
+    // A value that a source has but nobody read yet is available as soon as policy allows it.
     if (state === 'ready' || state === 'unread') return { name, state: 'ready' };
     const isNew = this.#secrets.requests.list().every((one) => one.name !== name);
     const request = this.#secrets.request({ name, reason, requester: actor });
     if (isNew) {
-      // Nothing that steers a terminal or reorders text.
+      // Removes characters that control a terminal or reorder text.
       const why = JSON.stringify(reason.slice(0, shownMax).replaceAll(/\p{C}/gu, '\ufffd'));
       this.#log(`${actor} asks for the secret ${name}: ${why}; give it: trl secrets set ${name}`);
     }
@@ -129,7 +129,7 @@ export class DaemonSecretService implements SecretService {
     return { requests: this.#secrets.requests.list().map(requestView) };
   }
 
-  /** @throws TrlError `AUTH_FAILED` as {@link ProvePerson}; else as {@link SecretStore.give} */
+  /** @throws TrlError `AUTH_FAILED` like {@link ProvePerson}; else like {@link SecretStore.give} */
   async set(
     caller: Caller,
     { name, value, passphrase }: SecretSetParams,
@@ -140,10 +140,10 @@ export class DaemonSecretService implements SecretService {
   }
 
   /**
-   * Records names on the session: what `env_keys` takes, secrets and variables of the runtime.
+   * Records names of secrets and variables on the session, as `env_keys` does for one command.
    * Policy decides at each command, as for `env_keys`.
    *
-   * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` and what else keeps one from being
+   * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` and other errors if one name cannot be
    *   used: then none is injected
    */
   async inject(
@@ -157,7 +157,7 @@ export class DaemonSecretService implements SecretService {
       if (manager !== null) throw managedVariableError(name, manager);
       if (!(await this.#options.variables.isOfRuntime(name))) await this.#secrets.usable(name);
     }
-    // Looked up again: it may have been destroyed while sources were asked.
+    // Looks it up again: it may have been destroyed while the sources were queried.
     const session = this.#sessions.get(id);
     const injected = [...new Set([...(session.record.injected ?? []), ...names])].toSorted();
     if (injected.length > injectedMax) {
@@ -169,10 +169,10 @@ export class DaemonSecretService implements SecretService {
   }
 
   /**
-   * Takes an injection back, which anybody may; or forgets a value and whoever waits for it, which
-   * the enrolled person does where there is one.
+   * Revokes an injection, which any caller may do; or deletes a value and its pending requests. If
+   * a person is enrolled, only that person may delete a value.
    *
-   * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` when there is nothing to delete;
+   * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` if there is nothing to delete;
    *   `AUTH_FAILED` without the enrolled person's passphrase
    */
   async delete(
@@ -198,7 +198,7 @@ export class DaemonSecretService implements SecretService {
 }
 
 export function requestView(request: SecretRequest): SecretRequestView {
-  const { name, reason, requester, requestedAt: askedAt, expiresAt } = request;
-  const [requested, expires] = [isoTime(askedAt), isoTime(expiresAt)];
+  const { name, reason, requester, requestedAt, expiresAt } = request;
+  const [requested, expires] = [isoTime(requestedAt), isoTime(expiresAt)];
   return { name, reason, requester, requested_at: requested, expires_at: expires };
 }

@@ -1,9 +1,9 @@
-/** Secrets whose values a caller wrote itself: it has seen them somewhere, or guesses. */
+/** Secrets whose values a caller typed: the caller has seen them somewhere, or guesses. */
 import { TrlError } from '../../errors.ts';
 import type { Auditing } from '../auditing/auditing.ts';
 import type { LiveSession } from '../sessions/sessions.ts';
 
-/** Notes the names. A tag answers "is this it?", so whoever writes values can try them. */
+/** Records the names: a mask tag confirms a guess, so a caller could try values. */
 export function recordTypedSecrets(
   session: LiveSession,
   secrets: readonly string[],
@@ -23,9 +23,10 @@ export function recordTypedSecrets(
 }
 
 /**
- * A question is kept and shown as it is asked, for a yes binds it: no secret may be in it.
+ * The runtime stores and shows a request for approval unchanged, because the approval binds to it;
+ * so it must not contain a secret.
  *
- * @throws TrlError `INVALID_PARAMS` when there is one
+ * @throws TrlError `INVALID_PARAMS` if it contains one
  */
 export function refuseSecretInCommand([secret]: readonly string[]): void {
   if (secret === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Variables that a command asks for by name: a source of secrets gives them, else the runtime's own
- * environment. And what is inherited where the mode is `legacy`.
+ * Variables that a command requests by name: a source of secrets or else the runtime's own
+ * environment provides them. Also the inherited variables if the mode is `legacy`.
  */
 import type { Configuration } from '../../configuration/configuration.ts';
 import { isWithheldVariable } from '../../environment/base.ts';
@@ -26,9 +26,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 export interface RuntimeVariablesOptions {
   readonly configuration: Pick<Configuration, 'envMode' | 'withhold'>;
   readonly secrets: Pick<SecretStore, 'find' | 'value' | 'list'>;
-  /** All that the runtime was started with. */
+  /** The environment that the runtime was started with. */
   readonly env: Env;
-  /** The tool that manages a variable; `null`: none does. Must not throw. */
+  /** The tool that manages a variable; `null` if none does. Must not throw. */
   readonly managedBy: VariableSource['managedBy'];
   readonly log: (text: string) => void;
 }
@@ -63,9 +63,9 @@ export class RuntimeVariables implements VariableSource {
   }
 
   /**
-   * Whether every command of a session can have these.
+   * Checks that every command of a session can get these variables.
    *
-   * @throws TrlError `INVALID_PARAMS` for a name that is withheld, or that nobody has
+   * @throws TrlError `INVALID_PARAMS` if a name is withheld or no source has it
    */
   async check(names: readonly string[], withhold: readonly string[]): Promise<void> {
     const held = names.find((name) => isWithheldVariable(name, [...withhold, ...this.withhold]));
@@ -77,7 +77,7 @@ export class RuntimeVariables implements VariableSource {
     await this.find(names);
   }
 
-  /** Whether commands get it by name from the runtime's own environment, as no secret. */
+  /** Whether commands get it by name from the runtime's environment, not as a secret. */
   async isOfRuntime(name: string): Promise<boolean> {
     return variableNameForm.test(name) && (await this.#sourceOf(name)) === 'runtime';
   }
@@ -100,7 +100,7 @@ export class RuntimeVariables implements VariableSource {
     return Object.fromEntries(found);
   }
 
-  /** What commands inherit besides the safe variables; `null` where the mode is `scoped`. */
+  /** Variables that commands inherit besides the safe ones; `null` if the mode is `scoped`. */
   async inherited(): Promise<Readonly<Record<string, string>> | null> {
     if (this.mode === 'scoped') return null;
     this.#inherited ??= this.#readInherited();
@@ -108,23 +108,23 @@ export class RuntimeVariables implements VariableSource {
     return Object.fromEntries(all.filter(([name]) => this.managedBy(name, null) === null));
   }
 
-  /** The tiers of a session's commands, by name; never a value. */
+  /** The variables of a session's commands by tier: names only, never values. */
   async view(
     record: SessionRecord,
-    ground: Pick<ExecutionContext, 'env' | 'inherited' | 'withhold'>,
+    context: Pick<ExecutionContext, 'env' | 'inherited' | 'withhold'>,
   ): Promise<EnvironmentView> {
     const names = sessionVariables(record).requested;
     const requested = await Promise.all(
       names.map(async (name) => ({ name, source: (await this.#sourceOf(name)) ?? 'missing' })),
     );
-    const own = Object.keys(ground.env);
+    const own = Object.keys(context.env);
     return {
       mode: this.mode,
-      safe: own.filter((name) => !ground.inherited.has(name)).toSorted(),
-      inherited: [...ground.inherited].toSorted(),
+      safe: own.filter((name) => !context.inherited.has(name)).toSorted(),
+      inherited: [...context.inherited].toSorted(),
       session: record.envKeys,
       requested,
-      withheld_seen: withheldNames(Object.keys(this.#options.env), ground.withhold),
+      withheld_seen: withheldNames(Object.keys(this.#options.env), context.withhold),
     };
   }
 
@@ -132,11 +132,11 @@ export class RuntimeVariables implements VariableSource {
     const { env, secrets } = this.#options;
     if (!variableNameForm.test(name)) throw wrongName(name);
     const found = isInjectionName(name) ? null : await secrets.find(name);
-    // Names come from outside, and may be those of every object: `constructor`.
+    // Callers choose the names, so one may equal a member of every object, such as `constructor`.
     return found?.source ?? (Object.hasOwn(env, name) ? 'runtime' : null);
   }
 
-  /** Secrets of the runtime's environment pass on too; one that cannot be masked does not. */
+  /** Includes secrets of the runtime's environment, except those that cannot be masked. */
   async #readInherited(): Promise<Readonly<Record<string, string>>> {
     const { env, secrets, log } = this.#options;
     const found = new Map<string, string>();
@@ -157,26 +157,26 @@ export class RuntimeVariables implements VariableSource {
   }
 }
 
-/** Tells where names would come from, and reads no value. */
+/** Reports the source of each name and reads no value. */
 export const namesOnly = (source: VariableSource): VariableSource => ({
   find: (names) => source.find(names),
   values: async () => ({}),
   managedBy: (name, workspace) => source.managedBy(name, workspace),
 });
 
-/** What policy needs to know of the variables of a session. */
+/** The facts about a session's variables that policy needs. */
 export function sessionVariables(record: SessionRecord): Authorization['session'] {
   const names = [...(record.requested ?? []), ...(record.injected ?? [])];
   return { requested: [...new Set(names)], given: record.envKeys };
 }
 
-/** One sentence for each variable that a command has by `legacy` mode alone, and uses. */
+/** One sentence per variable that a command uses and gets only through `legacy` mode. */
 export function legacyWarningsOf(
-  ground: ExecutionContext,
+  context: ExecutionContext,
   record: SessionRecord,
   request: ExecutionRequest,
 ): string[] {
-  // What is looked for is written as shells write it.
+  // The search looks for the syntax of shells.
   if (request.language === 'python') return [];
   const own = new Set([
     ...Object.keys(request.env),
@@ -184,7 +184,7 @@ export function legacyWarningsOf(
     ...record.envKeys,
     ...sessionVariables(record).requested,
   ]);
-  const hidden = [...ground.inherited].filter((name) => !own.has(name)).toSorted();
+  const hidden = [...context.inherited].filter((name) => !own.has(name)).toSorted();
   return usedVariables(request.command, hidden).map(legacyWarning);
 }
 

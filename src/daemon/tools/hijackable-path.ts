@@ -1,32 +1,32 @@
 /**
- * Where the program of a tool lies. One that commands of sessions could write, or put another one
- * before, would hand the tool's variables to whoever did.
+ * Checks where the program of a tool is. If commands of sessions could overwrite the program, or
+ * put another one before it in `PATH`, they could get the tool's variables.
  */
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 
-/** What of the host decides. */
+/** The facts about the host that decide. */
 export interface ProgramSearch {
   /** `PATH` of commands. */
   readonly path: string;
-  /** Directories that commands of sessions may write, by real path. */
+  /** Real paths of directories that commands of sessions may write. */
   readonly writable: readonly string[];
 }
 
-/** The place through which commands could choose what runs as `program`; `null`: there is none. */
+/** The path through which commands could replace `program`; `null` if there is none. */
 export function findHijackablePath(program: string, { path: searched, writable }: ProgramSearch) {
   const places = program.includes('/') ? [program] : lookedAt(program, searched.split(':'));
   return places.find((place) => isBelow(place, writable)) ?? null;
 }
 
-/** Where a name is looked for, up to where it is found. */
+/** The paths at which the name is looked up, up to the first match. */
 function lookedAt(name: string, directories: readonly string[]): string[] {
   const tried = directories.map((one) => path.join(one === '' ? '.' : one, name));
   const found = tried.findIndex(isProgram);
   return found === -1 ? tried : tried.slice(0, found + 1);
 }
 
-/** A relative place is another one wherever the command starts: in the workspace, too. */
+/** A relative path depends on the working directory, which may be in the workspace. */
 function isBelow(place: string, trees: readonly string[]): boolean {
   if (!path.isAbsolute(place)) return true;
   const named = path.resolve(place);

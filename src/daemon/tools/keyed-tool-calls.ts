@@ -1,7 +1,7 @@
 /**
- * Calls of tools that have a key: made again, such a call gets the answer of the first one, and
- * nothing runs twice. Answers are held in memory for a while; that a key was used is on disk, for
- * longer than they are, and for the runtime after this one.
+ * Calls of tools that have a key: a repeated call gets the answer of the first one, and nothing
+ * runs twice. Answers stay in memory for a while; the used keys are on disk, where they outlive
+ * the answers and the runtime.
  */
 import { TrlError, isTrlError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
@@ -12,7 +12,7 @@ import type { UsedKeys } from '../used-keys.ts';
 const callsMax = 1_000;
 const bytesMax = 32 * 1024 * 1024;
 
-/** Ends of a call that did something, may have, or that a person has decided. */
+/** Errors after which the key stays used: the call may have had effects, or a person decided. */
 const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'APPROVAL_DENIED',
   'APPROVAL_EXPIRED',
@@ -22,36 +22,35 @@ const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INTERNAL_ERROR',
 ]);
 
-/** Whose call it is, and which. */
+/** Identifies a call and its caller. */
 export interface KeyedToolCall {
   readonly actor: string;
-  /** What they called it. */
+  /** The key that the caller chose. */
   readonly key: string;
-  /** Tells what is called from everything else. */
+  /** Distinguishes this call from every other one. */
   readonly fingerprint: string;
 }
 
 export interface ResumableToolCall {
   /**
-   * Calls it. `over` must be told when it was begun and what it began is about to be gone, before
-   * it is.
+   * Makes the call. If the call started something, it must call `over` just before that is removed.
    */
   readonly run: (over: () => void) => Promise<ToolCallAnswer>;
-  /** Whether running it again goes on with what was begun, also after the runtime ended. */
+  /** Whether a repeated run resumes the first one, also after the runtime restarts. */
   readonly isResumable: boolean;
 }
 
-interface Kept {
-  readonly says: string;
+interface CachedCall {
+  readonly fingerprint: string;
   readonly answer: Promise<ToolCallAnswer>;
-  /** 0 while it is under way. */
+  /** 0 while the call is running. */
   bytes: number;
 }
 
 export class KeyedToolCalls {
   readonly #used: UsedKeys;
   /** Oldest first. */
-  readonly #calls = new Map<string, Kept>();
+  readonly #calls = new Map<string, CachedCall>();
   #bytes = 0;
 
   constructor(used: UsedKeys) {
@@ -59,68 +58,68 @@ export class KeyedToolCalls {
   }
 
   /**
-   * @throws TrlError `IDEMPOTENCY_CONFLICT` where the key is that of another call;
-   *   `EXEC_NOT_FOUND` where it was called before and its answer is not held; what `run` does
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` if another call used the key; `EXEC_NOT_FOUND` if the
+   *   call was made before and its answer is no longer stored; errors of `run`
    */
   async once(call: KeyedToolCall, going: ResumableToolCall): Promise<ToolCallAnswer> {
     const name = `${call.actor} ${call.key}`;
     const known = this.#calls.get(name);
     if (known !== undefined) {
-      if (known.says === call.fingerprint) return known.answer;
+      if (known.fingerprint === call.fingerprint) return known.answer;
       throw conflict();
     }
     const scope = scopeOf(call);
     this.#use(call, going.isResumable);
     const over = (): void => this.#put(call, 'over');
-    const kept: Kept = { says: call.fingerprint, answer: going.run(over), bytes: 0 };
-    this.#calls.set(name, kept);
+    const cached: CachedCall = { fingerprint: call.fingerprint, answer: going.run(over), bytes: 0 };
+    this.#calls.set(name, cached);
     try {
-      const answer = await kept.answer;
-      this.#keep(name, kept, answer);
+      const answer = await cached.answer;
+      this.#keep(name, cached, answer);
       return answer;
     } catch (error) {
       if (isTrlError(error) && !lasting.has(error.code)) {
         this.#calls.delete(name);
         this.#used.forget(scope, call.key);
-      } else this.#keep(name, kept, isTrlError(error) ? error.data : null);
+      } else this.#keep(name, cached, isTrlError(error) ? error.data : null);
       throw error;
     }
   }
 
-  /** On disk before anything runs: whatever ends, the key is used. */
+  /** Stores the key on disk before anything runs, so that it counts as used even after a crash. */
   #use(call: KeyedToolCall, goesOn: boolean): void {
     const before = this.#used.find(scopeOf(call), call.key);
     if (before !== null && before.call !== call.fingerprint) throw conflict();
     if (before?.state === 'over') {
-      const why = 'it was called before, and what it answered is no longer held; use a new key';
+      const why = 'it was called before, and its answer is no longer stored; use a new key';
       throw new TrlError('EXEC_NOT_FOUND', `Cannot call the tool by its key again: ${why}`);
     }
     this.#put(call, goesOn ? 'begun' : 'over');
   }
 
   #put(call: KeyedToolCall, state: 'begun' | 'over'): void {
-    const { key, fingerprint: says } = call;
-    this.#used.put({ scope: scopeOf(call), key, call: says, state, at: Date.now() });
+    const { key, fingerprint } = call;
+    this.#used.put({ scope: scopeOf(call), key, call: fingerprint, state, at: Date.now() });
   }
 
-  #keep(key: string, kept: Kept, answer: unknown): void {
-    kept.bytes = 1 + (JSON.stringify(answer ?? null)?.length ?? 0);
-    this.#bytes += kept.bytes;
-    setTimeout(() => this.#forget(key, kept), limits.journalKeepMs.default).unref();
+  #keep(key: string, cached: CachedCall, answer: unknown): void {
+    cached.bytes = 1 + (JSON.stringify(answer ?? null)?.length ?? 0);
+    this.#bytes += cached.bytes;
+    setTimeout(() => this.#forget(key, cached), limits.journalKeepMs.default).unref();
     for (const [oldest, one] of this.#calls) {
       if (this.#calls.size <= callsMax && this.#bytes <= bytesMax) break;
       if (one.bytes > 0) this.#forget(oldest, one);
     }
   }
 
-  #forget(key: string, kept: Kept): void {
-    if (this.#calls.get(key) !== kept) return;
+  #forget(key: string, cached: CachedCall): void {
+    if (this.#calls.get(key) !== cached) return;
     this.#calls.delete(key);
-    this.#bytes -= kept.bytes;
+    this.#bytes -= cached.bytes;
   }
 }
 
-/** No session is called so. */
+/** The scope contains spaces, so it never equals the id of a session. */
 const scopeOf = ({ actor }: KeyedToolCall): string => `tools of ${actor}`;
 
 const conflict = (): TrlError =>

@@ -1,4 +1,4 @@
-/** Where the files of registered tools are, and what their processes may have. */
+/** Locates the files of registered tools and the variables of their processes. */
 import path from 'node:path';
 import type { SecretStore } from '../../secrets/secret-store.ts';
 import { configDirectory, systemConfigDirectory } from '../../yaml/config-directories.ts';
@@ -14,19 +14,19 @@ export interface ToolFilesParts {
   readonly sessions: Sessions;
   readonly roots: readonly string[];
   readonly env: Env;
-  /** Directories of tools that the daemon was started with. */
+  /** Directories of tools from the daemon's command line. */
   readonly toolDirectories: readonly string[];
   readonly log: (text: string) => void;
 }
 
-/** Directories that commands of sessions may write: no tool's program may be there. */
+/** Directories that commands of sessions may write: a tool's program must not be in them. */
 export function writableDirectories({
   sessions,
   roots,
 }: Pick<ToolFilesParts, 'sessions' | 'roots'>): string[] {
   const granted = sessions.all().flatMap(({ record }) =>
-    // What a tool may write is said by its own file, which no command wrote. A session without a
-    // sandbox can write everything: policy allows it, and no tool is refused for that.
+    // A tool's own file, which no command wrote, says what the tool may write. A session without a
+    // sandbox can write everything: policy allows that, and no tool is refused because of it.
     record.tool !== undefined || record.grants.sandbox === 'none'
       ? []
       : record.grants.files.write.allow,
@@ -44,7 +44,7 @@ export function openToolFiles(parts: ToolFilesParts): ToolFiles {
   return new ToolFiles({ directories, writable: () => writableDirectories(parts), log });
 }
 
-/** What a tool's process may be given: variables by name, and those that no process gets. */
+/** The variables that a tool's process may get, and those that no process gets. */
 export function toolEnvironment(parts: {
   readonly env: Env;
   readonly secrets: SecretStore;

@@ -1,6 +1,6 @@
 /**
- * Tools whose calls a connection answers, as long as it lasts. What a call asks for goes to whoever
- * registered the tool; the runtime runs nothing for it.
+ * Tools whose calls a connection answers while it is open. The runtime forwards each call to the
+ * client that registered the tool, and runs nothing for it.
  */
 import { randomBytes } from 'node:crypto';
 import type { ToolDescription } from '../../configuration/tool-file.ts';
@@ -20,17 +20,17 @@ import type {
 
 const timeoutMsDefault = 30_000;
 
-/** What a connection is told. Must not throw. */
-export type ToolListener = (told: ToolStreamMessage) => void;
+/** Receives the messages for a connection. Must not throw. */
+export type ToolListener = (message: ToolStreamMessage) => void;
 
 export interface RegisteredTool extends ToolDescription {
   readonly timeoutMs: number;
   readonly listener: ToolListener;
-  /** Of who registered it: nobody else answers its calls. */
+  /** The connection that registered the tool: no other one may answer its calls. */
   readonly owner: object;
 }
 
-interface Asked {
+interface ToolInvocation {
   /** The actor that calls. */
   readonly caller: string;
   readonly given: Readonly<Record<string, unknown>>;
@@ -57,8 +57,8 @@ export class RegisteredTools {
   }
 
   /**
-   * @param owner stands for the connection; {@link leave} ends what it registered
-   * @throws TrlError `INVALID_PARAMS` for a name that is taken or a schema that cannot be;
+   * @param owner identifies the connection; {@link leave} removes the tools that it registered
+   * @throws TrlError `INVALID_PARAMS` if the name is taken or the schema is invalid;
    *   `QUOTA_EXCEEDED`
    */
   add(
@@ -71,7 +71,7 @@ export class RegisteredTools {
   ): void {
     const { name, title = name, description, timeout_ms: timeoutMs = timeoutMsDefault } = params;
     if (this.#tools.has(name) || by.taken.has(name)) {
-      const message = `Cannot register the tool "${name}": there is one of this name`;
+      const message = `Cannot register the tool "${name}": the name is taken`;
       throw new TrlError('INVALID_PARAMS', message);
     }
     if (this.#tools.size >= limits.toolsRegistered.max) {
@@ -83,11 +83,11 @@ export class RegisteredTools {
   }
 
   /**
-   * The owner is told when nobody waits any more: at the time-out, or when `signal` aborts.
+   * Notifies the owner if the caller stops waiting: at the time-out, or when `signal` aborts.
    *
-   * @throws TrlError with what the owner says, or why nobody answers
+   * @throws TrlError with the owner's message, or with the reason why there is no answer
    */
-  ask(tool: RegisteredTool, { caller, given, signal }: Asked): Promise<unknown> {
+  ask(tool: RegisteredTool, { caller, given, signal }: ToolInvocation): Promise<unknown> {
     if (this.#calls.size >= limits.toolCallsOpen.max) {
       const most = `${limits.toolCallsOpen.max} calls are under way`;
       throw new TrlError('QUOTA_EXCEEDED', `Cannot call the tool "${tool.name}": ${most}`);
@@ -115,7 +115,7 @@ export class RegisteredTools {
     });
   }
 
-  /** @throws TrlError `INVALID_PARAMS` for a call that is not open, or is another's to answer */
+  /** @throws TrlError `INVALID_PARAMS` if the call is not open, or belongs to another owner */
   answer(owner: object, { call_id: id, result, error }: ToolAnswerParams): void {
     const open = this.#calls.get(id);
     if (open === undefined || open.tool.owner !== owner) {
@@ -129,7 +129,7 @@ export class RegisteredTools {
     open.reject(new TrlError('COMMAND_FAILED', message));
   }
 
-  /** The connection is gone: its tools are, and nobody answers what was asked of them. */
+  /** Removes the tools of a closed connection; their open calls fail. */
   leave(owner: object): void {
     for (const [name, tool] of this.#tools) if (tool.owner === owner) this.#tools.delete(name);
     for (const open of this.#calls.values()) {

@@ -1,7 +1,7 @@
 /**
- * What Python scripts call while they run. A script calls as the one who started it, in its own
- * session, over a client within the daemon: each call is judged, asked about, masked and recorded
- * as if that caller had made it, and the log names the script.
+ * Calls that Python scripts make while they run. A script acts on behalf of the caller who started
+ * it, in its own session, over a client within the daemon: each call is judged, approved, masked
+ * and recorded as if that caller had made it, and the log names the script.
  */
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
@@ -15,22 +15,22 @@ import type { QueuedExecution, TrackedExecution } from '../executions/executions
 export interface ScriptCallsOptions {
   /** A client within the daemon, for one call. */
   client(caller: Caller): Promise<Client>;
-  /** Hands an answer to the runner. */
+  /** Passes an answer to the runner. */
   answer(id: ExecId, call: number, text: string): Promise<unknown>;
-  /** Closes the questions about what a script has asked for. Must not throw. */
+  /** Cancels the pending approvals of a script's calls. Must not throw. */
   cancelApprovals(script: ExecId): void;
 }
 
 interface Script {
   readonly caller: Caller;
   readonly session: SessionId;
-  /** Aborts when the script has ended: nobody waits for its calls any more. */
+  /** Aborts when the script ends: nothing waits for its calls any more. */
   readonly over: AbortController;
-  /** Calls of it that are under way. */
+  /** The number of its calls that are running. */
   calls: number;
 }
 
-/** How often late questions of a script that has ended are looked for, in ms. */
+/** How often late approval requests of a script that has ended are looked for, in ms. */
 const lateMs = 200;
 
 export class ScriptCalls {
@@ -41,22 +41,22 @@ export class ScriptCalls {
     this.#options = options;
   }
 
-  /** A script is about to start, or is asked about: its calls are those of `caller`. */
+  /** Registers a script that is about to start or waits for approval: its caller is `caller`. */
   expect(id: ExecId, caller: Caller, session: SessionId): void {
     const over = new AbortController();
     this.#scripts.set(id, { caller: { ...caller, within: id }, session, over, calls: 0 });
   }
 
-  /** Its calls end with it. */
+  /** Ends the script's calls when the script ends. */
   watch({ record, settled }: TrackedExecution): void {
     const end = (): void => this.end(record.id);
     void settled.then(end, end);
   }
 
-  /** One that an earlier daemon had parked: a script, or what a script had asked for. */
+  /** Restores a script, or a command of a script, that an earlier daemon queued for approval. */
   restored({ caller, request }: QueuedExecution, tracked: TrackedExecution): void {
     const { id, sessionId, parent } = tracked.record;
-    // Its script was told that the call is lost: a yes must not make it act all the same.
+    // The script already got an error for this call, so a later approval must not run the command.
     if (parent !== undefined) this.#options.cancelApprovals(parent);
     if (request.language !== 'python') return;
     this.expect(id, caller, sessionId);
@@ -70,7 +70,7 @@ export class ScriptCalls {
     script.over.abort(new TrlError('BACKEND_UNAVAILABLE', 'The script that called has ended'));
     this.#options.cancelApprovals(id);
     if (script.calls === 0) return;
-    // A call that was on its way to its question then would ask for nobody.
+    // A call that was about to request approval would otherwise leave a request without a reader.
     const late = setInterval(() => {
       this.#options.cancelApprovals(id);
       if (script.calls === 0) clearInterval(late);
@@ -78,10 +78,10 @@ export class ScriptCalls {
     late.unref();
   }
 
-  /** A call as it came from the script, whatever that is. Never rejects. */
+  /** Handles a call from a script, which may be malformed. Never rejects. */
   async called(id: ExecId, call: number, text: string): Promise<void> {
     const answer = await this.#answerTo(id, text);
-    // A script that has ended meanwhile, or a runner that is gone, takes none.
+    // A script or a runner that has ended meanwhile accepts no answer.
     await this.#options.answer(id, call, answer).catch(() => {});
   }
 
@@ -127,7 +127,7 @@ type Requested =
   | { readonly kind: 'list' }
   | { readonly kind: 'call'; readonly tool: string; readonly arguments: JsonObject };
 
-/** @throws TrlError `INVALID_PARAMS` for what no `rpc.call` writes */
+/** @throws TrlError `INVALID_PARAMS` if `rpc.call` cannot have written the text */
 function requestIn(text: string): Requested {
   const { list, tool, arguments: given } = parseJsonObject(Buffer.from(text));
   if (list === true) return { kind: 'list' };
@@ -161,7 +161,7 @@ async function contextOf(
       networkSession: () => others.networkSession(),
       queuedExecutions: new Map(),
     },
-    // The script waits, as long as it may run itself.
+    // The script waits for approval as long as it may run.
     approvalWaitMs: limits.approvalMs.default,
   };
 }
@@ -186,7 +186,7 @@ const unknownScript = (): TrlError =>
   );
 
 /**
- * What a script runs must not be a script: each would wait for the one in it.
+ * A script must not run another script, because each would wait for the one it started.
  *
  * @throws TrlError `POLICY_DENIED`
  */

@@ -1,6 +1,6 @@
 /**
- * The tools that people wrote as files. Directories are looked at whenever somebody asks, and a
- * file is read again when it may have changed. A file that commands could write is no person's.
+ * Tools that people wrote as files. Each request lists the directories again, and reads a file
+ * again if it may have changed. A file that commands could write is not trusted.
  */
 import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
@@ -22,7 +22,7 @@ export interface FileTool {
   readonly definition: ToolDefinition;
   readonly source: ToolSource;
   readonly file: string;
-  /** Hex, of the file. */
+  /** Hexadecimal hash of the file. */
   readonly sha256: string;
 }
 
@@ -32,9 +32,9 @@ export interface ToolDirectory {
 }
 
 export interface ToolFilesOptions {
-  /** The first one that has a name is the one that has it. */
+  /** If several directories have a tool of the same name, the first one wins. */
   readonly directories: readonly ToolDirectory[];
-  /** Directories that commands of sessions may write, by real path. */
+  /** Real paths of directories that commands of sessions may write. */
   readonly writable: () => readonly string[];
   readonly log: (text: string) => void;
 }
@@ -47,18 +47,18 @@ interface Read {
 export class ToolFiles {
   readonly #options: ToolFilesOptions;
   readonly #read = new Map<string, Read>();
-  /** Trusted projects, as they were trusted, whose tools were read at least once. */
+  /** Trusted projects whose tools were read at least once. */
   readonly #known = new Set<string>();
-  /** What was said, so that it is said once. */
+  /** Messages already logged, so that each is logged once. */
   readonly #said = new Set<string>();
-  /** Variables of tools by file, also of one that cannot be read any more. */
+  /** The last readable version of each tool file, kept even if the file becomes unreadable. */
   readonly #managed = new Map<string, FileTool>();
 
   constructor(options: ToolFilesOptions) {
     this.#options = options;
   }
 
-  /** Every tool for a workspace, one of each name; what cannot be used is left out. */
+  /** All usable tools of a workspace, one per name. */
   all(workspace: string | null): readonly FileTool[] {
     const shared = this.#options.directories.flatMap((directory) => this.#in(directory));
     const found = [...shared, ...this.#ofProject(workspace)];
@@ -72,7 +72,7 @@ export class ToolFiles {
     return [...byName.values()];
   }
 
-  /** The tool that manages a variable; `null`: none of those that were ever read does. */
+  /** The tool that manages a variable, among all tools ever read; `null` if none does. */
   managedBy(name: string, workspace: string | null): string | null {
     for (const directory of this.#options.directories) this.#in(directory);
     this.#ofProject(workspace);
@@ -84,7 +84,7 @@ export class ToolFiles {
     return null;
   }
 
-  /** What the tool of one project manages no session of another one gets either. */
+  /** A variable that a tool of one project manages is withheld from other projects, too. */
   #learnProjects(): void {
     try {
       for (const [project, sha256] of readToolTrustRecord()) {
@@ -107,7 +107,7 @@ export class ToolFiles {
     return files.flatMap((file) => this.#readFile(file, source) ?? []);
   }
 
-  /** Who can put a file there can give himself what its tool gets. */
+  /** Anyone who can put a file there can get the variables of its tool. */
   #whyOpen(directory: string, source: ToolSource): string | null {
     const stat = statSync(directory, { throwIfNoEntry: false });
     if (stat === undefined) return 'it is gone';
@@ -182,7 +182,7 @@ export class ToolFiles {
 
 const saidMax = 1_000;
 
-/** Changes whenever a file may have. */
+/** A value that changes whenever the file may have changed. */
 function markOf(file: string): string {
   try {
     const found = statSync(file, { bigint: true });

@@ -1,7 +1,7 @@
 /**
- * What callers do with registered tools: list and call them. A tool that is a command runs like any
- * other one, judged and recorded as its argument list, in a session of its own; one that a
- * connection registered is asked over that connection.
+ * Lists and calls registered tools. A tool that is a command runs like any other command, judged
+ * and recorded by its argument list, in its own session. Calls of a tool that a connection
+ * registered go to that connection.
  */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../canonical.ts';
@@ -44,12 +44,12 @@ import { findHijackablePath } from './hijackable-path.ts';
 import type { RegisteredTools } from './registered-tools.ts';
 import type { FileTool, ToolFiles } from './tool-files.ts';
 
-/** Bytes of each stream in an answer: what is read as a value must be whole. */
+/** Bytes of each stream in an answer; JSON needs more, because it is useless if truncated. */
 const outputBytes = { text: 8 * 1024, json: 256 * 1024 } as const;
 
 export interface ToolServiceOptions {
   readonly files: ToolFiles;
-  /** Workspaces whose tools are listed where no session is named. */
+  /** Workspaces whose tools are listed if the caller names no session. */
   readonly roots: readonly string[];
   readonly registered: RegisteredTools;
   readonly sessions: Sessions;
@@ -57,22 +57,22 @@ export interface ToolServiceOptions {
   readonly keys: UsedKeys;
   readonly sessionService: DaemonSessionService;
   readonly executionService: DaemonExecutionService;
-  /** Names of variables that could be passed on. */
+  /** Names of variables that commands could get. */
   readonly available: () => Promise<readonly string[]>;
   /** Patterns of names that no command gets. */
   readonly withhold: (workspace: string | null) => Promise<readonly string[]>;
   /** Directories that commands of sessions may write. */
   readonly writable: () => readonly string[];
-  /** Where programs are looked for by their names. */
+  /** The `PATH` for programs. */
   readonly path: string;
 }
 
 export class DaemonToolService implements ToolService {
   readonly #options: ToolServiceOptions;
   readonly #keyed: KeyedToolCalls;
-  /** Commands that wait for a person, by their sessions: an equal call goes on there. */
+  /** Commands that wait for approval, by session: an identical call continues there. */
   readonly #waiting = new Map<SessionId, ExecId>();
-  /** Calls that programs answer, by who called and the key. */
+  /** Open calls that connections answer, by caller and key. */
   readonly #open = new Map<string, Set<AbortController>>();
 
   constructor(options: ToolServiceOptions) {
@@ -95,8 +95,8 @@ export class DaemonToolService implements ToolService {
   }
 
   /**
-   * @throws TrlError `INVALID_PARAMS` for a tool that is not there, or arguments that do not fit;
-   *   what running a command throws
+   * @throws TrlError `INVALID_PARAMS` if the tool is unknown or the arguments do not match its
+   *   schema; the errors of running a command
    */
   async call(caller: Caller, params: ToolCallParams): Promise<ToolCallAnswer> {
     const { name, session_id: id, arguments: given = {} } = params;
@@ -115,18 +115,18 @@ export class DaemonToolService implements ToolService {
     checkInput(name, handler.input, given);
     const run = async () => {
       using open = this.#cancellable(caller, params.exec_key);
-      const asked = { caller: caller.actor, given, signal: open.signal };
-      return { name, result: await registered.ask(handler, asked) };
+      const invocation = { caller: caller.actor, given, signal: open.signal };
+      return { name, result: await registered.ask(handler, invocation) };
     };
     return this.#once(caller, params, { run, isResumable: false });
   }
 
-  /** Commands are ended by their own keys; see `exec.cancel`. */
+  /** Cancels calls that connections answer; for commands, see `exec.cancel`. */
   cancel({ actor }: Caller, key: string): void {
     for (const one of this.#open.get(canonicalJson([actor, key])) ?? []) one.abort();
   }
 
-  /** A call that {@link cancel} finds by its key, until it is disposed of. */
+  /** Registers a call for {@link cancel} by its key, until it is disposed. */
   #cancellable({ actor }: Caller, key: string | undefined): Disposable & { signal: AbortSignal } {
     const own = new AbortController();
     const name = canonicalJson([actor, key ?? null]);
@@ -139,7 +139,7 @@ export class DaemonToolService implements ToolService {
     return { signal: own.signal, [Symbol.dispose]: end };
   }
 
-  /** Takes over what an earlier daemon left: sessions of calls that nobody may ask for again. */
+  /** Takes over the sessions of tool calls that an earlier daemon left. */
   adopt(): void {
     for (const { record } of this.#options.sessions.all()) {
       if (record.tool !== undefined) void this.#endLater(record.id);
@@ -154,10 +154,10 @@ export class DaemonToolService implements ToolService {
     const { name, session_id: session, exec_key: key } = params;
     if (key === undefined) return going.run(() => {});
     const keyed = { actor, key: canonicalJson([session ?? null, key]) };
-    return this.#keyed.once({ ...keyed, fingerprint: `${name} ${saying(params)}` }, going);
+    return this.#keyed.once({ ...keyed, fingerprint: `${name} ${contentHash(params)}` }, going);
   }
 
-  /** @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be */
+  /** @throws TrlError `INVALID_PARAMS` if the name is taken or the schema is invalid */
   async register(
     params: ToolRegisterParams,
     by: Parameters<ToolService['register']>[1],
@@ -198,7 +198,7 @@ export class DaemonToolService implements ToolService {
     const session = await this.#sessionOf(named, definition, call);
     const waiting = this.#waitingIn(session);
     const bounds = { waitMs: params.wait_ms ?? 0, bytesMax: outputBytes[definition.output] };
-    const asked = {
+    const request = {
       session_id: session.record.id,
       command: quoteArgv(command.argv),
       tool: command,
@@ -208,14 +208,14 @@ export class DaemonToolService implements ToolService {
       ...(stdin === null ? {} : { stdin }),
       ...(params.exec_key === undefined ? {} : { exec_key: params.exec_key }),
     };
-    const { executionService: execDesk, execs } = this.#options;
+    const { executionService, execs } = this.#options;
     try {
       const { exec_key: key } = params;
       if (waiting !== null && key !== undefined) execs.addKey(execs.get(waiting), { key });
       const receipt =
         waiting === null
-          ? await execDesk.run(caller, asked)
-          : await execDesk.finish(waiting, bounds);
+          ? await executionService.run(caller, request)
+          : await executionService.finish(waiting, bounds);
       call.over();
       this.#leave(session);
       return { name: definition.name, receipt, ...resultOf(definition, receipt) };
@@ -253,7 +253,7 @@ export class DaemonToolService implements ToolService {
     return { name, sha256, argv: [program, ...rest], env };
   }
 
-  /** That of an equal call which waits, or has the same key; else one of its own. */
+  /** The session of an identical call that waits or has the same key; else a new session. */
   async #sessionOf(
     { caller, name, call }: { caller: Caller; name: string; call: string },
     definition: ToolDefinition,
@@ -261,19 +261,19 @@ export class DaemonToolService implements ToolService {
   ): Promise<LiveSession> {
     const isSame = ({ record }: LiveSession): boolean => {
       if (record.tool?.name !== name || record.owner !== caller.actor) return false;
-      // A yes is for what is called, whatever the call is named.
-      if (this.#waitingIn({ record }) !== null) return saidIn(record.tool.call) === saidIn(call);
+      // An approval is for the content of the call; its key does not matter.
+      if (this.#waitingIn({ record }) !== null) return hashIn(record.tool.call) === hashIn(call);
       return params.exec_key !== undefined && record.tool.call === call;
     };
     const before = this.#options.sessions.all().find(isSame);
     return before ?? this.#make(caller, { name, call }, { definition, origin });
   }
 
-  /** The command of a session that was parked, and whose result nobody took. */
+  /** The command of a session that was queued for approval and whose result nobody has read. */
   #waitingIn({ record }: Pick<LiveSession, 'record'>): ExecId | null {
     const known = this.#waiting.get(record.id);
     if (known !== undefined) return known;
-    // An earlier daemon may have parked it.
+    // An earlier daemon may have queued it.
     const { execs } = this.#options;
     return execs.list(record.id).find((one) => one.record.parked !== null)?.record.id ?? null;
   }
@@ -292,7 +292,7 @@ export class DaemonToolService implements ToolService {
         name: `tool ${tool.name}`,
         shell: '/bin/sh',
         working_dir: origin?.workspace ?? '/tmp',
-        ...placeOf(origin),
+        ...workspaceOf(origin),
         ...policyOf(origin),
         network,
         files: {
@@ -312,7 +312,7 @@ export class DaemonToolService implements ToolService {
     void this.#options.sessionService.end(record.id, true).catch(() => {});
   }
 
-  /** Once it is over, somebody may come for its result; a session that is kept is one less. */
+  /** Keeps the session for a while after its end, since the caller may still fetch the result. */
   async #endLater(id: SessionId): Promise<void> {
     const { execs, sessions } = this.#options;
     const all = execs.list(id).map(({ settled }) => settled);
@@ -326,11 +326,11 @@ export class DaemonToolService implements ToolService {
 }
 
 interface ToolCall {
-  /** The session that the call names. */
+  /** The session that the call names, if any. */
   readonly origin: SessionRecord | null;
   readonly params: ToolCallParams;
   readonly given: Readonly<Record<string, unknown>>;
-  /** Told when its session goes, and with it what could be gone on with. */
+  /** Called when the session is removed, and a repeated call can no longer resume. */
   readonly over: () => void;
 }
 
@@ -339,10 +339,8 @@ async function builtinNames(): Promise<ReadonlySet<string>> {
   return new Set(builtinTools.map(({ name }) => name));
 }
 
-type Place = Pick<Parameters<DaemonSessionService['create']>[1], 'workspace_id' | 'workspace_mode'>;
-
-/** Its sandbox is its own: what its file says of network and files holds for every caller. */
-function placeOf(origin: SessionRecord | null): Place {
+/** The tool's own file defines its network and file access, the same for every caller. */
+function workspaceOf(origin: SessionRecord | null) {
   if (origin === null) return {};
   const { workspaceId, workspaceMode } = origin;
   return {
@@ -351,7 +349,7 @@ function placeOf(origin: SessionRecord | null): Place {
   };
 }
 
-/** As strict as the session that calls; nobody's session is one of the terminal tools. */
+/** The policy of the calling session; `guarded` without a session. */
 function policyOf(origin: SessionRecord | null): { policy?: PolicyProfile } {
   const policy = origin === null ? 'guarded' : origin.policy;
   return policy === null ? {} : { policy };
@@ -366,16 +364,18 @@ function checkInput(name: string, input: ToolInputSchema, given: object): void {
   if (why !== null) throw new TrlError('INVALID_PARAMS', `Cannot call the tool "${name}": ${why}`);
 }
 
-/** What tells one call from another: what it says, and its key. */
+/** Distinguishes one call from another by its content and its key. */
 const callName = (params: ToolCallParams): string =>
-  params.exec_key === undefined ? saying(params) : `${saying(params)} key ${params.exec_key}`;
+  params.exec_key === undefined
+    ? contentHash(params)
+    : `${contentHash(params)} key ${params.exec_key}`;
 
-/** The part of a call's name that says what is called. */
-const saidIn = (call: string): string => call.split(' ', 2).join(' ');
+/** The part of a call's name that identifies its content: `says <hash>`. */
+const hashIn = (call: string): string => call.split(' ', 2).join(' ');
 
-function saying({ arguments: given = {}, session_id: session }: ToolCallParams): string {
-  const said = canonicalJson({ given, session: session ?? null });
-  return `says ${createHash('sha256').update(said).digest('hex')}`;
+function contentHash({ arguments: given = {}, session_id: session }: ToolCallParams): string {
+  const content = canonicalJson({ given, session: session ?? null });
+  return `says ${createHash('sha256').update(content).digest('hex')}`;
 }
 
 function resultOf({ output }: ToolDefinition, receipt: Receipt): { result?: unknown } {
@@ -384,7 +384,7 @@ function resultOf({ output }: ToolDefinition, receipt: Receipt): { result?: unkn
     const result: unknown = JSON.parse(receipt.stdout);
     return { result };
   } catch {
-    // What it printed is in the receipt.
+    // The receipt contains the output.
     return {};
   }
 }

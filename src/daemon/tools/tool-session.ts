@@ -1,7 +1,6 @@
 /**
- * The session of one call of a tool. It has the tool's grants and a home of its own, so nothing but
- * the tool runs in it, and nobody prepares it for the tool: a dotfile that its program reads, or a
- * variable, would be given what only the tool gets.
+ * The session of one tool call has the tool's grants and its own home. Only the tool runs in it:
+ * another command could plant a dotfile or a variable there, and so misuse what only the tool gets.
  */
 import { TrlError } from '../../errors.ts';
 import type { SessionRecord } from '../../session/record.ts';

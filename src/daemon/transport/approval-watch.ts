@@ -1,4 +1,4 @@
-/** Tells one connection of approvals: `{"stream_id":"w-…","approval":{…}}`, as long as it lasts. */
+/** Reports approvals to one connection: `{"stream_id":"w-…","approval":{…}}`, until it closes. */
 import { randomBytes } from 'node:crypto';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
@@ -11,7 +11,7 @@ export interface WatchOptions {
   readonly runtime: Runtime;
   readonly caller: Caller;
   readonly writer: ConnectionWriter;
-  /** Aborted when the client is gone; the only end. */
+  /** Aborts when the client disconnects; nothing else ends the stream. */
   readonly signal: AbortSignal;
 }
 
@@ -28,9 +28,9 @@ export class ApprovalWatch {
   }
 
   /**
-   * `start` sends the first events, after the answer has left; it must be called.
+   * The caller must call `start` after it has sent the answer; `start` sends the first events.
    *
-   * @throws TrlError `INVALID_PARAMS` when the connection watches already
+   * @throws TrlError `INVALID_PARAMS` if the connection already watches approvals
    */
   announce(): { readonly answer: ApprovalWatchAnswer; readonly start: () => void } {
     if (this.#id !== null) {

@@ -1,18 +1,18 @@
-/** What one connection is told of many things: of each the latest, when it has room to hear it. */
+/** Sends one connection the latest state of each of many things, when the connection has room. */
 import type { Masking } from '../secrets/masking.ts';
 import type { ConnectionWriter } from './connection-writer.ts';
 
 export interface CoalescingSenderOptions {
   readonly writer: ConnectionWriter;
   readonly masking: Masking;
-  /** Aborted when the client is gone; the only end. */
+  /** Aborts when the client disconnects; nothing else ends the sending. */
   readonly signal: AbortSignal;
 }
 
-/** The message about a thing, made when it is sent; `null`: there is none any more. */
+/** Creates the message about a thing just before it is sent; `null` if the thing is gone. */
 type Look = () => object | null | Promise<object | null>;
 
-/** A slow reader costs one entry a thing: it misses steps, never the last one. */
+/** A slow reader costs one entry per thing: it misses intermediate states, never the last one. */
 export class CoalescingSender {
   readonly #options: CoalescingSenderOptions;
   readonly #waiting = new Map<string, Look>();
@@ -23,19 +23,19 @@ export class CoalescingSender {
   }
 
   put(key: string, look: Look): void {
-    // Behind what waits already: the later a thing changed, the later it is told.
+    // The key moves to the end of the queue: things are reported in the order of their last change.
     this.#waiting.delete(key);
     this.#waiting.set(key, look);
     if (!this.#sending) void this.#send();
   }
 
-  /** Never rejects: what is written to a client that is gone is dropped. */
+  /** Never rejects: messages to a client that has disconnected are dropped. */
   async #send(): Promise<void> {
     const { writer, masking, signal } = this.#options;
     this.#sending = true;
     for (;;) {
       await writer.ready();
-      // Taken after the wait: meanwhile a later state of the same thing may have come.
+      // Read after the wait, because the queue may have changed meanwhile.
       const [next] = this.#waiting;
       if (next === undefined || signal.aborted) break;
       const [key, look] = next;

@@ -1,4 +1,4 @@
-/** The executions that one connection follows, each on a channel of its own. */
+/** The executions that one connection follows, each on its own channel. */
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { ChunkEncoding } from '../../protocol/chunks.ts';
@@ -9,7 +9,7 @@ import type { ReplyContext } from './reply-messages.ts';
 import { ConnectionOutputSink } from './output-sink.ts';
 import type { ConnectionWriter } from './connection-writer.ts';
 
-/** Streams followed at once by one connection. */
+/** How many executions one connection may follow at the same time. */
 const streamsMax = 256;
 const channelMax = 65_535;
 
@@ -18,13 +18,13 @@ export interface ConnectionStreamsOptions {
   readonly caller: Caller;
   readonly writer: ConnectionWriter;
   readonly replyContext: ReplyContext;
-  /** Aborted when the client is gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Called after each stream's end. Must not throw. */
+  /** Called after each stream ends. Must not throw. */
   readonly ended: () => void;
 }
 
-/** A stream that is announced: `start` sends its first event, after the answer has left. */
+/** A stream whose answer is not sent yet: `start` sends the first event, after the answer. */
 export interface AnnouncedStream {
   readonly answer: StreamAnswer;
   readonly start: () => void;
@@ -43,19 +43,19 @@ export class ConnectionStreams {
     return this.#byChannel.size;
   }
 
-  /** The execution whose output goes to `channel`. */
+  /** The execution that uses `channel`. */
   on(channel: number): ExecId | undefined {
     return this.#byChannel.get(channel);
   }
 
   /**
-   * Takes a channel for an execution; every announced stream must be started.
+   * Reserves a channel for an execution; the caller must start every announced stream.
    *
-   * @throws TrlError `INVALID_PARAMS` when the connection follows the execution already: events
-   *   name their execution only; `QUOTA_EXCEEDED` when it follows as many as it may.
+   * @throws TrlError `INVALID_PARAMS` if the connection already follows the execution (events
+   *   carry only the execution's id); `QUOTA_EXCEEDED` if it follows the maximum number.
    */
   announce(execId: ExecId, from: number, form: ChunkEncoding): AnnouncedStream {
-    const { writer, replyContext: says } = this.#options;
+    const { writer, replyContext } = this.#options;
     if ([...this.#byChannel.values()].includes(execId)) {
       throw new TrlError('INVALID_PARAMS', `Cannot follow ${execId}: this connection does already`);
     }
@@ -65,7 +65,7 @@ export class ConnectionStreams {
     }
     const channel = this.#freeChannel();
     this.#byChannel.set(channel, execId);
-    const { masking } = says;
+    const { masking } = replyContext;
     const sink = new ConnectionOutputSink({ writer, masking, execId, form, channel, from });
     const answer = { stream_id: execId, exec_id: execId, offset: from };
     return {
@@ -80,19 +80,19 @@ export class ConnectionStreams {
     sink: ConnectionOutputSink;
     channel: number;
   }): Promise<void> {
-    const { runtime, caller, signal, replyContext: says, ended } = this.#options;
+    const { runtime, caller, signal, replyContext, ended } = this.#options;
     const { execId, from, sink, channel } = stream;
     try {
       if (!signal.aborted) await runtime.execs.follow(caller, execId, { from, sink, signal });
       if (!sink.ended && !signal.aborted) throw new Error(`the stream of ${execId} has no end`);
     } catch (error) {
-      if (!signal.aborted) sink.lose(toWireError('the stream', error, says));
+      if (!signal.aborted) sink.lose(toWireError('the stream', error, replyContext));
     }
     this.#byChannel.delete(channel);
     ended();
   }
 
-  /** Numbers go round before they are used again, so that a late frame finds nobody. */
+  /** All numbers are used before one is reused, so that a late frame reaches no other stream. */
   #freeChannel(): number {
     do this.#lastChannel = (this.#lastChannel % channelMax) + 1;
     while (this.#byChannel.has(this.#lastChannel));

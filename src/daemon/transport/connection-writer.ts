@@ -1,12 +1,12 @@
 /**
  * The outgoing half of a connection: JSON messages and output, as lines or as binary frames.
- * Writing never fails: what is written after the other side has gone is dropped.
+ * Writing never fails: the writer drops everything after the peer has disconnected.
  */
 import type { RedactedText } from '../../redaction/redacted-text.ts';
 import type { Writable } from 'node:stream';
 import { encodeHeader, FrameError, frameTypes } from '../../frame.ts';
 
-/** Output bytes in one frame, so that a client can bound what it accepts. */
+/** Maximum output bytes per frame, so that a client can limit what it accepts. */
 const frameBytesMax = 1_048_576;
 
 export class ConnectionWriter {
@@ -15,7 +15,7 @@ export class ConnectionWriter {
   #drained: Promise<void> | null = null;
   #drain: () => void = () => {};
   #closed = false;
-  /** Output that may be under way, in bytes; `null`: the stream below bounds it. */
+  /** Output bytes that may be unacknowledged; `null` if only the underlying stream limits them. */
   #windowBytes: number | null = null;
   #sentBytes = 0;
   #takenBytes = 0;
@@ -35,16 +35,16 @@ export class ConnectionWriter {
     return this.#inFrames;
   }
 
-  /** From here on everything is sent in frames. */
+  /** Everything after this call is sent in frames. */
   switchToFrames(windowBytes: number | null): void {
     this.#inFrames = true;
     this.#windowBytes = windowBytes;
   }
 
   /**
-   * The other side has taken so much output since the connection began.
+   * The peer acknowledges the total of output bytes it has read since the connection began.
    *
-   * @throws FrameError when that cannot be
+   * @throws FrameError if the total is impossible
    */
   taken(bytes: number): void {
     if (this.#windowBytes === null || bytes < this.#takenBytes || bytes > this.#sentBytes) {
@@ -55,7 +55,7 @@ export class ConnectionWriter {
     this.#take();
   }
 
-  /** Sends one compact JSON text: a line, or a control frame. */
+  /** Sends one compact JSON text as a line or a control frame. */
   message(json: RedactedText): void {
     if (!this.#inFrames) {
       this.#write(`${json}\n`);
@@ -78,7 +78,7 @@ export class ConnectionWriter {
     }
   }
 
-  /** Settles when the other side has read enough for more; `undefined` when it has already. */
+  /** Settles when the peer has read enough to accept more; `undefined` if it accepts more now. */
   ready(): Promise<void> | undefined {
     if (this.#closed || !this.#out.writableNeedDrain) return undefined;
     this.#drained ??= new Promise((resolve) => {
@@ -87,7 +87,7 @@ export class ConnectionWriter {
     return this.#drained;
   }
 
-  /** As {@link ready}, for output: also when the other side has taken enough for more. */
+  /** Like {@link ready}, for output: waits also for room in the window. */
   outputReady(): Promise<void> | undefined {
     return this.#isWindowFull ? this.#room() : this.ready();
   }
@@ -107,12 +107,12 @@ export class ConnectionWriter {
     return this.#sentBytes - this.#takenBytes >= this.#windowBytes;
   }
 
-  /** Finds out whether the other side is still there: an empty write fails when it is not. */
+  /** Detects a peer that has disconnected: an empty write then fails. */
   probe(): void {
     this.#write(Buffer.alloc(0));
   }
 
-  /** Sends what is left and then the end; settles when it has left or the other side is gone. */
+  /** Flushes and ends the stream; settles when all is sent or the peer has disconnected. */
   async end(): Promise<void> {
     if (this.#closed || this.#out.writableFinished) return;
     await new Promise<void>((resolve) => {
@@ -124,7 +124,7 @@ export class ConnectionWriter {
     });
   }
 
-  /** Header and payload leave in one system call. */
+  /** Header and payload are written with one system call. */
   #frame(header: Uint8Array, payload: Uint8Array): void {
     this.#out.cork();
     this.#write(header);

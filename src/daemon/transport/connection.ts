@@ -1,7 +1,7 @@
 /**
  * One client, on a socket or on standard input and output: reads requests, runs them in their
- * lanes, and sends replies and stream events. It ends when the client has sent its last request
- * and has every answer, or is gone. A command runs to its end whoever listens.
+ * lanes, and sends replies and stream events. The connection ends when the client has sent its
+ * last request and received every answer, or disconnects. Commands continue without it.
  */
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
@@ -31,7 +31,7 @@ import { ConnectionWriter } from './connection-writer.ts';
 const requestBytesMax = limits.frameBytes.max;
 const pendingMax = limits.pendingRequests.max;
 const stdinBytesMax = limits.streamWindowBytes.default;
-/** How often a client that sends no more is asked whether it still listens, in ms. */
+/** How often the daemon probes whether a client that sends no more is still connected, in ms. */
 const probeMs = 250;
 
 export interface ConnectionOptions {
@@ -41,15 +41,15 @@ export interface ConnectionOptions {
   readonly runtime: Runtime;
   readonly version: string;
   readonly log: Log;
-  /** How often the caller may ask; default: without a bound. */
+  /** Limits the rate of the caller's requests; default: no limit. */
   readonly pace?: RequestPacer;
 }
 
-/** How often somebody may ask. */
+/** Limits a rate of requests. */
 export interface RequestPacer {
-  /** @throws TrlError `QUOTA_EXCEEDED` when one more is too many */
+  /** @throws TrlError `QUOTA_EXCEEDED` if the limit is reached */
   take(): void;
-  /** Settles when one more may come: for input, of which nothing may be lost. */
+  /** Settles when one more is allowed. Used for input, which must not be lost. */
   ready(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ type Request = Extract<RequestEnvelope, { kind: 'request' }>;
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  readonly #says: ReplyContext;
+  readonly #replyContext: ReplyContext;
   readonly #writer: ConnectionWriter;
   readonly #replies: OrderedReplies;
   readonly #streams: ConnectionStreams;
@@ -67,14 +67,14 @@ export class Connection {
   readonly #lines = new LineReader(requestBytesMax);
   readonly #frames = new FrameReader(requestBytesMax);
   readonly #gone = new AbortController();
-  /** Requests whose replies have not left. */
+  /** Requests whose replies are not sent yet. */
   #pending = 0;
-  /** Bytes of stdin frames that no command has taken yet. */
+  /** Bytes of stdin frames that no command has read yet. */
   #stdinBytes = 0;
   /** Settles when the in-turn requests so far have ended. */
   #turn: Promise<void> = Promise.resolve();
   #caller: Caller;
-  /** Takes this connection from those of its client. */
+  /** Removes this connection from its client. */
   #leaveClient = (): void => {};
   #hasGreeted = false;
   #isStopping = false;
@@ -85,7 +85,7 @@ export class Connection {
     this.#options = options;
     this.#caller = caller;
     this.#belongTo(randomUUID());
-    this.#says = { log: options.log, masking: runtime.masking };
+    this.#replyContext = { log: options.log, masking: runtime.masking };
     const writer = new ConnectionWriter(output);
     this.#writer = writer;
     this.#replies = new OrderedReplies((json) => writer.message(json));
@@ -95,7 +95,7 @@ export class Connection {
       runtime,
       caller,
       writer,
-      replyContext: this.#says,
+      replyContext: this.#replyContext,
       signal,
       ended,
     });
@@ -107,11 +107,11 @@ export class Connection {
     input.on('error', leave);
   }
 
-  /** Serves until the client has no more to say and nothing more to hear. Never rejects. */
+  /** Serves until the client sends no more requests and awaits no more events. Never rejects. */
   async serve(): Promise<void> {
     await this.#read();
     const probe = setInterval(() => this.#writer.probe(), probeMs);
-    // A client that was killed is gone already: what it ran must not go on meanwhile.
+    // Detects a client that was killed already: its requests must not start.
     this.#writer.probe();
     await this.#until(() => this.#pending === 0 && this.#follows === 0);
     clearInterval(probe);
@@ -119,17 +119,17 @@ export class Connection {
     this.#leave();
   }
 
-  /** Whether both sides speak binary frames by now. */
+  /** Whether both sides use binary frames already. */
   get inFrames(): boolean {
     return this.#writer.inFrames;
   }
 
-  /** Refuses requests from now on; what is under way goes on. */
+  /** Refuses new requests; requests that are running continue. */
   stop(): void {
     this.#isStopping = true;
   }
 
-  /** Waits at most `waitMs` for replies under way, then drops the streams and ends. */
+  /** Waits up to `waitMs` for pending replies, then drops the streams and ends. */
   async close(waitMs: number): Promise<void> {
     this.stop();
     const timer = setTimeout(() => this.#leave(), waitMs);
@@ -139,7 +139,7 @@ export class Connection {
     this.#leave();
   }
 
-  /** The client is gone: its streams end, its commands do not. */
+  /** Handles a client that disconnected: its streams end, its commands continue. */
   #leave(): void {
     if (this.#gone.signal.aborted) return;
     this.#gone.abort();
@@ -148,7 +148,7 @@ export class Connection {
     this.#settle();
   }
 
-  /** Of the socket alone: who has a token or the runtime's own pipes is known by those. */
+  /** Applies only to callers of the socket: a token or the runtime's own pipes identify others. */
   #belongTo(id: string): void {
     if (this.#caller.authenticatedBy !== 'socket-owner' || this.#gone.signal.aborted) return;
     const leave = this.#options.runtime.clients.enter(id);
@@ -160,7 +160,7 @@ export class Connection {
   async #read(): Promise<void> {
     const { input, log } = this.#options;
     try {
-      // The other half must survive the end of this one: clients close after their last request.
+      // Clients close their half after the last request; the other half must stay open for replies.
       for await (const chunk of input.iterator({ destroyOnReturn: false })) await this.#take(chunk);
       const rest = this.#lines.takeRest();
       if (!isBlank(rest)) await this.#accept(readRequest(rest));
@@ -168,7 +168,9 @@ export class Connection {
       if (this.#gone.signal.aborted) return;
       if (error instanceof FrameError) {
         const refusal = new TrlError('INVALID_PARAMS', `Cannot read the request: ${error.message}`);
-        this.#writer.message(failureReply(unknownRequestId, 'the request', refusal, this.#says));
+        this.#writer.message(
+          failureReply(unknownRequestId, 'the request', refusal, this.#replyContext),
+        );
       } else {
         log(`a connection ended: ${String(error)}`);
         this.#leave();
@@ -199,14 +201,16 @@ export class Connection {
     else throw new FrameError(`a client may not send frames of type ${frame.type}`);
   }
 
-  /** An empty frame is the end of the input. A failure has no reply to go to: it is a message. */
+  /** An empty frame ends the input. A failure becomes a message, since no reply exists for it. */
   async #takeStdin(frame: Frame): Promise<void> {
     const { runtime, pace } = this.#options;
     const caller = this.#caller;
     await pace?.ready();
     await this.#until(() => this.#stdinBytes < stdinBytesMax);
     const fail = (error: unknown): void =>
-      this.#writer.message(failureReply(unknownRequestId, 'the stdin frame', error, this.#says));
+      this.#writer.message(
+        failureReply(unknownRequestId, 'the stdin frame', error, this.#replyContext),
+      );
     const execId = this.#streams.on(frame.channel);
     if (execId === undefined) {
       const message = `Cannot write input: no stream has channel ${frame.channel}`;
@@ -226,7 +230,7 @@ export class Connection {
     });
   }
 
-  /** Waits for room, so that neither requests nor unread replies pile up. */
+  /** Waits for room, so that neither requests nor unread replies accumulate. */
   async #accept(envelope: RequestEnvelope): Promise<void> {
     await this.#until(() => this.#pending < pendingMax);
     await this.#writer.ready();
@@ -238,7 +242,7 @@ export class Connection {
       this.#refuseWhenStopping(envelope.method);
       await this.#dispatch(findMethod(envelope.method), envelope);
     } catch (error) {
-      const json = failureReply(envelope.id, 'the request', error, this.#says);
+      const json = failureReply(envelope.id, 'the request', error, this.#replyContext);
       this.#replies.reserve()(json, () => this.#sent());
     }
   }
@@ -264,11 +268,11 @@ export class Connection {
       return;
     }
     const running = this.#run(method, request, reply);
-    // What follows a hello may be frames: it is read when that is known.
+    // The bytes after a hello may be frames, so the hello must finish before they are read.
     if (method === 'system.hello') await running;
   }
 
-  /** Requests that have not begun when their client leaves are dropped: nobody hears of them. */
+  /** Requests that have not started when their client disconnects are dropped. */
   async #runInTurn(method: MethodName, request: Request, reply: SendReply): Promise<void> {
     await this.#writer.ready();
     if (this.#gone.signal.aborted) this.#sent();
@@ -279,7 +283,7 @@ export class Connection {
   async #run(method: MethodName, request: Request, reply: SendReply): Promise<void> {
     const { runtime, version } = this.#options;
     const afterwards: (() => void)[] = [];
-    const desk: ConnectionContext = {
+    const context: ConnectionContext = {
       runtime,
       caller: this.#caller,
       version,
@@ -317,10 +321,10 @@ export class Connection {
     let json: RedactedText;
     try {
       const { params } = request;
-      const answer = await callMethod(method, params, desk);
-      json = successReply(request.id, answer, this.#says);
+      const answer = await callMethod(method, params, context);
+      json = successReply(request.id, answer, this.#replyContext);
     } catch (error) {
-      json = failureReply(request.id, method, error, this.#says);
+      json = failureReply(request.id, method, error, this.#replyContext);
     }
     reply(json, () => {
       for (const act of afterwards) act();
@@ -334,7 +338,7 @@ export class Connection {
     throw new TrlError('INVALID_PARAMS', `Cannot switch to frames: ${reason}`);
   }
 
-  /** Streams on this connection that have not ended. */
+  /** How many streams on this connection have not ended. */
   get #follows(): number {
     return (
       this.#streams.size +
@@ -353,7 +357,7 @@ export class Connection {
     for (const wake of waiters) wake();
   }
 
-  /** Waits until `done`, or the client is gone. Whatever `done` reads must settle on change. */
+  /** Waits until `done()` or the client disconnects; each change of state must wake the wait. */
   async #until(done: () => boolean): Promise<void> {
     while (!done() && !this.#gone.signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -363,7 +367,7 @@ export class Connection {
   }
 }
 
-/** Nothing but spaces and line ends: some clients end their last line twice. */
+/** Whether a line has only spaces and line ends: some clients end their last line twice. */
 function isBlank(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x0d || byte === 0x09 || byte === 0x0a);
 }

@@ -1,4 +1,4 @@
-/** Tells one connection of everything that changes: `{"stream_id":"f-…","event":{…}}`. */
+/** Reports every change to one connection: `{"stream_id":"f-…","event":{…}}`. */
 import { randomBytes } from 'node:crypto';
 import { TrlError } from '../../errors.ts';
 import type { FeedAnswer, FeedId, FeedMessage } from '../../api/system.ts';
@@ -18,9 +18,9 @@ export class FeedWatch {
   }
 
   /**
-   * `start` sends the first events, after the answer has left; it must be called.
+   * The caller must call `start` after it has sent the answer; `start` sends the first events.
    *
-   * @throws TrlError `INVALID_PARAMS` when the connection watches already
+   * @throws TrlError `INVALID_PARAMS` if the connection already watches
    */
   announce(): { readonly answer: FeedAnswer; readonly start: () => void } {
     if (this.#id !== null) {

@@ -1,7 +1,7 @@
 /**
- * A client within the daemon, for what is built over a client: MCP over HTTP, tools that scripts
- * call. It speaks the wire to connections like any other's, as the caller it is given, so that
- * order, policy, masking and the audit log are the same.
+ * A client within the daemon, for parts that are built on a client: MCP over HTTP and tools that
+ * scripts call. It uses the wire protocol over ordinary connections, on behalf of a given caller,
+ * so that order, policy, masking and the audit log are the same.
  */
 import { duplexPair } from 'node:stream';
 import type { Duplex } from 'node:stream';
@@ -11,7 +11,7 @@ import type { Caller } from '../../command.ts';
 import { Connection } from './connection.ts';
 import type { TransportOptions } from './listen.ts';
 
-/** Closing the client ends its connections; the commands it ran go on. */
+/** Closing the client ends its connections; the commands it started continue. */
 export async function createInProcessClient(
   options: TransportOptions & { caller: Caller },
 ): Promise<Client> {
@@ -28,14 +28,14 @@ function dial(options: TransportOptions & { caller: Caller }): Channel {
     close: async () => {
       await sent(near);
       near.destroy();
-      // A pair does not tell one side that the other was destroyed.
+      // The sides of a pair do not notice when the other side is destroyed.
       far.destroy();
       await served;
     },
   });
 }
 
-/** Settles when what was written has been read, or nobody will. */
+/** Settles when the other side has read everything, or is closed. */
 function sent(side: Duplex): Promise<void> {
   return new Promise((resolve) => {
     if (side.destroyed || side.writableFinished) resolve();

@@ -1,6 +1,6 @@
 /**
- * The socket that a service manager has made and hands over with the first connection (the
- * protocol of sd_listen_fds(3): `LISTEN_PID`, `LISTEN_FDS`, descriptor 3).
+ * The socket that a service manager created and passes on at the first connection (the protocol
+ * of sd_listen_fds(3): `LISTEN_PID`, `LISTEN_FDS`, descriptor 3).
  */
 import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { TrlError } from '../../errors.ts';
@@ -9,23 +9,23 @@ const firstFd = 3;
 
 export interface InheritedSocket {
   readonly fd: number;
-  /** Where clients find it. */
+  /** The path that clients connect to. */
   readonly path: string;
 }
 
 /**
- * What this process was handed, or `null`. Takes the variables away, so that no program it starts
- * believes to be meant.
+ * The socket that this process received, or `null`. Deletes the variables, so that programs which
+ * the daemon starts do not use them.
  *
- * @throws TrlError `INVALID_PARAMS` when it is no single Unix socket of this user that nobody else
- *   can connect to: who may write to the file is whom the daemon obeys
+ * @throws TrlError `INVALID_PARAMS` unless it is one Unix socket of this user that no other user
+ *   can connect to: the daemon obeys everyone who may write to the socket file
  */
 export function takeInheritedSocket(env: NodeJS.ProcessEnv): InheritedSocket | null {
   const { LISTEN_PID: pid, LISTEN_FDS: count } = env;
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES', 'LISTEN_PIDFDID']) {
     delete env[name];
   }
-  // Meant for whoever started this process.
+  // The variables are for the parent process.
   if (pid !== String(process.pid) || count === undefined) return null;
   if (count !== '1') throw refusal(`${count} were given, wanted one`);
   const path = pathOf(firstFd);
@@ -40,7 +40,7 @@ export function takeInheritedSocket(env: NodeJS.ProcessEnv): InheritedSocket | n
   return { fd: firstFd, path };
 }
 
-/** Rows of the kernel's table: `address: count protocol flags type state inode path`. */
+/** A row of the kernel's table: `address: count protocol flags type state inode path`. */
 const row = /^\S+\s+\S+\s+\S+\s+\S+\s+(\S+)\s+\S+\s+(\d+)(?: (.*))?$/;
 const streamType = '0001';
 
@@ -51,17 +51,17 @@ function pathOf(fd: number): string {
     inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
     table = readFileSync('/proc/net/unix', 'utf8');
   } catch (cause) {
-    throw refusal('the kernel does not tell what it is', cause);
+    throw refusal('the kernel does not report its type', cause);
   }
   for (const line of table.split('\n')) {
     const [, type, number, path] = row.exec(line) ?? [];
     if (inode === undefined || number !== inode) continue;
-    if (type !== streamType) throw refusal('it is no stream socket');
-    // A name that begins with @ is in no directory, so nothing keeps others away.
+    if (type !== streamType) throw refusal('it is not a stream socket');
+    // An abstract name (it begins with @) has no file mode, so nothing keeps other users out.
     if (path?.startsWith('/') !== true) throw refusal('it has no path');
     return path;
   }
-  throw refusal('it is no Unix socket');
+  throw refusal('it is not a Unix socket');
 }
 
 function refusal(reason: string, cause?: unknown): TrlError {

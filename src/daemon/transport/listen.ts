@@ -1,5 +1,5 @@
 /**
- * The doors of the daemon: a Unix socket for many clients, and a pair of streams for one.
+ * The local transports of the daemon: a Unix socket for many clients, and two streams for one.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -17,36 +17,36 @@ import { Connection } from './connection.ts';
 import type { InheritedSocket } from './inherited-socket.ts';
 import { bindSocket } from './socket.ts';
 
-/** How long replies under way may take to leave when a door closes, in ms. */
+/** How long a transport waits for pending replies when it closes, in ms. */
 const closeWaitMs = 1_000;
-/** Bytes a socket holds before its streams wait: a few chunks, so that none waits for one. */
+/** Bytes that a socket buffers before its streams wait: a few chunks. */
 const socketBufferBytes = 262_144;
 
 export interface TransportOptions {
   readonly runtime: Runtime;
-  /** The runtime's own version, as `system.ping` answers it. */
+  /** The runtime's version, as `system.ping` returns it. */
   readonly version: string;
   readonly log: Log;
 }
 
 export interface SocketTransport {
   readonly socketPath: string;
-  /** Connections that are open. */
+  /** The number of open connections. */
   readonly connections: number;
   /**
-   * Takes no more connections and refuses new requests with `BACKEND_UNAVAILABLE`; what is under
-   * way goes on. Call it before the runtime is closed, so that its last answers can leave.
+   * Accepts no more connections and refuses new requests with `BACKEND_UNAVAILABLE`; running
+   * requests continue. Call it before the runtime closes, so that the last answers are sent.
    */
   stop(): void;
-  /** Sends the replies that are ready, drops streams and connections, removes the socket. */
+  /** Sends pending replies, drops streams and connections, and removes the socket. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the socket; clients may connect when this resolves. Everyone who may connect is the
- * user who runs the daemon (or root): the socket is mode 0600.
+ * Opens the socket; clients may connect when this resolves. Only the user who runs the daemon
+ * (or root) may connect: the socket has mode 0600.
  *
- * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken.
+ * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` if the path cannot be used
  */
 export async function openSocketTransport(
   options: TransportOptions & { place: SocketLocation; inherited: InheritedSocket | null },
@@ -86,7 +86,7 @@ export async function openSocketTransport(
   };
 }
 
-/** Listens on a socket that is bound already; its file stays when the server closes. */
+/** Listens on a socket that is already bound; its file remains after the server closes. */
 async function adopt(server: Server, { fd, path }: InheritedSocket): Promise<void> {
   const listening = once(server, 'listening');
   try {
@@ -98,7 +98,7 @@ async function adopt(server: Server, { fd, path }: InheritedSocket): Promise<voi
   }
 }
 
-/** Serves one client on a pair of streams (`trl stdio`) until it has left. Never rejects. */
+/** Serves one client on two streams (`trl stdio`) until it disconnects. Never rejects. */
 export async function serveStream(
   options: TransportOptions & { readonly input: Readable; readonly output: Writable },
 ): Promise<void> {
@@ -110,12 +110,12 @@ function callerBy(authenticatedBy: Caller['authenticatedBy']): Caller {
   return { actor, kind: 'agent', authenticatedBy, roles: ['agent'] };
 }
 
-/** One line a client can read in place of its answer, then the end. */
-function refuse(socket: Socket, says: ReplyContext): void {
+/** Sends one line that a client can read in place of its answer, and ends the connection. */
+function refuse(socket: Socket, replyContext: ReplyContext): void {
   const reason = `${limits.connections.default} connections are open`;
   const error = new TrlError('QUOTA_EXCEEDED', `Cannot accept the connection: ${reason}`);
   socket.on('error', () => socket.destroy());
-  socket.end(`${failureReply(unknownRequestId, 'the connection', error, says)}\n`, () =>
+  socket.end(`${failureReply(unknownRequestId, 'the connection', error, replyContext)}\n`, () =>
     socket.destroy(),
   );
 }

@@ -1,6 +1,7 @@
-/** Each method of the wire as a call of the runtime, and when it may act. */
+/** Maps each wire method to a call of the runtime. */
 import type { JsonObject } from '../../protocol/json.ts';
-import { TrlError } from '../../errors.ts';
+import { fieldOf } from '../../json-shape.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
 import type { Masking } from '../secrets/masking.ts';
 import type { Caller, ExecId } from '../../command.ts';
 import type { ChunkEncoding } from '../../protocol/chunks.ts';
@@ -14,50 +15,50 @@ import type { ApprovalWatchAnswer } from '../../api/approval.ts';
 import type { ToolAnswerParams, ToolRegisterParams } from '../../api/tool.ts';
 import type { FeedAnswer } from '../../api/system.ts';
 import type { StreamAnswer } from '../../api/exec.ts';
+import type { Receipt } from '../../api/receipt.ts';
 import type { ExecutionService, Runtime } from '../runtime.ts';
-import { toTextReceipt } from './text-receipts.ts';
 
-/** What a method sees of its connection. */
+/** The part of a connection that methods use. */
 export interface ConnectionContext {
   readonly runtime: Runtime;
   readonly caller: Caller;
   readonly version: string;
   /**
-   * Follows an execution on this connection once the answer has left.
+   * Follows an execution on this connection after the answer is sent.
    *
-   * @throws TrlError `INVALID_PARAMS` when this connection follows it already; `QUOTA_EXCEEDED`
-   *   when it follows as many as it may.
+   * @throws TrlError `INVALID_PARAMS` if this connection already follows it; `QUOTA_EXCEEDED` if
+   *   it follows the maximum number
    */
   follow(execId: ExecId, from: number, form: ChunkEncoding): StreamAnswer;
   /**
-   * Tells this connection of approvals once the answer has left.
+   * Reports approvals to this connection after the answer is sent.
    *
-   * @throws TrlError `INVALID_PARAMS` when it is told already.
+   * @throws TrlError `INVALID_PARAMS` if this connection already watches approvals
    */
   watch(): ApprovalWatchAnswer;
-  /** As {@link watch}, of everything that changes. */
+  /** Like {@link watch}, for every change. */
   feed(): FeedAnswer;
   /**
-   * Sends calls of a tool to this connection once the answer has left.
+   * Sends calls of a tool to this connection after the answer is sent.
    *
-   * @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be
+   * @throws TrlError `INVALID_PARAMS` if the name is taken or the schema is invalid
    */
   registerTool(params: ToolRegisterParams): Promise<MethodAnswers['tool.register']>;
-  /** @throws TrlError `INVALID_PARAMS` for a call that is not open on this connection */
+  /** @throws TrlError `INVALID_PARAMS` if the call is not open on this connection */
   answerToolCall(params: ToolAnswerParams): MethodAnswers['tool.answer'];
   /**
-   * @param windowBytes of output that may be under way; `null`: as much as the stream takes
-   * @throws TrlError `INVALID_PARAMS` when something else is under way on this connection.
+   * @param windowBytes output bytes that may be unacknowledged; `null`: only the stream limits them
+   * @throws TrlError `INVALID_PARAMS` if other requests or streams are active on this connection
    */
   switchToFrames(windowBytes: number | null): void;
   /** Counts this connection as one of client `id`. */
   joinClient(id: string): void;
-  /** It knows what came after the first protocol. */
+  /** Records that the client knows the features beyond the first protocol. */
   markGreeted(): void;
   readonly hasGreeted: boolean;
 }
 
-/** What a client may rely on beyond the first protocol. */
+/** Features beyond the first protocol that a client may rely on. */
 const features = [
   'exec.stream',
   'exec.attach',
@@ -81,7 +82,7 @@ const features = [
 
 type Handlers = {
   readonly [M in MethodName]: (
-    desk: ConnectionContext,
+    context: ConnectionContext,
     params: MethodParams[M],
   ) => MethodAnswers[M] | Promise<MethodAnswers[M]>;
 };
@@ -103,16 +104,20 @@ const handlers: Handlers = {
     const ran = runtime.execs.run(caller, params);
     return hasGreeted ? ran : toTextReceipt(ran);
   },
-  'exec.stream': async (desk, { from, enc, ...params }) =>
-    desk.follow(await desk.runtime.execs.openStream(desk.caller, params), from ?? 0, enc ?? 'text'),
+  'exec.stream': async (context, { from, enc, ...params }) =>
+    context.follow(
+      await context.runtime.execs.openStream(context.caller, params),
+      from ?? 0,
+      enc ?? 'text',
+    ),
   'exec.start': async ({ runtime, caller }, params) => ({
     exec_id: await runtime.execs.start(caller, params),
     session_id: params.session_id,
   }),
-  'exec.attach': async (desk, { exec_id: id, from, enc }) => {
-    // An execution that is not there is refused here, before a stream is announced.
-    await desk.runtime.execs.info(desk.caller, id);
-    return desk.follow(id, from ?? 0, enc ?? 'text');
+  'exec.attach': async (context, { exec_id: id, from, enc }) => {
+    // Refuses an unknown execution before a stream is announced.
+    await context.runtime.execs.info(context.caller, id);
+    return context.follow(id, from ?? 0, enc ?? 'text');
   },
   'exec.read': ({ runtime, caller }, params) => runtime.execs.read(caller, params),
   'exec.write': async ({ runtime, caller }, { exec_id: id, data, encoding, eof, lease_id: by }) => {
@@ -138,15 +143,15 @@ const handlers: Handlers = {
   'system.ping': ({ runtime, version }) => ({ uptime_s: runtime.stats().uptime_s, version }),
   'system.stats': ({ runtime }) => runtime.stats(),
   'system.metrics': ({ runtime }) => runtime.metrics(),
-  'system.hello': (desk, { client, frames = 'lines', window_bytes: windowBytes = null }) => {
-    if (client !== undefined) desk.joinClient(client);
-    desk.markGreeted();
-    const answer = { version: desk.version, protocol: 'trl/2', features, frames } as const;
+  'system.hello': (context, { client, frames = 'lines', window_bytes: windowBytes = null }) => {
+    if (client !== undefined) context.joinClient(client);
+    context.markGreeted();
+    const answer = { version: context.version, protocol: 'trl/2', features, frames } as const;
     if (frames !== 'bin') return answer;
-    desk.switchToFrames(windowBytes);
+    context.switchToFrames(windowBytes);
     return windowBytes === null ? answer : { ...answer, window_bytes: windowBytes };
   },
-  'system.watch': (desk) => desk.feed(),
+  'system.watch': (context) => context.feed(),
   'runtime.list': ({ runtime, version }) => {
     const { active_sessions: sessions, uptime_s: uptime } = runtime.stats();
     return {
@@ -170,7 +175,7 @@ const handlers: Handlers = {
     runtime.approvals.getApproval(caller, id),
   'approval.decide': ({ runtime, caller }, params) =>
     runtime.approvals.decideApproval(caller, params),
-  'approval.watch': (desk) => desk.watch(),
+  'approval.watch': (context) => context.watch(),
   'approval.status': ({ runtime, caller }) => runtime.approvals.approvalStatus(caller),
 
   'secrets.list': ({ runtime, caller }) => runtime.secrets.list(caller),
@@ -206,35 +211,35 @@ const handlers: Handlers = {
     tools: await runtime.tools.list(caller, params),
   }),
   'tool.call': ({ runtime, caller }, params) => runtime.tools.call(caller, params),
-  'tool.register': (desk, params) => desk.registerTool(params),
-  'tool.answer': (desk, params) => desk.answerToolCall(params),
+  'tool.register': (context, params) => context.registerTool(params),
+  'tool.answer': (context, params) => context.answerToolCall(params),
   'console.login': ({ runtime, caller }, params) => runtime.console.login(caller, params),
 };
 
 /**
- * Checks `params`, and whether the caller may; then calls the runtime. Both are recorded.
+ * Checks `params` and the caller's permission, then calls the runtime. The audit log records both.
  *
- * @throws TrlError of the check, or of the runtime; `AUDIT_UNAVAILABLE` before it acted
+ * @throws TrlError of the check or of the runtime; `AUDIT_UNAVAILABLE` before the runtime acts
  */
 export async function callMethod<M extends MethodName>(
   method: M,
   params: JsonObject,
-  desk: ConnectionContext,
+  context: ConnectionContext,
 ): Promise<MethodAnswers[M]> {
   const handler: Handlers[M] = handlers[method];
-  const { runtime, caller } = desk;
-  const asked = { caller, method, params };
-  const admitted = await runtime.checkAudited(asked, () => {
+  const { runtime, caller } = context;
+  const methodCall = { caller, method, params };
+  const admitted = await runtime.checkAudited(methodCall, () => {
     runtime.gate.requireRole(method, params, caller);
     const parsed = parseParams(method, params);
     refuseSecrets(parsed, runtime.masking);
     return runtime.gate.authorizeParams(method, parsed, caller);
   });
-  const answer = await runtime.runAudited(asked, () => handler(desk, admitted));
+  const answer = await runtime.runAudited(methodCall, () => handler(context, admitted));
   return runtime.gate.filterAnswer(method, answer, { caller, params: admitted });
 }
 
-/** Parameters that may hold a secret: they are masked where they are kept, or never kept. */
+/** Parameters that may contain a secret: they are masked when stored, or never stored. */
 const mayHoldSecrets: ReadonlySet<string> = new Set([
   'command',
   'env',
@@ -244,7 +249,7 @@ const mayHoldSecrets: ReadonlySet<string> = new Set([
   'passphrase',
 ]);
 
-/** Names, paths and keys are kept and shown: a known secret must not get there. */
+/** Names, paths and keys are stored and shown, so they must not contain a known secret. */
 function refuseSecrets(params: object, masking: Masking): void {
   for (const [name, value] of Object.entries(params)) {
     if (mayHoldSecrets.has(name)) continue;
@@ -257,10 +262,41 @@ function refuseSecrets(params: object, masking: Masking): void {
 
 type Target = Parameters<ExecutionService['cancel']>[1];
 
-/** The check of `exec.cancel` lets through exactly one of them. */
+/** The schema of `exec.cancel` accepts exactly one of them. */
 function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {
   if (given.exec_id !== undefined) return { exec_id: given.exec_id };
   if (given.session_id !== undefined) return { session_id: given.session_id };
   if (given.exec_key !== undefined) return { exec_key: given.exec_key };
   throw new Error('exec.cancel without a target passed its check');
+}
+
+/**
+ * Converts a receipt for clients of the first protocol: they print `stdout` and `stderr` unchanged,
+ * so both become text. Clients that send `system.hello` know encodings.
+ *
+ * @throws the rejection of `receipt`; the partial output of a time-out becomes text, too
+ */
+async function toTextReceipt(receipt: Promise<Receipt>): Promise<Receipt> {
+  try {
+    return withTextOutput(await receipt);
+  } catch (error) {
+    if (!isTrlError(error) || error.data === null) throw error;
+    throw new TrlError(error.code, error.message, {
+      data: withTextOutput(error.data),
+      cause: error,
+    });
+  }
+}
+
+function withTextOutput<Answer extends object>(answer: Answer): Answer {
+  const fields = (['stdout', 'stderr'] as const).flatMap((name) => {
+    const text = fieldOf(answer, name);
+    if (fieldOf(answer, `${name}_encoding`) !== 'base64' || typeof text !== 'string') return [];
+    return [
+      [name, Buffer.from(text, 'base64').toString('utf8')],
+      [`${name}_encoding`, undefined],
+      [`${name}_base64`, text],
+    ];
+  });
+  return { ...answer, ...Object.fromEntries(fields) };
 }

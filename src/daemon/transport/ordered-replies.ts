@@ -1,8 +1,8 @@
-/** Keeps replies in the order of their requests, whatever order they are ready in. */
+/** Sends replies in the order of their requests, even if later ones are ready first. */
 
 import type { RedactedText } from '../../redaction/redacted-text.ts';
 
-/** Sends a reply; `sent` is called once it has left. `sent` must not throw. */
+/** Sends a reply and then calls `sent`, which must not throw. */
 export type SendReply = (json: RedactedText, sent: () => void) => void;
 
 interface Slot {
@@ -18,8 +18,8 @@ export class OrderedReplies {
   }
 
   /**
-   * Takes the next place in the order. Call what it returns once: the reply leaves when every
-   * reply before it has.
+   * Reserves the next position in the order. Call the returned function once: it sends the reply
+   * after all earlier replies.
    */
   reserve(): SendReply {
     const slot: Slot = { reply: null };

@@ -15,14 +15,14 @@ export interface StreamTarget {
   readonly masking: Masking;
   readonly execId: ExecId;
   readonly form: ChunkEncoding;
-  /** Where output frames go; unused on a connection of lines. */
+  /** The channel of output frames; unused on a connection that uses lines. */
   readonly channel: number;
   readonly from: number;
 }
 
 type Body<Event> = Event extends unknown ? Omit<Event, 'stream_id'> : never;
 
-/** A sink that knows how far it came, so that a stream which breaks still ends with `exit`. */
+/** A sink that tracks its position, so that a stream which fails still ends with `exit`. */
 export class ConnectionOutputSink implements OutputSink {
   readonly #target: StreamTarget;
   readonly #chunks: ChunkWriter;
@@ -72,7 +72,7 @@ export class ConnectionOutputSink implements OutputSink {
     }
   }
 
-  /** The last event of a stream that cannot go on. */
+  /** Sends the last event of a stream that failed. */
   lose(error: WireError): void {
     if (!this.#ended) this.exit(this.#next, error);
   }

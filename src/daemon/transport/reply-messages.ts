@@ -1,4 +1,4 @@
-/** Answers in wire form. */
+/** Replies in wire form. */
 import { diskFailure, isTrlError } from '../../errors.ts';
 import type { WireError } from '../../api/answer-fields.ts';
 import type { RedactedText } from '../../redaction/redacted-text.ts';
@@ -7,7 +7,7 @@ import type { Masking } from '../secrets/masking.ts';
 /** Writes one line to the runtime's log. Must not throw. */
 export type Log = (text: string) => void;
 
-/** By what a door says anything. */
+/** What a transport needs to write replies. */
 export interface ReplyContext {
   readonly log: Log;
   readonly masking: Masking;
@@ -17,20 +17,25 @@ export function successReply(id: string, data: unknown, { masking }: ReplyContex
   return masking.json({ id, ok: true, data });
 }
 
-/** The answer to a failure; partial results that belong to it go along. */
+/** The reply to a failed request, with the partial results that belong to it. */
 export function failureReply(
   id: string,
   action: string,
   error: unknown,
-  says: ReplyContext,
+  replyContext: ReplyContext,
 ): RedactedText {
   const data = isTrlError(error) && error.data !== null ? { data: error.data } : {};
-  return says.masking.json({ id, ok: false, error: toWireError(action, error, says), ...data });
+  return replyContext.masking.json({
+    id,
+    ok: false,
+    error: toWireError(action, error, replyContext),
+    ...data,
+  });
 }
 
 /**
- * What a caller may know of a failure. The cause of an unexpected one may hold paths or values
- * of others, so it goes to the log only.
+ * The part of a failure that a caller may see. The cause of an unexpected failure may contain
+ * paths or values of others, so only the log shows it.
  */
 export function toWireError(action: string, error: unknown, { log }: ReplyContext): WireError {
   if (isTrlError(error)) return { code: error.code, message: error.message };

@@ -1,6 +1,6 @@
 /**
- * Takes the path of the runtime's socket. The kernel is the only guard here: who may connect is
- * who may write to the socket file, so it is never open to others, not even while it is made.
+ * Binds the path of the runtime's socket. Only the file mode protects it: everyone who may write
+ * to the socket file may connect, so it is never open to others, not even during its creation.
  */
 import { lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -15,12 +15,12 @@ const pathBytesMax = 107;
 const socketMode = 0o600;
 
 /**
- * Binds `server` to the place, with mode 0600 before anyone can connect. A directory that is
- * missing is made with mode 0700; the socket of a runtime that no longer runs is replaced.
+ * Binds `server` to the path, with mode 0600 before anyone can connect. Creates a missing
+ * directory with mode 0700, and replaces the socket of a runtime that no longer runs.
  *
- * @throws TrlError `INVALID_PARAMS` when the path is too long, is something else than a socket,
- *   or its private directory is not private; `BACKEND_UNAVAILABLE` when a runtime answers on it
- *   or it cannot be bound.
+ * @throws TrlError `INVALID_PARAMS` if the path is too long or not a socket, or its private
+ *   directory is not private; `BACKEND_UNAVAILABLE` if another runtime answers on it or it cannot
+ *   be bound
  */
 export async function bindSocket(server: Server, place: SocketLocation): Promise<void> {
   const bytes = Buffer.byteLength(place.path);
@@ -29,7 +29,7 @@ export async function bindSocket(server: Server, place: SocketLocation): Promise
   }
   prepareDirectory(place);
   await replaceStale(place);
-  // The socket is born with its mode: who connects between two calls would find a wider one.
+  // The mask sets the mode at creation: a later chmod would leave a moment with a wider mode.
   const mask = process.umask(0o777 & ~socketMode);
   const bound = new Promise<void>((resolve, reject) => {
     server.once('listening', resolve).once('error', reject);
@@ -55,7 +55,7 @@ function prepareDirectory(place: SocketLocation): void {
     throw unavailable(place, String(cause), cause);
   }
   if (place.directory === 'any') return;
-  // Not followed: a link in a shared directory could be another user's.
+  // Does not follow links: a link in a shared directory could belong to another user.
   const found = lstatSync(directory);
   const quoted = JSON.stringify(directory);
   if (!found.isDirectory()) throw refusal(place, `${quoted} is not a directory`);
@@ -80,7 +80,7 @@ async function replaceStale(place: SocketLocation): Promise<void> {
   }
   const state = await probe(place.path);
   if (state === 'answers') throw unavailable(place, `another runtime answers on ${place.path}`);
-  // Only the file that was asked: a runtime that has just started may have replaced it.
+  // Removes only the file that was probed: a new runtime may have replaced it meanwhile.
   const now = lstatSync(place.path, { throwIfNoEntry: false });
   if (now !== undefined && now.ino === found.ino) {
     try {
@@ -91,14 +91,14 @@ async function replaceStale(place: SocketLocation): Promise<void> {
   }
 }
 
-/** Of a directory that was named by a link: where that leads. */
+/** Follows links, because people may name the directory by a link. */
 const lookAt = (directory: string) => statSync(directory);
 
 const ownUid = (): number => process.getuid?.() ?? 0;
 
 /**
- * What to say when something is where clients of the first protocol look, and this runtime is
- * elsewhere; `null`: nothing is there.
+ * The notice for a runtime whose socket is not where clients of the first protocol look although
+ * something is there; `null` if nothing is there.
  */
 export function olderSocketNotice(socketPath: string): string | null {
   if (socketPath === legacySocketPath) return null;
@@ -111,7 +111,7 @@ export function olderSocketNotice(socketPath: string): string | null {
   return `${legacySocketPath} ${why}; ${instead}${other}`;
 }
 
-/** A socket that refuses or is gone has no runtime; anything else may have one. */
+/** A socket that refuses connections or is gone has no runtime; any other result may mean one. */
 async function probe(socketPath: string): Promise<'answers' | 'dead'> {
   const socket = connect(socketPath);
   try {

@@ -1,7 +1,7 @@
 /**
- * Calls of the tools that one connection registered: `{"stream_id":"t-…","call":{…}}` for each,
- * which it answers by `tool.answer`, and `{…,"cancel":{…}}` where nobody waits for the answer any
- * more. Its tools end with it.
+ * Sends the calls of the tools that one connection registered: `{"stream_id":"t-…","call":{…}}` for
+ * each, which the client answers by `tool.answer`, and `{…,"cancel":{…}}` if the caller stops
+ * waiting. The tools end with the connection.
  */
 import { randomBytes } from 'node:crypto';
 import { TrlError } from '../../errors.ts';
@@ -38,19 +38,20 @@ export class ToolCalls {
     return this.#isOn;
   }
 
-  /** `start` sends what came meanwhile, after the answer has left; it must be called. */
+  /** The caller must call `start` after it has sent the answer; `start` sends the queued events. */
   async register(
     params: ToolRegisterParams,
   ): Promise<{ readonly answer: MethodAnswers['tool.register']; readonly start: () => void }> {
     const { runtime, signal } = this.#options;
     if (signal.aborted) throw new TrlError('BACKEND_UNAVAILABLE', 'The client is gone');
-    const tell = (told: ToolStreamMessage): void => this.#tell({ stream_id: this.#id, ...told });
+    const tell = (message: ToolStreamMessage): void =>
+      this.#send({ stream_id: this.#id, ...message });
     await runtime.tools.register(params, { owner: this, listener: tell });
     if (!this.#isOn) {
       this.#isOn = true;
       signal.addEventListener('abort', () => runtime.tools.leave(this), { once: true });
     }
-    // It may have left while the name was looked up.
+    // The client may have disconnected during the lookup of the name.
     if (signal.aborted) runtime.tools.leave(this);
     return { answer: { stream_id: this.#id }, start: () => this.#start() };
   }
@@ -63,10 +64,10 @@ export class ToolCalls {
   #start(): void {
     const early = this.#early ?? [];
     this.#early = null;
-    for (const event of early) this.#tell(event);
+    for (const event of early) this.#send(event);
   }
 
-  #tell(event: ToolEvent): void {
+  #send(event: ToolEvent): void {
     if (this.#early !== null) this.#early.push(event);
     else this.#options.writer.message(this.#options.runtime.masking.json(event));
   }
