@@ -147,6 +147,18 @@ test('for the session: equal plans of it run, others and other sessions do not',
   assert.equal(grant({}), false);
 });
 
+test('an approval for once, and a denial, grant nothing more', () => {
+  const { approvals } = desk();
+  const once = approvals.ask(asked(), ask, 'x-1');
+  approvals.decide(once.id, yes(once));
+  assert.equal(approvals.sessionGrant('s-1', once.digest), null);
+  approvals.claim(once.id, asked());
+  assert.equal(approvals.sessionGrant('s-1', once.digest), null);
+  const second = approvals.ask(asked(), ask, 'x-2');
+  approvals.decide(second.id, { ...no(second), scope: 'session' });
+  assert.equal(approvals.sessionGrant('s-1', second.digest), null);
+});
+
 test('a grant ends with its session, and so does what waits', () => {
   const first = desk();
   const { approvals } = first;

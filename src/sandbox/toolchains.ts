@@ -203,7 +203,16 @@ function credentialsIn(trees: readonly string[], home: string): string[] {
     .flatMap((directory) => children(directory));
   return [...trees, ...versions]
     .flatMap((root) => credentialNames.map((name) => path.join(root, name)))
-    .filter((name) => lstatSync(name, { throwIfNoEntry: false })?.isFile());
+    .filter(isFile);
+}
+
+/** A tree may itself be a file, in which nothing can be: that is no error. */
+function isFile(name: string): boolean {
+  try {
+    return lstatSync(name).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function children(directory: string): string[] {

@@ -58,7 +58,7 @@ export class CommandStarter {
       throw isTrlError(error) ? notStartedError(error) : error;
     }
     stored.resolve();
-    if (record.mode === 'foreground') this.#occupy(session, tracked);
+    this.#occupy(session, tracked);
     try {
       await Promise.race([started.promise, tracked.settled]);
     } catch (error) {
@@ -80,7 +80,7 @@ export class CommandStarter {
     const { execs, contexts, shares } = this.#parts;
     const facts = { ...tracked.record.facts, digest: authorized.approved.digest };
     execs.update(tracked, { parked: null, startedAt: Date.now(), facts });
-    if (tracked.record.mode === 'foreground') this.#occupy(session, tracked);
+    this.#occupy(session, tracked);
     const context = await contexts.of(session, await contexts.policyOf(session));
     const basis = this.#expectRecord(authorized, context);
     execs.update(tracked, { facts: { ...tracked.record.facts, basis } });
@@ -100,7 +100,7 @@ export class CommandStarter {
       return withSignedChanges(await withHints(this.#parts, context, outcome), end);
     };
     const tracked = execs.track(record, shares.occupy(session, finish()));
-    if (record.mode === 'foreground') this.#occupy(session, tracked);
+    this.#occupy(session, tracked);
   }
 
   #run(
@@ -122,14 +122,16 @@ export class CommandStarter {
     return basis;
   }
 
-  /** The session is busy until the command has ended. */
+  /** A foreground command makes its session busy until it ends; each command is activity. */
   #occupy(session: LiveSession, tracked: TrackedExecution): void {
-    session.busy = tracked.record.id;
+    const { sessions } = this.#parts;
+    const isForeground = tracked.record.mode === 'foreground';
+    if (isForeground) session.busy = tracked.record.id;
+    else sessions.update(session, { lastActivity: Date.now() });
     const free = (): void => {
-      session.busy = null;
-      const count = session.record.commandCount + 1;
-      const { sessions } = this.#parts;
-      sessions.update(session, { lastActivity: Date.now(), commandCount: count });
+      if (isForeground) session.busy = null;
+      const commandCount = session.record.commandCount + (isForeground ? 1 : 0);
+      sessions.update(session, { lastActivity: Date.now(), commandCount });
     };
     void tracked.settled.then(free, free);
   }

@@ -5,7 +5,8 @@ import { isExecutionOver, type Executions } from '../executions/executions.ts';
 import type { DaemonSessionService } from './session-service.ts';
 import type { Sessions } from './sessions.ts';
 
-const idleSweepMs = 60_000;
+/** How often idle sessions are looked for, at most and at least, in ms. */
+const idleSweepMs = { max: 60_000, min: 100 };
 /** How often a session is examined whose client has left while a command runs in it. */
 const leftPollMs = 250;
 
@@ -25,7 +26,9 @@ export class SessionSweeper implements Disposable {
 
   constructor(parts: SessionSweeperParts) {
     this.#parts = parts;
-    this.#timer = setInterval(() => this.#endIdle(), idleSweepMs).unref();
+    const { max, min } = idleSweepMs;
+    const everyMs = Math.max(min, Math.min(parts.bounds.sessionIdleMs, max));
+    this.#timer = setInterval(() => this.#endIdle(), everyMs).unref();
     parts.sessions.clients.watchLeft((id) => this.#clientLeft(id));
   }
 
