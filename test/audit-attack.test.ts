@@ -142,7 +142,7 @@ async function auditingIn(t: TestContext) {
   const options: OpenLogOptions = { directory };
   const sink = await openAuditLog(options);
   const masking = { deep: <Value>(value: Value): Value => value };
-  const auditing = new Auditing({ sink, required: true, masking, log: () => {} });
+  const auditing = new Auditing({ sink, required: true, masking, maskText: String, log: () => {} });
   const close = async (): Promise<void> => {
     await auditing.close();
     await sink.close();

@@ -156,7 +156,7 @@ test('nor a variable of the runtime, which may be a secret by another name', asy
 
 test('who is asked about a command whose input stays open reads that more can come', async () => {
   const asked = await shop.call('terminal', { command: 'sh', network: true, background: true });
-  assert.match(asked.text, /standard input stays open: what is written there .* not asked about/);
+  assert.match(asked.text, /standard input stays open: what is written there .* needs no approval/);
 });
 
 test('what commands made and remove takes no room from what people made', () => {

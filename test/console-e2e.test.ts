@@ -284,5 +284,5 @@ test('a held change is read as a diff and let through by what was shown', option
 test('a runtime that ended is told, not kept from who reads', options, async () => {
   await daemon.kill('SIGTERM');
   await person.sees('Connection lost');
-  await person.sees('The runtime is not reached');
+  await person.sees('The runtime cannot be reached');
 });

@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test';
 import { clientOver, connect, isTrlError, streamChannel } from '../src/client/index.ts';
 import type { Client } from '../src/client/index.ts';
 import { EventBuffer } from '../src/client/event-buffer.ts';
-import { findProxyVariable } from '../src/local/node.ts';
+import { findProxyVariable } from '../src/local/proxy.ts';
 
 const clients = path.join(path.dirname(import.meta.dirname), 'clients/python');
 const probe = spawnSync('python3', ['-c', 'import sys; print(sys.version_info >= (3, 9))'], {

@@ -175,7 +175,7 @@ test('no path matches two rows, and none that a row does not have', () => {
         const found = table.find('GET', path);
         if (found !== null) assert.equal(found.row.path.split('/').length, path.split('/').length);
       } catch (error) {
-        assert.ok(error instanceof Error && error.constructor.name === 'Refusal');
+        assert.ok(error instanceof Error && error.constructor.name === 'HttpRefusal');
       }
     }),
   );

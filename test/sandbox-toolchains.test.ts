@@ -1,7 +1,12 @@
 // Which trees of a host the programs of a PATH need, and what is hidden in them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findToolchains, isInsideTree, toolchainDirectory, toolchainRealPath } from '../src/sandbox/toolchains.ts';
+import {
+  findToolchains,
+  isInsideTree,
+  toolchainDirectory,
+  toolchainRealPath,
+} from '../src/sandbox/toolchains.ts';
 import { fakeRoot, type Tree } from './support/fake-root.ts';
 import { home, program, system } from './support/host-files.ts';
 
@@ -137,6 +142,9 @@ test('a path is below itself and what holds it', () => {
   }
   using _root = fakeRoot({ '/a/b': '', '/l': '-> a' });
   assert.deepEqual(toolchainDirectory('/l'), ['/a']);
-  assert.deepEqual([toolchainDirectory('/a/b'), toolchainDirectory('a'), toolchainDirectory('/c')], [[], [], []]);
+  assert.deepEqual(
+    [toolchainDirectory('/a/b'), toolchainDirectory('a'), toolchainDirectory('/c')],
+    [[], [], []],
+  );
   assert.deepEqual([toolchainRealPath('/l/b'), toolchainRealPath('/c')], ['/a/b', null]);
 });

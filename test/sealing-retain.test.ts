@@ -36,7 +36,7 @@ test('the oldest raw log goes, recorded first; where that cannot be, all stay', 
     const said: string[] = [];
     const log = (text: string): void => void said.push(text);
     const masking = { deep: <What>(value: What): What => value };
-    const auditing = new Auditing({ sink: logs, required: true, masking, log });
+    const auditing = new Auditing({ sink: logs, required: true, masking, maskText: String, log });
     const first = await sealed(directory, 'x-1', 30);
     const isRunning = (exec: string): boolean => exec === 'x-2';
     const bytesMax = first.bytes * 2.5;

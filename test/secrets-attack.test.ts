@@ -295,11 +295,11 @@ test('a daemon that cannot erase starts itself anew, with the values in memory',
   const module = path.join(root, 'src/daemon/own-environment.ts');
   const program = `
     import { readFileSync, readSync } from 'node:fs';
-    import { becomeAnew, OwnEnvironment } from ${JSON.stringify(module)};
+    import { reexecuteProcess, OwnEnvironment } from ${JSON.stringify(module)};
         const own = OwnEnvironment.open();
     if (own.taken.length === 0) {
       delete process.env.DEPLOY_TOKEN;
-      console.log(becomeAnew({ DEPLOY_TOKEN: own.env.DEPLOY_TOKEN }));
+      console.log(reexecuteProcess({ DEPLOY_TOKEN: own.env.DEPLOY_TOKEN }));
     }
     const shown = readFileSync('/proc/self/environ', 'latin1');
     const input = readSync(0, Buffer.alloc(9));

@@ -256,7 +256,7 @@ test('a person is asked once for a name; who waits goes on when it is given', as
   const request = secrets.request(asked);
   assert.deepEqual(secrets.request({ ...asked, reason: 'again' }), request);
   assert.deepEqual(secrets.requests.list(), [
-    { ...asked, askedAt: 1_000_000, expiresAt: 1_900_000 },
+    { ...asked, requestedAt: 1_000_000, expiresAt: 1_900_000 },
   ]);
   const waiting = secrets.requests.wait('API_KEY', 60_000);
   secrets.give('API_KEY', value);

@@ -121,9 +121,9 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
   const reserved = reservedPaths(roots, authority, { runner: runners.dir, place });
   const enrolment = new Enrolment(enrolmentFiles(env, homedir()));
   const redaction = { options: redactionOf(configuration), tags };
-  const shown = createTextMasker(redaction, masking);
+  const maskText = createTextMasker(redaction, masking);
   const auditLog = new LazyAuditLog(auditDirectory());
-  const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
+  const auditing = auditingOf({ auditLog, args, configuration, masking, maskText, log: masked });
   await follow(auditing, { runners, policies, tags, log: masked });
   const identities = identitiesOf({ env, enrolment, policies, auditing, log: masked });
   const workspaceHost = hostOf({
@@ -174,7 +174,7 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
       masking,
       args,
       env,
-      maskText: shown,
+      maskText,
       secrets,
       sessions,
       execs,
@@ -190,7 +190,7 @@ export async function openCore({ args, own, stateDir, log }: OpenCoreParts): Pro
     bounds: configuration.limits,
     openWorkspaces: new OpenWorkspaces(store),
     redaction,
-    maskText: shown,
+    maskText,
     workspaceHost,
     ...startedWith(args, env),
     log: masked,
@@ -272,7 +272,7 @@ interface AuditingParts extends Pick<OpenCoreParts, 'args' | 'log'> {
   readonly auditLog: LazyAuditLog;
   readonly configuration: Configuration;
   readonly masking: Masking;
-  readonly shown: MaskText;
+  readonly maskText: MaskText;
 }
 
 function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts): Auditing {

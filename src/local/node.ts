@@ -5,6 +5,7 @@
 import { connectByHttp } from '../client/connect.ts';
 import type { Client, ConnectOptions } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
+import { findProxyVariable } from './proxy.ts';
 import { clientOnSocket, defaultSocketPath, notListeningError } from './socket.ts';
 
 export {
@@ -30,31 +31,4 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const found = await clientOnSocket(socketPath, rest);
   if (found === null) throw notListeningError(socketPath);
   return found;
-}
-
-// Node sends requests through the proxy of its environment if `NODE_USE_ENV_PROXY` or
-// `--use-env-proxy` is set. A local runtime speaks plain HTTP, so the proxy would see the token.
-
-interface ProxySettings {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** What Node itself was started with. */
-  readonly flags: readonly string[];
-}
-
-/** The variable by which a plain `url` would go through a proxy; `null`: it goes straight. */
-export function findProxyVariable(url: string, { env, flags }: ProxySettings): string | null {
-  const place = URL.canParse(url) ? new URL(url) : null;
-  if (place?.protocol !== 'http:' || !usesProxies({ env, flags })) return null;
-  const named = ['http_proxy', 'HTTP_PROXY'].find((name) => (env[name] ?? '') !== '');
-  if (named === undefined) return null;
-  const host = place.hostname.replace(/^\[|\]$/g, '');
-  const port = place.port === '' ? '80' : place.port;
-  const spared = new Set(['*', host, `[${host}]`, `${host}:${port}`, `[${host}]:${port}`]);
-  const list = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
-  return list.split(/[\s,]+/).some((one) => spared.has(one.toLowerCase())) ? null : named;
-}
-
-function usesProxies({ env, flags }: ProxySettings): boolean {
-  const given = [...flags, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)];
-  return env['NODE_USE_ENV_PROXY'] === '1' || given.includes('--use-env-proxy');
 }

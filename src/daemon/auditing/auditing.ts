@@ -34,10 +34,8 @@ export interface AuditingOptions {
   /** Whether actions that cannot be recorded are refused. */
   readonly required: boolean;
   readonly masking: Pick<Masking, 'deep'>;
-  /**
-   * Also hides likely secrets, because messages quote callers. Default: hides known secrets only.
-   */
-  readonly maskText?: MaskText;
+  /** Hides known and likely secrets in messages, which quote callers. */
+  readonly maskText: MaskText;
   /** Must not throw. */
   readonly log: (text: string) => void;
   /** Commands of earlier runtimes without a recorded end. Default: none. */
@@ -198,13 +196,12 @@ export class Auditing {
   }
 
   #maskQuotes(data: AuditRecord['data']): AuditRecord['data'] {
-    const { maskText: shown } = this.#options;
+    const { maskText } = this.#options;
     const { message, why } = data;
-    if (shown === undefined) return data;
     return {
       ...data,
-      ...(typeof message === 'string' && { message: shown(message) }),
-      ...(typeof why === 'string' && { why: shown(why) }),
+      ...(typeof message === 'string' && { message: maskText(message) }),
+      ...(typeof why === 'string' && { why: maskText(why) }),
     };
   }
 
