@@ -195,7 +195,7 @@ test('the daemon reaches the files of workspaces through the port of their host 
   );
   const exceptions = new Map([
     // The only place where the adapter of a machine is chosen.
-    ['src/daemon/open-core.ts', /\/host\/local-machine\.ts$/],
+    ['src/daemon/open-basis.ts', /\/host\/local-machine\.ts$/],
     // Whether the directory it was started in can be a root.
     ['src/daemon/args.ts', /\/workspace\/roots\.ts$/],
     // Where the runtime's own configuration lies.

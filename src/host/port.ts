@@ -1,7 +1,6 @@
 /**
  * The file side of the port between the daemon, which decides, records and answers, and the machine
  * that has the workspaces (`machine-port.ts` has the runner's side). Requests and answers are data.
- *
  *   host      attach, resolve, project, survey, guard, recover, close
  *   views     whyNotLayered, refuseLayers, plan, open, find, leave, preview,
  *             maskOf, hides, hasPendingChange
