@@ -17,12 +17,12 @@ import type { OwnEnvironment } from './own-environment.ts';
 import { openStateDir, runnerProgram, stateHomeDirectory } from './paths.ts';
 import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
+import type { Log } from './transport/reply-messages.ts';
 import { findRuntimeFiles, refuseControlFile } from './runtime-files.ts';
 import { Masking } from './secrets/masking.ts';
 import { openSecrets, shouldTakeBySettings } from './secrets/open-secrets.ts';
 
 export type Env = OwnEnvironment['env'];
-export type Log = (text: string) => void;
 
 export interface OpenCoreParts {
   readonly args: DaemonArgs;

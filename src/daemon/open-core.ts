@@ -32,7 +32,6 @@ import {
   openBasis,
   rawDirectory,
   type Env,
-  type Log,
   type OpenCoreParts,
 } from './open-basis.ts';
 import { UsedKeys } from './used-keys.ts';
@@ -53,6 +52,7 @@ import { RuntimeVariables } from './secrets/variables.ts';
 import { Projects } from './workspaces/projects.ts';
 import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
 import type { MachinePort, WorkspaceHost } from '../host/port.ts';
+import type { Log } from './transport/reply-messages.ts';
 
 export interface OpenedDaemon {
   readonly core: Core;
