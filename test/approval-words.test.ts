@@ -235,7 +235,7 @@ test('why nothing starts by an approval is said for each state', () => {
     [
       approvalIn('expired', { answer: answerOf(null) }),
       'APPROVAL_EXPIRED',
-      ': it did not start in time after the yes (ID)',
+      ': it did not start in time after the approval (ID)',
     ],
     [
       approvalIn('denied', { answer: answerOf(null) }),
@@ -258,7 +258,7 @@ test('why nothing starts by an approval is said for each state', () => {
   const superseded = approvalIn('superseded', { supersededBy: 'a-2' });
   assert.deepEqual(told(superseded), [
     'APPROVAL_REQUIRED',
-    'Cannot run the command yet: it changed since the yes (a-2)',
+    'Cannot run the command yet: it changed since the approval (a-2)',
     { approval_id: 'a-2', exec_id: 'x-1' },
   ]);
   const late = approvalIn('expired');

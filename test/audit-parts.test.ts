@@ -1,16 +1,12 @@
 // Small parts of the log, each by itself.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { AuditFindings, auditFindingsMax } from '../src/audit/audit-findings.ts';
 import { openAuditKey } from '../src/audit/audit-key.ts';
 import { parseEventLine, parseHeadLine } from '../src/audit/line-format.ts';
 import { buildConsistencyProof, buildInclusionProof, MerkleTree, leafHash } from '../src/audit/merkle.ts';
-import type { LogSegment } from '../src/audit/segments.ts';
-import { LogLostError } from '../src/audit/store.ts';
-import { findLastEventLine, tornBytesMax } from '../src/audit/log-tail.ts';
 import { verifyLog } from '../src/audit/verify.ts';
 import { logAt, withAudit, writeLog } from './support/audit-log.ts';
 
@@ -81,35 +77,6 @@ test('findings are in the order of the log, those of no place last, and bounded'
   });
   for (let at = 0; at < auditFindingsMax; at += 1) findings.add('file.foreign', {}, `${at}`);
   assert.deepEqual([findings.sorted().length, findings.count], [auditFindingsMax, auditFindingsMax + 6]);
-});
-
-test('the last event line is found, however much is before it', () => {
-  const directory = mkdtempSync(path.join(tmpdir(), 'trl-audit-parts-'));
-  const write = (name: string, text: string): LogSegment => {
-    const file = path.join(directory, name);
-    writeFileSync(file, text);
-    return { file, first: 0 };
-  };
-  try {
-    const filler = `{"event":{${'x'.repeat(70_000)}}\n`;
-    const many = filler.repeat(Math.ceil((2 * tornBytesMax) / filler.length));
-    const last = '{"event":{"last":1}}\n';
-    const head = '{"head":"h"}\n';
-    const end = (text: string): number => Buffer.byteLength(text);
-    const big = write('big', many + last + head);
-    assert.equal(findLastEventLine([big], end(many + last)), last.trim());
-    assert.equal(findLastEventLine([big], end(many)), filler.trim());
-    // A segment opens with the head of the one before it.
-    const next = write('next', head + last);
-    assert.equal(findLastEventLine([big, next], end(head)), last.trim());
-    assert.equal(findLastEventLine([big, next], end(head + last)), last.trim());
-    assert.equal(findLastEventLine([next], 0), null);
-    assert.equal(findLastEventLine([], 0), null);
-    const long = write('long', `${'x'.repeat(4 * tornBytesMax)}\n`);
-    assert.throws(() => findLastEventLine([long], 4 * tornBytesMax + 1), LogLostError);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
 });
 
 test('a log that ends with a head is not waited for', { timeout: 60_000 }, async () => {

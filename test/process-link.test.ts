@@ -17,6 +17,9 @@ import { openPeer, RunnerPeer } from './support/runner-peer.ts';
 const { stdout, stderr } = frameTypes;
 const gone = { code: 'BACKEND_UNAVAILABLE' } as const;
 
+/** An answer with the fields of each operation that is requested below. */
+const accepted = { ok: true, executions: [], journal_from: 0, journal_bytes: 0, state: 'running' };
+
 /** A reader that keeps what it gets. */
 class Reader implements OutputFollower {
   readonly got: unknown[][] = [];
@@ -85,7 +88,7 @@ test('what a welcome does not say is not so', async () => {
 test('where nobody answers there is no link', async () => {
   const nowhere = path.join(tmpdir(), 'trl-no-runner-here');
   const nothing = (): void => {};
-  const events = { exit: nothing, progress: nothing, waiting: nothing, called: nothing };
+  const events = { exit: nothing, progress: nothing, waiting: nothing, toolCall: nothing };
   const lost = (): void => assert.fail('a link that never was is not lost');
   const auth = { key: Buffer.alloc(32), epoch: 1 };
   await assert.rejects(
@@ -106,11 +109,11 @@ test('who does not prove the key in five seconds is left; who did is not', async
   const opening = silent.open();
   await silent.until(() => silent.heard.length === 1);
   t.mock.timers.tick(4_999);
-  const asked = link.request({ op: 'list' });
+  const asked = link.request('list', {});
   await peer.hear();
   t.mock.timers.tick(1);
   await assert.rejects(opening, gone);
-  peer.say({ n: 1, ok: true });
+  peer.say({ n: 1, ...accepted });
   await asked;
   assert.deepEqual([peer.told, link.closed], [[], false]);
   link.close();
@@ -119,17 +122,17 @@ test('who does not prove the key in five seconds is left; who did is not', async
 test('each request gets its own answer, in whatever order they come', async () => {
   const { peer, link } = await openPeer();
   using _peer = peer;
-  const one = link.request({ op: 'list' });
-  const two = link.request({ op: 'info', exec_id: 'x-1' });
-  const three = link.request({ op: 'unfollow', channel: 9 });
+  const one = link.request('list', {});
+  const two = link.request('info', { exec_id: 'x-1' });
+  const three = link.request('unfollow', { channel: 9 });
   assert.deepEqual(await peer.hear(), { n: 1, op: 'list' });
   assert.deepEqual(await peer.hear(), { n: 2, op: 'info', exec_id: 'x-1' });
   assert.deepEqual(await peer.hear(), { n: 3, op: 'unfollow', channel: 9 });
   const data = { why: 'busy' };
   peer.say({ n: 2, ok: false, code: 'EXEC_NOT_FOUND', message: 'Cannot find it', data });
   peer.say({ n: 3, ok: false, code: 'INTERNAL_ERROR', message: 'The runner failed' });
-  peer.say({ n: 1, ok: true, execs: [] });
-  assert.deepEqual(await one, { n: 1, ok: true, execs: [] });
+  peer.say({ n: 1, ...accepted });
+  assert.deepEqual(await one, { n: 1, ...accepted });
   await assert.rejects(two, { code: 'EXEC_NOT_FOUND', message: 'Cannot find it', data });
   await assert.rejects(three, { code: 'INTERNAL_ERROR', data: null });
 });
@@ -158,11 +161,11 @@ test('a journal is followed on a channel, and what is taken is acknowledged', as
   const following = link.follow('x-1', { from: 5, max: 100 }, reader);
   const follow = { op: 'follow', exec_id: 'x-1', channel: 1, from: 5 };
   assert.deepEqual(await peer.hear(), { n: 1, ...follow, max: 100 });
-  peer.say({ n: 1, ok: true });
+  peer.say({ n: 1, ...accepted });
   await following;
   const second = link.follow('x-1', { from: 5 }, other);
   assert.deepEqual(await peer.hear(), { n: 2, ...follow, channel: 2 });
-  peer.say({ n: 2, ok: true });
+  peer.say({ n: 2, ...accepted });
   await second;
   peer.send(stdout, 1, 5, 'abc');
   assert.deepEqual(await peer.hear(), { n: 0, op: 'ack', channel: 1, offset: 8 });
@@ -193,15 +196,15 @@ test('bytes are acknowledged when their reader has taken them, even if it failed
   const reader = new Reader(peer);
   const following = link.follow('x-1', { from: 0 }, reader);
   await peer.hear();
-  peer.say({ n: 1, ok: true });
+  peer.say({ n: 1, ...accepted });
   await following;
   const { promise, resolve } = Promise.withResolvers<void>();
   reader.taken = promise;
   peer.send(stdout, 1, 0, 'slow');
   await peer.until(() => reader.got.length === 1);
-  const asked = link.request({ op: 'list' });
+  const asked = link.request('list', {});
   assert.equal((await peer.hear()).op, 'list', 'nothing is acknowledged before');
-  peer.say({ n: 2, ok: true });
+  peer.say({ n: 2, ...accepted });
   await asked;
   resolve();
   assert.deepEqual(await peer.hear(), { n: 0, op: 'ack', channel: 1, offset: 4 });
@@ -219,16 +222,16 @@ test('a reader that leaves says so once, and hears no more', async () => {
   const reader = new Reader(peer);
   const following = link.follow('x-1', { from: 0 }, reader);
   await peer.hear();
-  peer.say({ n: 1, ok: true });
+  peer.say({ n: 1, ...accepted });
   const leave = await following;
   leave();
   leave();
   assert.deepEqual(await peer.hear(), { n: 2, op: 'unfollow', channel: 1 });
   peer.send(stdout, 1, 0, 'late');
   peer.say({ n: 2, ok: false, code: 'EXEC_NOT_FOUND', message: 'it is gone' });
-  const list = link.request({ op: 'list' });
+  const list = link.request('list', {});
   assert.deepEqual(await peer.hear(), { n: 3, op: 'list' });
-  peer.say({ n: 3, ok: true });
+  peer.say({ n: 3, ...accepted });
   await list;
   assert.deepEqual(reader.got, []);
 });
@@ -271,7 +274,7 @@ test('a runner that ends takes with it what was asked and followed, and says so 
   using _peer = peer;
   const reader = new Reader(peer);
   const following = link.follow('x-1', { from: 0 }, reader);
-  const asked = link.request({ op: 'list' });
+  const asked = link.request('list', {});
   await peer.until(() => peer.heard.length === 2);
   peer.end();
   await assert.rejects(asked, gone);
@@ -279,7 +282,7 @@ test('a runner that ends takes with it what was asked and followed, and says so 
   assert.deepEqual(peer.told, [['lost']]);
   assert.deepEqual(reader.got, [['end', 0, 'lost']]);
   assert.equal(link.closed, true);
-  await assert.rejects(link.request({ op: 'list' }), gone);
+  await assert.rejects(link.request('list', {}), gone);
 });
 
 test('a runner whose words are none is left', async () => {
@@ -289,7 +292,7 @@ test('a runner whose words are none is left', async () => {
   ] as const) {
     const { peer, link } = await openPeer();
     using _peer = peer;
-    const asked = link.request({ op: 'list' });
+    const asked = link.request('list', {});
     peer.send(type, 0, 0, text);
     await assert.rejects(asked, gone);
     assert.deepEqual(peer.told, [['lost']]);
@@ -299,7 +302,7 @@ test('a runner whose words are none is left', async () => {
 test('a link that is closed is not lost', async () => {
   const { peer, link } = await openPeer();
   using _peer = peer;
-  const asked = link.request({ op: 'list' });
+  const asked = link.request('list', {});
   await peer.hear();
   const reader = new Reader(peer);
   const following = link.follow('x-1', { from: 0 }, reader);
@@ -360,7 +363,7 @@ test('output leaves what is behind it in its order', async () => {
   const reader = new Reader(peer);
   const following = link.follow('x-1', { from: 0 }, reader);
   await peer.hear();
-  peer.say({ n: 1, ok: true });
+  peer.say({ n: 1, ...accepted });
   await following;
   peer.send(stdout, 1, 0, 'a');
   peer.send(stderr, 1, 1, 'b');

@@ -10,8 +10,14 @@ import { isDeepStrictEqual } from 'node:util';
 
 const shownMax = 20;
 
-/** Compares `lines` with the file below `test/fixtures`. */
-export function assertRecorded(name: string, lines: readonly string[]): void {
+/**
+ * Compares `rows` with the file below `test/fixtures`.
+ *
+ * @param oneOf how many rows the file has one of, so that it stays small. The text before a row's
+ *   first tab decides which, so that another row changes no other. Default: all rows
+ */
+export function assertRecorded(name: string, rows: readonly string[], oneOf = 1): void {
+  const lines = rows.filter((row) => numberOf(row.split('\t')[0] ?? '') % oneOf === 0);
   const file = path.join(import.meta.dirname, '../fixtures', name);
   if (process.env['TRL_RECORD'] === '1') writeFileSync(file, `${lines.join('\n')}\n`);
   const recorded = readFileSync(file, 'utf8').trimEnd().split('\n');
@@ -23,6 +29,9 @@ export function assertRecorded(name: string, lines: readonly string[]): void {
   assert.deepEqual(changes, [], why);
   assert.ok(isDeepStrictEqual(lines, recorded), `${why}: another order`);
 }
+
+const numberOf = (text: string): number =>
+  createHash('sha256').update(text).digest().readUInt32BE(0);
 
 /** Six letters for a value with all that is in it, sets and maps in their order. */
 export function fingerprint(value: unknown): string {

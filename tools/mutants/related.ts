@@ -27,7 +27,7 @@ const ofGroup = {
   ],
   audit: ['audit-recorded', 'durable', 'audit-daemon', 'audit-disk', 'audit-wire'],
   sandbox: ['sandbox-planned', 'sandbox-facts', 'sandbox-attack', 'sandbox-cases', 'session'],
-  link: ['process-link', 'runner-door', 'runner-link', 'session', 'recovery'],
+  link: ['process-link', 'runner-socket', 'runner-link', 'session', 'recovery'],
 } as const satisfies Record<Group, readonly string[]>;
 
 /** Tests of the tree as a whole: what they find of a mutant is no behaviour. */

@@ -5,6 +5,7 @@ import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
 import { DaemonConnection, sha256OfText, type RunnerGate } from '../src/runner/daemon-connection.ts';
+import { parseOperationParams } from '../src/runner/operations.ts';
 import type { RunnerService } from '../src/runner/serve-request.ts';
 import { controlBytesMax, hmac } from '../src/runner/wire.ts';
 import type { Json } from './support/daemon.ts';
@@ -206,7 +207,7 @@ test('a request is answered by its number, also where it fails', async () => {
     [
       [7, true, null, null],
       [8, false, 'EXEC_NOT_FOUND', 'Cannot find execution x-9'],
-      [9, false, 'AUTH_FAILED', 'Cannot launch: no plan'],
+      [9, false, 'AUTH_FAILED', 'Cannot serve the daemon: "plan" of "launch" is wrong'],
     ],
   );
   // One that comes late, when a newer daemon has proved itself elsewhere.
@@ -228,7 +229,8 @@ test('a plan is taken once, with its MAC, its number and its box', async () => {
   const macOf = (seq: unknown, of = plan, epoch = '5'): string =>
     hmac(key, 'plan', sha256OfText(of), 'x-1', epoch, String(seq));
   const refused = (sealed: Record<string, unknown>): void => {
-    assert.throws(() => caller.link.verify(sealed), failed);
+    const launch = { ...sealed, known: [] };
+    assert.throws(() => caller.link.verify(parseOperationParams('launch', launch)), failed);
   };
   refused({ seq: 1, mac: macOf(1), box });
   refused({ plan, seq: 1, box });
