@@ -2,11 +2,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Approval, ApprovalAnswer } from '../src/approval/approval.ts';
-import { approvalDueAt, isSessionGrant, isApprovalOpen, newApprovalId, parseApproval } from '../src/approval/approval.ts';
-import { approveByPolicy, confirmRuleUnchanged, confirmSubjectUnchanged, approvalReason } from '../src/approval/approve.ts';
+import {
+  approvalDueAt,
+  isSessionGrant,
+  isApprovalOpen,
+  newApprovalId,
+  parseApproval,
+} from '../src/approval/approval.ts';
+import {
+  approveByPolicy,
+  confirmRuleUnchanged,
+  confirmSubjectUnchanged,
+  approvalReason,
+} from '../src/approval/approve.ts';
 import { diffSubjects, isOnlyWorkspaceChange } from '../src/approval/subject-diff.ts';
 import type { LastingRule, RuleSubject } from '../src/approval/lasting-rules.ts';
-import { subjectDigest, rebindSubject, withoutWorkspaceState, type ApprovalSubject } from '../src/approval/subject.ts';
+import {
+  subjectDigest,
+  rebindSubject,
+  withoutWorkspaceState,
+  type ApprovalSubject,
+} from '../src/approval/subject.ts';
 import { approvalExpiredError, approvalNotUsableError } from '../src/approval/approval-errors.ts';
 import type { ApprovalState, Plan, Verdict } from '../src/command.ts';
 import { limits } from '../src/limits.ts';
@@ -155,7 +171,10 @@ test('the last look before the start lets through what was answered, and nothing
   };
   late({ command: 'b' }, /run the command: the command is another text just before the start; run/);
   late({ network: 'on' }, /the network is on instead of off just before the start/);
-  confirmSubjectUnchanged(withoutWorkspaceState(asked({ binding: bound })), asked({ binding: bound }));
+  confirmSubjectUnchanged(
+    withoutWorkspaceState(asked({ binding: bound })),
+    asked({ binding: bound }),
+  );
 });
 
 test('a rule that no longer fits answers nothing', () => {
@@ -282,7 +301,11 @@ test('an approval is open until it is over, and due while it is open', () => {
     const grants = { ...approval, grants: true };
     const until = 1_000 + limits.approvalGrantMs.default;
     const may = state === 'approved' || state === 'used';
-    const holds = [isSessionGrant(grants, until - 1), isSessionGrant(grants, until), isSessionGrant(approval, 0)];
+    const holds = [
+      isSessionGrant(grants, until - 1),
+      isSessionGrant(grants, until),
+      isSessionGrant(approval, 0),
+    ];
     assert.deepEqual(holds, [may, false, false], state);
     assert.equal(isSessionGrant({ ...grants, answer: null }, 0), false);
   }

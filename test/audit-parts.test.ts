@@ -6,7 +6,12 @@ import { test } from 'node:test';
 import { AuditFindings, auditFindingsMax } from '../src/audit/audit-findings.ts';
 import { openAuditKey } from '../src/audit/audit-key.ts';
 import { parseEventLine, parseHeadLine } from '../src/audit/line-format.ts';
-import { buildConsistencyProof, buildInclusionProof, MerkleTree, leafHash } from '../src/audit/merkle.ts';
+import {
+  buildConsistencyProof,
+  buildInclusionProof,
+  MerkleTree,
+  leafHash,
+} from '../src/audit/merkle.ts';
 import { verifyLog } from '../src/audit/verify.ts';
 import { logAt, withAudit, writeLog } from './support/audit-log.ts';
 
@@ -76,7 +81,10 @@ test('findings are in the order of the log, those of no place last, and bounded'
     text: 'a2',
   });
   for (let at = 0; at < auditFindingsMax; at += 1) findings.add('file.foreign', {}, `${at}`);
-  assert.deepEqual([findings.sorted().length, findings.count], [auditFindingsMax, auditFindingsMax + 6]);
+  assert.deepEqual(
+    [findings.sorted().length, findings.count],
+    [auditFindingsMax, auditFindingsMax + 6],
+  );
 });
 
 test('a log that ends with a head is not waited for', { timeout: 60_000 }, async () => {
@@ -84,7 +92,9 @@ test('a log that ends with a head is not waited for', { timeout: 60_000 }, async
     await writeLog(directory);
     const { publicKey } = openAuditKey(directory);
     const patienceMs = 600_000;
-    assert.ok((await verifyLog({ directory: logAt(directory), publicKey, headWaitMs: patienceMs })).isGood);
+    assert.ok(
+      (await verifyLog({ directory: logAt(directory), publicKey, headWaitMs: patienceMs })).isGood,
+    );
   });
 });
 

@@ -73,7 +73,10 @@ test('both ends greet as the wire says', async () => {
   assert.deepEqual(hello, { hello: { versions: [5], epoch: peer.epoch, nonce } });
   const wanted = hmac(peer.key, 'daemon', '7'.repeat(64), nonce, String(peer.epoch));
   assert.deepEqual(proof, { proof: wanted });
-  assert.deepEqual([link.pid, link.journal, link.canPrepare, link.closed], [42, 'tmpfs', true, false]);
+  assert.deepEqual(
+    [link.pid, link.journal, link.canPrepare, link.closed],
+    [42, 'tmpfs', true, false],
+  );
   assert.equal(link.epoch, peer.epoch);
 });
 

@@ -76,7 +76,11 @@ test('a rule is as strict as it was', () => {
   }
 });
 
-function found(text: string, profile: (typeof redactionProfileNames)[number], prior: SecretPrior): unknown {
+function found(
+  text: string,
+  profile: (typeof redactionProfileNames)[number],
+  prior: SecretPrior,
+): unknown {
   const findings = new Detector({ profile, prior }).scan(text, Buffer.from(text, 'latin1'));
   return findings.map((one) => ({ ...one, score: one.score.toFixed(6) }));
 }

@@ -4,7 +4,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
-import { DaemonConnection, sha256OfText, type RunnerGate } from '../src/runner/daemon-connection.ts';
+import {
+  DaemonConnection,
+  sha256OfText,
+  type RunnerGate,
+} from '../src/runner/daemon-connection.ts';
 import { parseOperationParams } from '../src/runner/operations.ts';
 import type { RunnerService } from '../src/runner/serve-request.ts';
 import { controlBytesMax, hmac } from '../src/runner/wire.ts';
