@@ -101,7 +101,7 @@ test('a known value is hidden as before, in whatever form, however that is edite
       return `${transform.name}\t${at}\t${hidden}\t${fingerprint(pieces)}`;
     }),
   );
-  assertRecorded('secrets/edited-known.tsv', lines);
+  assertRecorded('secrets/edited-known.tsv', lines, 2);
 });
 
 const programs = [
