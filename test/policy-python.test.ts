@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import type { Analysis } from '../src/policy/analysis.ts';
 import { analysePython } from '../src/policy/python/check.ts';
 import * as z from 'zod/mini';
+import { assertRecorded, fingerprint } from './support/recorded.ts';
 
 const Row = z.object({
   id: z.string(),
@@ -26,14 +27,18 @@ const codes = ({ findings }: Analysis) => findings.map(({ code }) => code);
 test('every script of the fixture is decided as it is labelled', async () => {
   assert.ok(rows.length >= 60);
   const wrong: string[] = [];
+  const outcomes: string[] = [];
   for (const row of rows) {
     const analysis = await analysePython(row.command);
+    const found = [...new Set(codes(analysis))].join(' ');
+    outcomes.push(`${row.id}\t${decision(analysis)}\t${found}\t${fingerprint(analysis)}`);
     const unread = codes(analysis).includes('python.unread');
     if (unread || decision(analysis) !== row.expect) {
       wrong.push(`${row.id} (${row.why}): ${codes(analysis).join(' ')}`);
     }
   }
   assert.deepEqual(wrong, []);
+  assertRecorded('policy/recorded-python.tsv', outcomes);
 });
 
 test('a harmless script is asked about and nothing else', async () => {
