@@ -199,3 +199,10 @@ test('a block that was found wins over every limit', () => {
     assert.notEqual(decision(analysis), 'allow', text.slice(0, 40));
   }
 });
+
+test('nested brackets are judged once each: sixty of them end, and are asked about', () => {
+  for (const text of ['N' + '('.repeat(60), 'N' + '(x '.repeat(60), '$('.repeat(60)]) {
+    const { findings } = analyseWindows(text, 'powershell');
+    assert.ok(findings.length > 0, text.slice(0, 8));
+  }
+});

@@ -76,12 +76,17 @@ export function judgeKnownProgram(walk: WindowsAnalysisContext, command: Windows
   if (called !== null) noteContentReference(at, 'executable', called);
 }
 
-/** The command under the names that the knowledge base has for programs. */
+/**
+ * The command under the names that the knowledge base has for programs. A word's group also lists
+ * what is nested in it: each command is converted once, or nested brackets would double the work.
+ */
 function asShellCommand(
   command: WindowsCommand,
   dialect: WindowsDialect,
   depth = 0,
+  converted = new Set<WindowsCommand>(),
 ): shell.ShellCommand {
+  converted.add(command);
   const { span } = command;
   const nameOf = dialect === 'powershell' ? powerShellProgramName : windowsProgramName;
   const words = command.words.map((word, at): shell.ShellWord => {
@@ -90,13 +95,13 @@ function asShellCommand(
     return { span: word.span, value, pieces, glob: null, variables: word.variables, derived: true };
   });
   const inner = command.words.map(({ group }) =>
-    depth > convertMax ? [] : group.map((one) => asShellCommand(one, dialect, depth + 1)),
+    convertAll(depth > convertMax ? [] : group, dialect, depth + 1, converted),
   );
   if (command.kind === 'value') {
     words.unshift(shellTextWord('echo', span));
     inner.unshift([]);
   }
-  const input = inputOf(command, dialect, depth);
+  const input = inputOf(command, dialect, depth, converted);
   return { span, words, assignments: [], redirects: [], input, inner };
 }
 
@@ -104,13 +109,29 @@ const shellTextWord = (value: string, span: SourceSpan): shell.ShellWord => {
   return { span, value, pieces: [value], glob: null, variables: [], derived: true };
 };
 
+function convertAll(
+  commands: readonly WindowsCommand[],
+  dialect: WindowsDialect,
+  depth: number,
+  converted: Set<WindowsCommand>,
+): shell.ShellCommand[] {
+  return commands.flatMap((one) =>
+    converted.has(one) ? [] : [asShellCommand(one, dialect, depth, converted)],
+  );
+}
+
 function inputOf(
   { input }: WindowsCommand,
   dialect: WindowsDialect,
   depth: number,
+  converted = new Set<WindowsCommand>(),
 ): shell.StdinSource {
   if (input.length === 0 || depth > convertMax) return { kind: 'inherited' };
-  return { kind: 'pipe', from: input.map((one) => asShellCommand(one, dialect, depth + 1)) };
+  // A pipe stays a pipe: what feeds it decides, also where it was converted before.
+  return {
+    kind: 'pipe',
+    from: input.map((one) => asShellCommand(one, dialect, depth + 1, converted)),
+  };
 }
 
 /** Where the text on a command's input comes from, and the text itself if it is known. */
@@ -124,7 +145,7 @@ export function windowsInputText(
 
 /** Where the output of what runs inside a word comes from. */
 export function windowsWordOrigin({ group }: WindowsWord, dialect: WindowsDialect): TextOrigin {
-  const from = group.map((one) => asShellCommand(one, dialect, 1));
+  const from = convertAll(group, dialect, 1, new Set());
   return inputOrigin({ kind: 'pipe', from }, []);
 }
 
