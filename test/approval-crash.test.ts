@@ -148,7 +148,8 @@ class Rig {
       const { id, parked } = tracked.record;
       assert.ok(parked !== null);
       signal.throwIfAborted();
-      const authorized = entry.claim(this.question(parked.request, id));
+      const result = await Promise.resolve(this.question(parked.request, id));
+      const authorized = entry.claim(result);
       if (authorized === null) return null;
       this.execs.update(tracked, { parked: null });
       await authorized.confirm?.();
