@@ -321,7 +321,8 @@ test('that a program offers is answered by it, as long as it lasts', { skip }, a
   for (const name of ['add', 'greet', 'terminal']) {
     await assert.rejects(
       client.registerTool({ name, description: 'd', handler: () => null }),
-      (error: unknown) => isTrlError(error, 'INVALID_PARAMS') && /the name is taken/.test(error.message),
+      (error: unknown) =>
+        isTrlError(error, 'INVALID_PARAMS') && /the name is taken/.test(error.message),
     );
   }
   // Nobody else answers what was asked of it.

@@ -21,6 +21,7 @@ import {
 import { connectRuntime, findSessionByWord } from './runtime-connection.ts';
 import { requireSingleWord } from './session.ts';
 import { durationFlagHint, parseDuration } from './units.ts';
+import { isJsonObject } from '../protocol/json.ts';
 
 export async function runToolList(args: CliArguments): Promise<number> {
   await using client = await connectRuntime(args);
@@ -122,12 +123,9 @@ async function ofSession(
 function inputOf(args: CliArguments): Readonly<Record<string, unknown>> {
   const text = args.text('input') ?? '{}';
   const found = parsed(text.startsWith('@') ? readInput(text.slice(1)) : text);
-  if (isObject(found)) return found;
+  if (isJsonObject(found)) return found;
   throw usageError('tool call', '--input must be one JSON object, or @FILE with one');
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function parsed(text: string): unknown {
   try {

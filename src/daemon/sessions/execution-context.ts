@@ -127,7 +127,7 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
   const scratch = ['/tmp', '/var/tmp', host.home];
   const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
   const opened = { facts, box, plan, write: grants.files.write };
-  const ground: ExecutionContext = {
+  const context: ExecutionContext = {
     sessionId: record.id,
     shell: record.shell,
     statePersistence: record.carry,
@@ -151,7 +151,7 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
       boxWith: (overlay) => boxWith(overlay, true),
     }),
   };
-  return { context: ground, facts, opened };
+  return { context, facts, opened };
 }
 
 /**
@@ -228,19 +228,19 @@ function directoryOf(
 /** How far a session's commands reach, by what was granted and what the probe found. */
 export function exposureOf(
   { grants, assurance }: SessionRecord,
-  ground: ExecutionContext,
+  context: ExecutionContext,
 ): Exposure {
   const checks = assurance?.checks ?? [];
   const held = checks.find(({ name }) => name === 'workspace_protected');
   return {
-    sandbox: ground.box.kind,
-    level: assurance?.level ?? boxAssuranceLevel(ground.box),
+    sandbox: context.box.kind,
+    level: assurance?.level ?? boxAssuranceLevel(context.box),
     protectedPaths: held?.enforced ?? true,
     network: grants.network,
-    keysHidden: !/\/\.(?:ssh|aws|gnupg)(?:\/|$)/.test(ground.workspace ?? ''),
+    keysHidden: !/\/\.(?:ssh|aws|gnupg)(?:\/|$)/.test(context.workspace ?? ''),
     // A scan finds what changed, not what a file had before.
-    undo: ground.workspace === null || ground.layer !== null,
-    extraGrants: ground.extraGrants,
+    undo: context.workspace === null || context.layer !== null,
+    extraGrants: context.extraGrants,
   };
 }
 
