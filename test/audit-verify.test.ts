@@ -156,7 +156,7 @@ test('what is cut off the end is found by any head that was kept elsewhere', asy
   await withAudit(async (directory) => {
     const heads = await writeLog(directory, { segmentBytes: 3000 });
     const { publicKey } = openAuditKey(directory);
-    const options = { directory, publicKey, patienceMs: 0 };
+    const options = { directory, publicKey, headWaitMs: 0 };
     let unseen = 0;
     for (const file of segmentFiles(directory).toReversed()) {
       const good = readFileSync(file);
