@@ -73,10 +73,54 @@ export interface FileGrants {
 /** What a session may use; every field has a default in `limits.ts` or here. */
 export interface Grants {
   readonly files: FileGrants;
-  /** `off`: a loopback of the session's own and nothing else. `on`: the host's network. */
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
+  /** Host rules that were requested, in their normal form and in order; absent: none. */
+  readonly hosts?: readonly string[];
   readonly sandbox: SandboxKind;
 }
+
+/**
+ * `off`: a loopback of the session's own and nothing else. `hosts`: the hosts of its rules, through
+ * the bridge. `open`: every public host, through the bridge. `host`: the host's own network.
+ */
+export const networkAccessModes = ['off', 'hosts', 'open', 'host'] as const;
+export type NetworkAccess = (typeof networkAccessModes)[number];
+
+/** What a command may reach through the bridge; field names are the runner's wire. */
+export interface EgressRules {
+  readonly mode: 'hosts' | 'open';
+  /** Host rules as text: `example.com`, `*.example.com:8443`. */
+  readonly allow: readonly string[];
+  /** Beats `allow` and `open`. */
+  readonly deny: readonly string[];
+  /** Names that may lead to private addresses. */
+  readonly private: readonly string[];
+  /**
+   * Where a name is served instead, as `address:port` (`[address]:port` for IPv6), in any range:
+   * a person wrote it.
+   */
+  readonly connect: Readonly<Record<string, string>>;
+}
+
+/** Connections of a command to one host and port through the bridge, summed. */
+export interface ConnectionSummary {
+  readonly host: string;
+  /** 0: the name was looked up, and refused before any connection. */
+  readonly port: number;
+  /** Address that was dialled last; `null`: none was. */
+  readonly address: string | null;
+  readonly allowed: boolean;
+  /** The rule that decided: its text, `open`, or what was wrong, such as `name mismatch`. */
+  readonly rule: string;
+  readonly count: number;
+  readonly sent_bytes: number;
+  readonly received_bytes: number;
+  /** Several commands of the session ran: it may have been another's. Absent: no. */
+  readonly shared?: true;
+}
+
+/** Bound of {@link ConnectionSummary} entries of one command; later hosts are not listed. */
+export const connectionSummariesMax = 200;
 export type SandboxKind = 'bubblewrap' | 'none';
 
 /** The bounds of one command. `null` means not bounded. */
@@ -196,6 +240,8 @@ export interface Plan {
   readonly stdin: StdinChoice;
   readonly pty: { readonly columns: number; readonly rows: number } | null;
   readonly bounds: Bounds;
+  /** What it may reach through the bridge; absent: there is no bridge. */
+  readonly egress?: EgressRules;
   readonly box: Box;
 }
 
@@ -373,6 +419,8 @@ export interface Exit extends OutputDigests {
   readonly ended_background: number;
   /** Processes that could not be confirmed gone. Empty in a sandbox. */
   readonly survivors: readonly number[];
+  /** What it connected to through the bridge, and what was refused; absent: there is no bridge. */
+  readonly connections?: readonly ConnectionSummary[];
   /** Whether the sandbox had been prepared ahead. */
   readonly warm: boolean;
   readonly limits: readonly EnforcedLimit[];

@@ -1,0 +1,71 @@
+/** What the commands of a session may reach through the bridge, and the decision on one name. */
+import type { EgressRules } from '../command.ts';
+import { coversName, coversPort, parseHostRules, webPorts } from './host-rules.ts';
+import type { HostRule } from './host-rules.ts';
+
+/** Ports of `open` besides those of its rules: what a session itself cannot listen on. */
+export const openPorts: readonly number[] = [...webPorts, 22];
+
+export interface NetworkDecision {
+  readonly isAllowed: boolean;
+  /** The rule that decided: its text, `open`, or `not allowed` where none names it. */
+  readonly rule: string;
+}
+
+export class EgressDecider {
+  readonly #mode: EgressRules['mode'];
+  readonly #allow: readonly HostRule[];
+  readonly #deny: readonly HostRule[];
+  readonly #private: readonly HostRule[];
+  readonly #connect: ReadonlyMap<string, string>;
+
+  /** @throws RangeError for a text that is no rule */
+  constructor(rules: EgressRules) {
+    this.#mode = rules.mode;
+    this.#allow = parseHostRules(rules.allow);
+    this.#deny = parseHostRules(rules.deny);
+    this.#private = parseHostRules(rules.private);
+    this.#connect = new Map(Object.entries(rules.connect));
+  }
+
+  /** @param port `null`: whether any port of the name may be reached */
+  decide(name: string, port: number | null): NetworkDecision {
+    const isMatch = (rule: HostRule): boolean =>
+      coversName(rule, name) && (port === null || coversPort(rule, port));
+    // A denied name is denied on the ports of its rule; by name alone only where no port is left.
+    const denied = this.#deny.find((rule) =>
+      port === null ? coversName(rule, name) && rule.port === null : isMatch(rule),
+    );
+    if (denied !== undefined) return { isAllowed: false, rule: `deny ${denied.text}` };
+    const allowed = this.#allow.find(isMatch);
+    if (allowed !== undefined) return { isAllowed: true, rule: allowed.text };
+    if (this.#mode === 'open' && (port === null || openPorts.includes(port))) {
+      return { isAllowed: true, rule: 'open' };
+    }
+    return { isAllowed: false, rule: 'not allowed' };
+  }
+
+  /** Ports on which a name may be reached, beside {@link openPorts}. */
+  portsOf(name: string): readonly number[] {
+    return this.#allow.flatMap((rule) =>
+      rule.port !== null && coversName(rule, name) ? [rule.port] : [],
+    );
+  }
+
+  mayBePrivate(name: string): boolean {
+    return this.#private.some((rule) => coversName(rule, name));
+  }
+
+  /** Where a name is served instead; `null`: where its addresses are. */
+  servedAt(name: string): { readonly address: string; readonly port: number } | null {
+    const [, six, four, port] =
+      /^(?:\[([0-9a-f:.]+)\]|([\d.]+)):(\d+)$/i.exec(this.#connect.get(name) ?? '') ?? [];
+    return port === undefined ? null : { address: six ?? four ?? '', port: Number(port) };
+  }
+}
+
+/** Every port of rules that name one, in order. */
+export function namedPorts(rules: readonly EgressRules[]): readonly number[] {
+  const all = rules.flatMap(({ allow }) => parseHostRules(allow).map(({ port }) => port));
+  return [...new Set(all.filter((port) => port !== null))].toSorted((a, b) => a - b);
+}

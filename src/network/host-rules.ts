@@ -1,0 +1,81 @@
+/**
+ * Which hosts may be reached: rules as text, parsed once and strictly.
+ *
+ *   example.com         that name, on the ports of HTTP and HTTPS
+ *   *.example.com       every name below it, but not itself
+ *   example.com:8443    that port alone
+ */
+import { domainToASCII } from 'node:url';
+
+export interface HostRule {
+  /** As it was written, in its normal form: `*.example.com:8443`. */
+  readonly text: string;
+  /** Lower case, without the `*.`. */
+  readonly name: string;
+  readonly isWildcard: boolean;
+  /** `null`: {@link webPorts}. */
+  readonly port: number | null;
+}
+
+/** Ports of a rule that names none. */
+export const webPorts: readonly number[] = [80, 443];
+export const hostRulesMax = 256;
+
+const nameBytesMax = 253;
+const labelPattern = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
+/** A last label of digits only, or `0x…`, is read as an IPv4 address by many programs. */
+const numericLabel = /^(?:\d+|0x[0-9a-f]*)$/;
+
+/**
+ * A host name in its normal form: lower case, IDNA, without the final dot. `null`: it is none, or
+ * an address.
+ */
+export function normalHostName(text: string): string | null {
+  // What a URL parser would decode or cut off is refused before it can.
+  if (/[^\p{L}\p{M}\p{N}._-]/u.test(text)) return null;
+  const ascii = domainToASCII(text.endsWith('.') ? text.slice(0, -1) : text);
+  const labels = ascii.split('.');
+  const isName = labels.every((label) => labelPattern.test(label));
+  if (!isName || ascii.length > nameBytesMax) return null;
+  return numericLabel.test(labels.at(-1) ?? '') ? null : ascii;
+}
+
+/** @returns `null` for a text that is no rule */
+export function parseHostRule(text: string): HostRule | null {
+  const [, star, host = '', digits] = /^(\*\.)?([^:*]+)(?::(\d{1,5}))?$/u.exec(text) ?? [];
+  const name = normalHostName(host);
+  const isWildcard = star !== undefined;
+  // `*.com` would be half of the Internet.
+  if (name === null || (isWildcard && !name.includes('.'))) return null;
+  const port = digits === undefined ? null : Number(digits);
+  if (port !== null && (port === 0 || port > 65_535)) return null;
+  const normal = `${isWildcard ? '*.' : ''}${name}${port === null ? '' : `:${port}`}`;
+  return { text: normal, name, isWildcard, port };
+}
+
+/** @throws RangeError with the first text that is no rule */
+export function parseHostRules(texts: readonly string[]): readonly HostRule[] {
+  return texts.map((text) => {
+    const rule = parseHostRule(text);
+    if (rule === null) throw new RangeError(text);
+    return rule;
+  });
+}
+
+/** @param name in its normal form */
+export function coversName({ name: own, isWildcard }: HostRule, name: string): boolean {
+  return isWildcard ? name.endsWith(`.${own}`) : name === own;
+}
+
+export const coversPort = ({ port }: HostRule, asked: number): boolean =>
+  port === null ? webPorts.includes(asked) : port === asked;
+
+/** Whether everything that `inner` permits is permitted by one of `rules`. */
+export function coversRule(rules: readonly HostRule[], inner: HostRule): boolean {
+  const ports = inner.port === null ? webPorts : [inner.port];
+  const isNamed = (rule: HostRule): boolean =>
+    inner.isWildcard
+      ? rule.isWildcard && (rule.name === inner.name || inner.name.endsWith(`.${rule.name}`))
+      : coversName(rule, inner.name);
+  return ports.every((port) => rules.some((rule) => isNamed(rule) && coversPort(rule, port)));
+}
