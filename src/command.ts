@@ -314,6 +314,8 @@ export interface SandboxNamespace {
   readonly overlay: Overlay | null;
   /** Trees of the host with a layer of the holder's own above; absent: none. */
   readonly shared?: readonly SharedTree[];
+  /** Its network namespace leads to hosts through the bridge; absent: no. */
+  readonly bridged?: true;
   /** Made for one command beside the session's own holder, and let go of once it is inside. */
   readonly once: boolean;
   /** Arguments of the holder's bubblewrap, up to but without `--`. */

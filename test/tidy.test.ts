@@ -46,6 +46,7 @@ const concepts = [
   'sealing',
   'session',
   'snapshot',
+  'network',
 ];
 
 /** What the files of one place under src/ may import, besides what lies in the same place. */
@@ -81,10 +82,11 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],
+  ['egress', place(['network'])],
   // The machine that has the files of workspaces; the daemon reaches them by its port alone.
   ['host', place([...concepts, 'api', 'process', 'runner', 'redactor', 'protocol'])],
   ['process', place(['runner', 'redactor', 'redaction'])],
-  ['runner', place(['redactor'])],
+  ['runner', place(['redactor', 'egress', 'network'])],
   ['approval-subject.ts', place(['execution.ts', ...concepts])],
   ['authorize.ts', place(['approval-subject.ts', 'execution.ts', ...concepts])],
   ['run.ts', place(['execution.ts', ...concepts])],

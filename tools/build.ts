@@ -40,6 +40,7 @@ const alone = [
   { from: 'src/daemon/auditing/reader.ts', to: 'audit-reader.js' },
   { from: 'src/runner/main.ts', to: 'runner.js' },
   { from: 'src/redactor/main.ts', to: 'redactor.js' },
+  { from: 'src/egress/main.ts', to: 'egress.js' },
 ] as const;
 
 mkdirSync(out, { recursive: true });

@@ -21,7 +21,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 const checkout = path.dirname(import.meta.dirname);
-const programs = ['daemon', 'runner', 'redactor'] as const;
+const programs = ['daemon', 'runner', 'redactor', 'egress'] as const;
 const token = randomBytes(24).toString('hex');
 
 /** Loaded before each program: writes what ran since the last signal, by script and offset. */

@@ -308,6 +308,7 @@ export class Execution implements ExecutionSummary {
     // Also where it ended by itself meanwhile: its record is short.
     if (this.#unsealed) this.#stopped ??= 'audit-failed';
     this.#digests.close();
+    const connections = await this.#box.disconnect(this.plan);
     const exit = buildExit({
       plan: this.plan,
       end,
@@ -328,6 +329,7 @@ export class Execution implements ExecutionSummary {
       warm: this.#warm,
       redactions,
       rawLog,
+      connections,
     });
     this.#memory?.remove();
     this.#box.close();

@@ -1,5 +1,13 @@
 /** The exit record of a command, from what was waited for and counted. Nothing here acts. */
-import type { EnforcedLimit, Exit, OutputDigests, Plan, RawLog, StopReason } from '../command.ts';
+import type {
+  ConnectionSummary,
+  EnforcedLimit,
+  Exit,
+  OutputDigests,
+  Plan,
+  RawLog,
+  StopReason,
+} from '../command.ts';
 import type { RedactionSummary } from '../redacted.ts';
 import type { CommandBox, WaitResult } from './command-box.ts';
 import { isUnsandboxedRoot, type MemoryGroup } from './cgroup.ts';
@@ -29,6 +37,8 @@ export interface ExitInput {
   readonly warm: boolean;
   readonly redactions: RedactionSummary | null;
   readonly rawLog: RawLog | null;
+  /** `null`: there is no bridge. */
+  readonly connections: readonly ConnectionSummary[] | null;
 }
 
 export function buildExit(ending: ExitInput): Exit {
@@ -63,6 +73,7 @@ export function buildExit(ending: ExitInput): Exit {
     limits: limitsOf(ending),
     redactions: ending.redactions,
     raw_log: ending.rawLog,
+    ...(ending.connections === null ? {} : { connections: ending.connections }),
   };
 }
 

@@ -130,9 +130,10 @@ function main(dir: string): void {
   let idleSince = Date.now();
   const busy = (): boolean => [...pool.executions.values()].some(({ exit }) => exit === null);
 
-  const redactor = join(dirname(fileURLToPath(import.meta.url)), 'redactor.js');
+  const bundle = (name: string): string => join(dirname(fileURLToPath(import.meta.url)), name);
+  const [redactor, egress] = [bundle('redactor.js'), bundle('egress.js')];
   const { commandsMax, sessionsMax } = start;
-  const pool = openPool({ dir, space, commandsMax, sessionsMax, redactor }, gate);
+  const pool = openPool({ dir, space, commandsMax, sessionsMax, redactor, egress }, gate);
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });

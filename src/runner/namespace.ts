@@ -16,6 +16,7 @@ import { promisify } from 'node:util';
 import type { SandboxNamespace, Overlay } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { enclosedArgv, helperEnvironment } from './enclose.ts';
+import type { SessionBridge } from './egress-process.ts';
 import { findMisplacedMount } from './mount-check.ts';
 import { namespaceSystemCalls, namespaceScript } from './namespace-script.ts';
 import { boundKernelObjects } from './kernel-bounds.ts';
@@ -35,8 +36,12 @@ export interface OpenNamespace {
   entering(program: readonly string[], kept: readonly number[]): readonly string[];
   /** The path of a descriptor of its user namespace. */
   readonly userNamespace: string;
+  /** The path of a descriptor of its network namespace; `null`: the host's network. */
+  readonly networkNamespace: string | null;
   /** Its overlay, as it is refreshed; `null`: it has none. */
   readonly overlay: MountedOverlay | null;
+  /** Its way to hosts; absent: it has none. */
+  readonly bridge?: SessionBridge;
   /** Settles when commands may start; sandboxes are made before that. */
   readonly bounded: Promise<void>;
   /** Closes the namespaces; running commands keep theirs. May be called again. */
@@ -286,8 +291,10 @@ function keep(
   const { nsenter, perl } = holder.tools;
   const asRoot = holder.level !== 'user';
   const userNamespace = pathOf(open.get('user') ?? -1);
+  const network = open.get('net');
   return {
     userNamespace,
+    networkNamespace: network === undefined ? null : pathOf(network),
     bounded: bound(holder, userNamespace),
     entering: (program, kept) => {
       // Without namespaces to enter, the program would run on the host.

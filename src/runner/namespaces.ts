@@ -8,6 +8,7 @@ import type { BytePath } from '../change.ts';
 import type { SandboxNamespace, Plan, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { CommandBox } from './command-box.ts';
+import { withBridge, type EgressProcess } from './egress-process.ts';
 import { openNamespace, type OpenNamespace } from './namespace.ts';
 import type { MountedOverlay } from './overlay.ts';
 import { OverlayRefresher } from './overlay-refresher.ts';
@@ -54,12 +55,19 @@ export class SandboxNamespaces {
   readonly #onDropped: (session: SessionId) => Promise<void>;
 
   readonly #max: number;
+  readonly #egress: EgressProcess;
 
   /**
+   * @param egress connects namespaces that are bridged
    * @param max sessions with a namespace
    * @param onDropped ends sandboxes that were prepared in a released namespace
    */
-  constructor(max: number, onDropped: (session: SessionId) => Promise<void>) {
+  constructor(
+    egress: EgressProcess,
+    max: number,
+    onDropped: (session: SessionId) => Promise<void>,
+  ) {
+    this.#egress = egress;
     this.#max = max;
     this.#onDropped = onDropped;
   }
@@ -244,8 +252,12 @@ export class SandboxNamespaces {
     return entry;
   }
 
-  /** In its view's mount, which is made where it is missing. */
   async #open(session: SessionId, holder: SandboxNamespace): Promise<OpenNamespace> {
+    return await withBridge(this.#egress, holder, await this.#mount(session, holder));
+  }
+
+  /** In its view's mount, which is made where it is missing. */
+  async #mount(session: SessionId, holder: SandboxNamespace): Promise<OpenNamespace> {
     const { overlay } = holder;
     if (overlay === null) return openNamespace(holder);
     const { view } = overlay;
@@ -257,7 +269,7 @@ export class SandboxNamespaces {
     if (known !== undefined && isSameMount(known.holder, holder)) {
       known.sessions.add(session);
       const found = await known.mounting.catch(() => null);
-      if (found === null || this.#views.get(view) !== known) return this.#open(session, holder);
+      if (found === null || this.#views.get(view) !== known) return this.#mount(session, holder);
       using mounted = shared(found);
       return await openNamespace(holder, undefined, mounted.overlay);
     }

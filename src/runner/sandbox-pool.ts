@@ -9,6 +9,7 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, sandboxShapeOf } from './command-box.ts';
 import { Execution, type ExecutionParts, type ExecutionSummary } from './execution.ts';
+import { EgressProcess, withBridge } from './egress-process.ts';
 import { Fifos } from './fifo.ts';
 import { openNamespace, type OpenNamespace } from './namespace.ts';
 import { SandboxNamespaces } from './namespaces.ts';
@@ -38,6 +39,7 @@ export class SandboxPool {
   readonly states = new ShellStates();
   readonly executions = new Map<ExecId, ExecutionSummary>();
   readonly redaction: RedactorProcess;
+  readonly #egress: EgressProcess;
   readonly #dir: string;
   readonly #space: JournalSpace;
   readonly #commandsMax: number;
@@ -60,14 +62,17 @@ export class SandboxPool {
       sessionsMax: number;
       /** The redactor's program. */
       redactor: string;
+      /** The egress process's program. */
+      egress: string;
     },
     events: SandboxPoolEvents,
   ) {
     this.redaction = new RedactorProcess(options.redactor);
+    this.#egress = new EgressProcess(options.egress);
     this.#dir = options.dir;
     this.#space = options.space;
     this.#commandsMax = options.commandsMax;
-    this.#holders = new SandboxNamespaces(options.sessionsMax, async (session) => {
+    this.#holders = new SandboxNamespaces(this.#egress, options.sessionsMax, async (session) => {
       await this.#preparing.get(session);
       await this.#discardWarm(session);
       this.#noteIdle(session);
@@ -117,8 +122,10 @@ export class SandboxPool {
         starting.attachOutput(redaction);
         try {
           if (permitted !== null) await this.#held(plan, starting, permitted);
+          await box.connect(plan);
           return this.#begin(plan, { box, warm: taken !== null, redaction, sink });
         } catch (error) {
+          void box.disconnect(plan);
           void redaction.end();
           throw error;
         }
@@ -189,7 +196,8 @@ export class SandboxPool {
   /** Only the sandbox keeps these namespaces; the session's own are not changed. */
   async #openOnce(plan: Plan): Promise<{ taken: null; box: CommandBox }> {
     if (plan.box.kind === 'none') throw new TrlError('INTERNAL_ERROR', 'Cannot enter: no holder');
-    const holder = await openNamespace(plan.box.holder);
+    const opened = await openNamespace(plan.box.holder);
+    const holder = await withBridge(this.#egress, plan.box.holder, opened);
     try {
       const box = await this.#enter(plan, holder, plan.box.holder.hostUid);
       await holder.bounded;
@@ -293,6 +301,7 @@ export class SandboxPool {
     for (const session of this.#warm.keys()) await this.#discardWarm(session);
     await Promise.all(all.map(({ done }) => done));
     this.redaction.close();
+    this.#egress.close();
     this.#holders.close();
   }
 

@@ -5,7 +5,7 @@
  *   command   a fresh bubblewrap joined to it: own processes, IPC, host name, /proc and filter
  */
 import type { SharedTree } from '../caches.ts';
-import type { Box, Grants, SandboxNamespace, Overlay } from '../command.ts';
+import type { Box, Grants, NetworkAccess, SandboxNamespace, Overlay } from '../command.ts';
 import type { HostFacts } from './host-facts.ts';
 import { seccompFd, seccompProgram } from './seccomp.ts';
 import {
@@ -100,6 +100,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
     staged,
     overlay,
     ...(shared.length === 0 ? {} : { shared }),
+    ...(isBridged(grants.network) ? { bridged: true as const } : {}),
     once: input.once ?? false,
     ...view,
     tools: { bwrap, nsenter, perl },
@@ -112,6 +113,17 @@ export function planBox(input: BoxInput): BubblewrapBox {
     args: commandArgs(identity),
     seccomp: btoa(Array.from(program, (byte) => String.fromCharCode(byte)).join('')),
   };
+}
+
+function isBridged(network: NetworkAccess): boolean {
+  switch (network) {
+    case 'hosts':
+    case 'open':
+      return true;
+    case 'off':
+    case 'host':
+      return false;
+  }
 }
 
 /** A tree with a layer is mounted with the layer, not as a tree of its own. */

@@ -4,7 +4,7 @@
  * Everything is placed in one pass from short paths to long ones, so that what lies deeper ends up
  * on top. Mount points are made in private tmpfs only: nothing is ever created on the host.
  */
-import type { SandboxNamespace } from '../command.ts';
+import type { NetworkAccess, SandboxNamespace } from '../command.ts';
 import type { HostFacts } from './host-facts.ts';
 import { gitConfig } from './git-identity.ts';
 
@@ -59,7 +59,7 @@ export interface RootFilesystemInput {
   readonly sourceOf: (path: string) => string;
   /** Whether commands see a layer of their own at a path. */
   readonly isLayered: (path: string) => boolean;
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
   /** Bound of each private tmpfs (HOME, /tmp) in bytes. */
   readonly scratchBytes: number;
 }
@@ -75,6 +75,28 @@ const finish = '--bind /proc /proc --remount-ro /dev --remount-ro /'.split(' ');
 const runBytes = 64 * 1024 * 1024;
 const hiddenBytes = 64 * 1024;
 
+/** What is asked of bubblewrap, and what programs look names up by. */
+interface NetworkView {
+  readonly args: readonly string[];
+  readonly lookup: string;
+  readonly resolver: (host: HostFacts) => string;
+}
+
+/** Of the session's own network namespace. */
+const ownNetwork = ['--unshare-net'];
+/** The bridge listens there (`egress/`). */
+const bridged: NetworkView = {
+  args: ownNetwork,
+  lookup: 'files dns',
+  resolver: () => 'nameserver 127.0.0.53\n',
+};
+const networks: Readonly<Record<NetworkAccess, NetworkView>> = {
+  off: { args: ownNetwork, lookup: 'files', resolver: () => '' },
+  hosts: bridged,
+  open: bridged,
+  host: { args: [], lookup: 'files dns', resolver: ({ resolver }) => resolver },
+};
+
 interface Placed {
   readonly path: string;
   readonly args: readonly string[];
@@ -88,7 +110,7 @@ export function planRootFilesystem(input: RootFilesystemInput): RootFilesystem {
   return {
     args: [
       ...namespaces,
-      ...(input.network === 'off' ? ['--unshare-net'] : []),
+      ...networks[input.network].args,
       ...skeleton,
       ...args,
       ...ordered.flatMap((one) => one.args),
@@ -182,7 +204,7 @@ function generated({
   network,
 }: RootFilesystemInput): Readonly<Record<string, string>> {
   const { user, insideUid: uid, insideGid: gid } = identity;
-  const lookup = network === 'on' ? 'files dns' : 'files';
+  const { lookup, resolver } = networks[network];
   return {
     passwd: [
       'root:x:0:0:root:/nonexistent:/usr/sbin/nologin',
@@ -196,7 +218,7 @@ function generated({
       `::1 localhost ip6-localhost ${sandboxHostname}\n`,
     hostname: `${sandboxHostname}\n`,
     'nsswitch.conf': `passwd: files\ngroup: files\nshadow: files\nhosts: ${lookup}\n`,
-    'resolv.conf': network === 'on' ? host.resolver : '',
+    'resolv.conf': resolver(host),
     gitconfig: gitConfig(host.gitIdentity),
   };
 }

@@ -4,8 +4,9 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Box, FileGrants, Grants } from '../../src/command.ts';
+import type { Box, EgressRules, FileGrants, Grants } from '../../src/command.ts';
 import { closeInherited } from '../../src/runner/descriptors.ts';
+import { EgressProcess, withBridge, type SessionBridge } from '../../src/runner/egress-process.ts';
 import { helperEnvironment } from '../../src/runner/enclose.ts';
 import { openNamespace, type OpenNamespace } from '../../src/runner/namespace.ts';
 import { gatherHostFacts, type HostFacts } from '../../src/sandbox/host-facts.ts';
@@ -32,6 +33,8 @@ export interface BoxOptions {
   readonly read?: Partial<FileGrants['read']>;
   readonly write?: Partial<FileGrants['write']>;
   readonly network?: Grants['network'];
+  /** What its commands may reach, as one command that never ends; default: nothing. */
+  readonly egress?: Partial<EgressRules>;
   readonly host?: Partial<HostFacts>;
   /** The environment that host facts are gathered from. */
   readonly env?: NodeJS.ProcessEnv;
@@ -42,6 +45,8 @@ export interface OpenBox extends AsyncDisposable {
   readonly host: HostFacts;
   readonly facts: WorkspaceFacts;
   readonly box: BubblewrapBox;
+  /** Absent: `network` is `off` or `host`. */
+  readonly bridge?: SessionBridge;
   /** Runs a command in the workspace, then reverts what is guarded. */
   run(command: string, options?: RunOptions): Promise<Answer & { readonly reverted: string[] }>;
 }
@@ -108,13 +113,16 @@ export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
   });
   const quarantine = temporary();
   const guard = await openGuard(facts, quarantine.path);
-  const holder = await openNamespace(box.holder);
+  const egress = new EgressProcess(egressProgram);
+  const holder = await withBridge(egress, box.holder, await openNamespace(box.holder));
   await holder.bounded;
+  await holder.bridge?.begin(egressExec, { ...noEgress, ...options.egress });
   const env = { HOME: host.home, PATH: host.path, ...gitIdentity };
   return {
     host,
     facts,
     box,
+    ...(holder.bridge === undefined ? {} : { bridge: holder.bridge }),
     run: async (command, given = {}) => {
       const cwd = given.cwd ?? root ?? '/tmp';
       const answer = await runIn(holder, box, command, {
@@ -126,11 +134,17 @@ export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
     },
     [Symbol.asyncDispose]: () => {
       holder.close();
+      egress.close();
       quarantine[Symbol.dispose]();
       return Promise.resolve();
     },
   };
 }
+
+const egressProgram = path.join(import.meta.dirname, '../../src/egress/main.ts');
+/** The command whose rules hold in a bridged box. */
+export const egressExec = 'x-00000000000000000000000000000001';
+const noEgress: EgressRules = { mode: 'hosts', allow: [], deny: [], private: [], connect: {} };
 
 const gitIdentity = {
   GIT_AUTHOR_NAME: 'n',

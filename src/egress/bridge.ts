@@ -1,0 +1,226 @@
+/**
+ * The bridge of one session's network namespace: its resolver, its listeners, and the commands
+ * whose rules hold.
+ */
+import type { Socket as UdpSocket } from 'node:dgram';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { ConnectionSummary, EgressRules, ExecId } from '../command.ts';
+import { EgressDecider, openPorts, type NetworkDecision } from '../network/egress-rules.ts';
+import { normalHostName } from '../network/host-rules.ts';
+import { ConnectionLog, type ConnectionRecord } from './connection-log.ts';
+import { dial, DialError, type Dialled } from './dial.ts';
+import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from './dns-message.ts';
+import type { DnsQuestion } from './dns-message.ts';
+import { relayHttp } from './relay-http.ts';
+import { relayStream } from './relay-stream.ts';
+import { SyntheticAddresses } from './synthetic-addresses.ts';
+
+export interface BridgeEvents {
+  /** A name got the next address. */
+  name(name: string): void;
+  /** Wants a listener; settles {@link Bridge.opened}. */
+  open(address: string, port: number): void;
+}
+
+/** A connection out of the namespace, whose name is known and permitted. */
+export interface PermittedConnection {
+  readonly name: string;
+  readonly port: number;
+  /** @throws DialError, which is recorded */
+  dial(): Promise<Dialled>;
+  /** Ends it: what the client asked for is not what it may have. */
+  refuse(rule: string): void;
+}
+
+/** Connections at once; more are reset. */
+const connectionsMax = 512;
+/** Queries that wait for a listener. */
+const openMs = 5_000;
+
+interface Command {
+  readonly decider: EgressDecider;
+  readonly log: ConnectionLog;
+}
+
+export class Bridge {
+  readonly #events: BridgeEvents;
+  readonly #addresses = new SyntheticAddresses();
+  readonly #commands = new Map<ExecId, Command>();
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+  /** Listeners on addresses of names, beside those of every address. */
+  readonly #listening = new Map<string, PromiseWithResolvers<void>>();
+  #resolver: UdpSocket | null = null;
+
+  constructor(events: BridgeEvents) {
+    this.#events = events;
+  }
+
+  /** Names of an earlier process, in the order of their addresses. */
+  restore(names: readonly string[]): void {
+    for (const name of names) this.#addresses.addressOf(name);
+  }
+
+  /** @param handle a TCP socket that is bound in the namespace */
+  listen(handle: object): void {
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
+    server.on('connection', (socket) => this.#accept(socket));
+    server.on('error', () => server.close());
+    server.listen(handle);
+    this.#servers.push(server);
+  }
+
+  resolveBy(socket: UdpSocket): void {
+    this.#resolver = socket;
+    socket.on('error', () => {});
+    socket.on('message', (message, { address, port }) => {
+      void this.#answer(message).then((answer) => {
+        if (answer !== null) socket.send(answer, port, address, () => {});
+      });
+    });
+  }
+
+  begin(exec: ExecId, rules: EgressRules): void {
+    this.#commands.set(exec, { decider: new EgressDecider(rules), log: new ConnectionLog() });
+    if (this.#commands.size > 1) for (const { log } of this.#commands.values()) log.share();
+  }
+
+  end(exec: ExecId): readonly ConnectionSummary[] {
+    const summaries = this.#commands.get(exec)?.log.summaries() ?? [];
+    this.#commands.delete(exec);
+    return summaries;
+  }
+
+  opened(address: string, port: number): void {
+    this.#listening.get(`${address}:${port}`)?.resolve();
+  }
+
+  close(): void {
+    this.#resolver?.close();
+    for (const server of this.#servers) server.close();
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+    this.#commands.clear();
+  }
+
+  /** The first command that permits it; a denial of any of them is the same policy's. */
+  #decide(
+    name: string,
+    port: number | null,
+  ): NetworkDecision & { readonly by: EgressDecider | null } {
+    let denied: NetworkDecision = { isAllowed: false, rule: 'no command runs' };
+    for (const { decider } of this.#commands.values()) {
+      const decision = decider.decide(name, port);
+      if (decision.isAllowed) return { ...decision, by: decider };
+      denied = decision;
+    }
+    return { ...denied, by: null };
+  }
+
+  #record(record: ConnectionRecord): void {
+    for (const { log } of this.#commands.values()) log.add(record);
+  }
+
+  #refuse(host: string, port: number, rule: string): void {
+    this.#record({ host, port, allowed: false, rule });
+  }
+
+  /** `null`: not answered, as for what is no query. */
+  async #answer(message: Buffer): Promise<Buffer | null> {
+    const question = parseDnsQuery(message);
+    if (question === null) return null;
+    const name = question.name === null ? null : normalHostName(question.name);
+    if (name === null || name !== question.name)
+      return dnsAnswer(question, responseCodes.noSuchName);
+    const decision = this.#decide(name, null);
+    if (!decision.isAllowed || decision.by === null) {
+      if (isAddressQuestion(question)) this.#refuse(name, 0, decision.rule);
+      return dnsAnswer(question, responseCodes.noSuchName);
+    }
+    // No other records: what could lead past the bridge (HTTPS, SVCB) or carry data (TXT).
+    if (question.type !== recordTypes.A) return dnsAnswer(question, responseCodes.ok);
+    const found = this.#addresses.addressOf(name);
+    if (found === null) return dnsAnswer(question, responseCodes.serverFailure);
+    if (found.isNew) this.#events.name(name);
+    await this.#openPorts(found.address, decision.by.portsOf(name));
+    return dnsAnswer(question, responseCodes.ok, found.address);
+  }
+
+  /** Listens on the address where nothing listens on every address. */
+  async #openPorts(address: string, ports: readonly number[]): Promise<void> {
+    const own = ports.filter((port) => !openPorts.includes(port));
+    const waits = own.map((port) => {
+      const key = `${address}:${port}`;
+      const known = this.#listening.get(key);
+      if (known !== undefined) return known.promise;
+      const opening = Promise.withResolvers<void>();
+      this.#listening.set(key, opening);
+      this.#events.open(address, port);
+      setTimeout(() => opening.resolve(), openMs).unref();
+      return opening.promise;
+    });
+    await Promise.all(waits);
+  }
+
+  #accept(socket: Socket): void {
+    const { localAddress = '', localPort: port = 0 } = socket;
+    socket.on('error', () => socket.destroy());
+    if (this.#sockets.size >= connectionsMax) {
+      this.#refuse(localAddress, port, 'too many connections');
+      socket.resetAndDestroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    const name = this.#addresses.nameOf(localAddress);
+    const decision = name === null ? null : this.#decide(name, port);
+    if (name === null || decision === null || decision.by === null) {
+      this.#refuse(name ?? localAddress, port, decision?.rule ?? 'address without a name');
+      socket.resetAndDestroy();
+      return;
+    }
+    const permitted = this.#permit(socket, { name, port, rule: decision.rule }, decision.by);
+    if (port === 80) relayHttp(socket, permitted);
+    else void relayStream(socket, permitted);
+  }
+
+  #permit(
+    socket: Socket,
+    { name, port, rule }: { readonly name: string; readonly port: number; readonly rule: string },
+    by: EgressDecider,
+  ): PermittedConnection {
+    const refuse = (why: string): void => {
+      this.#refuse(name, port, why);
+      socket.resetAndDestroy();
+    };
+    const target = {
+      name,
+      port,
+      mayBePrivate: by.mayBePrivate(name),
+      servedAt: by.servedAt(name),
+    };
+    return {
+      name,
+      port,
+      refuse,
+      dial: async () => {
+        try {
+          const dialled = await dial(target);
+          const record = { host: name, port, allowed: true, rule };
+          for (const { log } of this.#commands.values()) {
+            log.watch(record, dialled.socket, dialled.address);
+          }
+          this.#sockets.add(dialled.socket);
+          dialled.socket.once('close', () => this.#sockets.delete(dialled.socket));
+          return dialled;
+        } catch (error) {
+          const why = error instanceof DialError ? error.message : 'cannot connect';
+          this.#refuse(name, port, why);
+          throw error;
+        }
+      },
+    };
+  }
+}
+
+const isAddressQuestion = ({ type }: DnsQuestion): boolean =>
+  type === recordTypes.A || type === recordTypes.AAAA;

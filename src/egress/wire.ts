@@ -1,0 +1,48 @@
+/**
+ * Between the runner and the egress process: messages of Node's IPC channel, in order. Only the
+ * runner sends descriptors: the sockets of a session's network namespace.
+ */
+import type { ConnectionSummary, EgressRules, ExecId } from '../command.ts';
+
+/** A session's network namespace; the runner numbers them. */
+export type BridgeId = number;
+
+export type EgressRequest =
+  /** With a TCP socket that listens in the namespace, as a handle. */
+  | { readonly listen: { readonly bridge: BridgeId } }
+  /** With the UDP socket of the namespace's resolver. */
+  | { readonly resolve: { readonly bridge: BridgeId } }
+  /** Names that an earlier egress process gave addresses to. */
+  | { readonly named: { readonly bridge: BridgeId; readonly names: readonly string[] } }
+  /** A command is about to start. Answered by `begun`. */
+  | {
+      readonly begin: {
+        readonly bridge: BridgeId;
+        readonly exec: ExecId;
+        readonly rules: EgressRules;
+      };
+    }
+  /** A command has ended. Answered by `ended`. */
+  | { readonly end: { readonly bridge: BridgeId; readonly exec: ExecId } }
+  /** What the runner was asked for is listened on, or cannot be. */
+  | {
+      readonly opened: {
+        readonly bridge: BridgeId;
+        readonly address: string;
+        readonly port: number;
+      };
+    }
+  | { readonly close: { readonly bridge: BridgeId } };
+
+export type EgressEvent =
+  | { readonly ready: true }
+  | { readonly begun: { readonly exec: ExecId } }
+  | {
+      readonly ended: { readonly exec: ExecId; readonly connections: readonly ConnectionSummary[] };
+    }
+  /** A name got the next address. */
+  | { readonly name: { readonly bridge: BridgeId; readonly name: string } }
+  /** Wants a TCP socket that listens on this address and port. Answered by `opened`. */
+  | {
+      readonly open: { readonly bridge: BridgeId; readonly address: string; readonly port: number };
+    };

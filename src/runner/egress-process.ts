@@ -1,0 +1,325 @@
+/**
+ * The runner's end of the egress process (`egress/`), and the bridges of sessions' network
+ * namespaces to it. It is started with the first bridge. When it ends, connections end with it;
+ * another one takes over the bridges, with the same names at the same addresses.
+ */
+import { fork, spawn, type ChildProcess, type SendHandle } from 'node:child_process';
+import type { ConnectionSummary, EgressRules, ExecId, SandboxNamespace } from '../command.ts';
+import type { BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
+import { TrlError } from '../errors.ts';
+import { openPorts } from '../network/egress-rules.ts';
+import { bridgeScript, bridgeSystemCalls } from './bridge-script.ts';
+import { helperEnvironment } from './enclose.ts';
+import type { OpenNamespace } from './namespace.ts';
+
+const helperMs = 10_000;
+const readyMs = 15_000;
+const resolverAddress = '127.0.0.53';
+const complaintBytesMax = 2_000;
+/** Keeps its memory small. */
+const lean = ['--max-semi-space-size=4', '--disable-sigusr1'];
+
+/** Paths of a session's namespaces. */
+export interface BridgedNamespaces {
+  readonly perl: string | null;
+  readonly user: string;
+  readonly network: string;
+}
+
+type SocketSpec = readonly ['tcp' | 'udp', string, number];
+
+/** Sockets of every bridge: the resolver, and ports that no command can listen on itself. */
+const commonSockets: readonly SocketSpec[] = [
+  ['udp', resolverAddress, 53],
+  ...openPorts.map((port): SocketSpec => ['tcp', '0.0.0.0', port]),
+];
+
+/** A session's way out, for the commands in its namespaces. */
+export class SessionBridge {
+  readonly id: BridgeId;
+  readonly namespaces: BridgedNamespaces;
+  /** In the order of their addresses. */
+  readonly names: string[] = [];
+  readonly commands = new Map<ExecId, EgressRules>();
+  readonly #egress: EgressProcess;
+  #users = 1;
+  /** Settles when the present egress process has the sockets. */
+  ready: Promise<void> = Promise.resolve();
+
+  constructor(egress: EgressProcess, id: BridgeId, namespaces: BridgedNamespaces) {
+    this.#egress = egress;
+    this.id = id;
+    this.namespaces = namespaces;
+  }
+
+  /**
+   * From now on the command's rules hold.
+   *
+   * @throws TrlError `SANDBOX_UNAVAILABLE` where there is no egress process
+   */
+  async begin(exec: ExecId, rules: EgressRules): Promise<void> {
+    this.commands.set(exec, rules);
+    try {
+      await this.ready;
+      await this.#egress.begin(this, exec, rules);
+    } catch (error) {
+      this.commands.delete(exec);
+      throw error;
+    }
+  }
+
+  /** What it connected to; empty where the egress process ended meanwhile. */
+  async end(exec: ExecId): Promise<readonly ConnectionSummary[]> {
+    this.commands.delete(exec);
+    return await this.#egress.end(this, exec);
+  }
+
+  use(): void {
+    this.#users += 1;
+  }
+
+  /** Closed with its last use. */
+  release(): void {
+    this.#users -= 1;
+    if (this.#users === 0) this.#egress.forget(this);
+  }
+}
+
+/** One egress process. */
+class EgressLink {
+  readonly ready: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #begun = new Map<ExecId, PromiseWithResolvers<void>>();
+  readonly #ended = new Map<ExecId, PromiseWithResolvers<readonly ConnectionSummary[]>>();
+  isDead = false;
+
+  constructor(program: string, on: { event(event: EgressEvent): void; lost(): void }) {
+    const child = fork(program, [], {
+      execArgv: lean,
+      // Its environment has nothing of ours.
+      env: {},
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    this.#child = child;
+    const ready = Promise.withResolvers<void>();
+    this.ready = ready.promise;
+    this.ready.catch(() => {});
+    const timer = setTimeout(() => child.kill('SIGKILL'), readyMs);
+    const lose = (): void => {
+      if (this.isDead) return;
+      this.isDead = true;
+      clearTimeout(timer);
+      ready.reject(unavailable('the egress process ended'));
+      for (const { reject } of this.#begun.values())
+        reject(unavailable('the egress process ended'));
+      for (const { resolve } of this.#ended.values()) resolve([]);
+      on.lost();
+    };
+    child.once('exit', lose);
+    child.once('error', lose);
+    child.on('message', (event: EgressEvent) => {
+      if ('ready' in event) {
+        clearTimeout(timer);
+        ready.resolve();
+      } else if ('begun' in event) this.#begun.get(event.begun.exec)?.resolve();
+      else if ('ended' in event)
+        this.#ended.get(event.ended.exec)?.resolve(event.ended.connections);
+      else on.event(event);
+    });
+    // It must not keep a runner alive that has nothing else to do.
+    child.unref();
+    child.channel?.unref();
+  }
+
+  send(request: EgressRequest, handle?: SendHandle): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.isDead) resolve();
+      else this.#child.send(request, handle, { keepOpen: true }, () => resolve());
+    });
+  }
+
+  async begin(bridge: BridgeId, exec: ExecId, rules: EgressRules): Promise<void> {
+    if (this.isDead) throw unavailable('the egress process ended');
+    const begun = Promise.withResolvers<void>();
+    this.#begun.set(exec, begun);
+    void this.send({ begin: { bridge, exec, rules } });
+    await begun.promise.finally(() => this.#begun.delete(exec));
+  }
+
+  async end(bridge: BridgeId, exec: ExecId): Promise<readonly ConnectionSummary[]> {
+    if (this.isDead) return [];
+    const ended = Promise.withResolvers<readonly ConnectionSummary[]>();
+    this.#ended.set(exec, ended);
+    void this.send({ end: { bridge, exec } });
+    return await ended.promise.finally(() => this.#ended.delete(exec));
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+/** Adds the way to hosts that a namespace was planned with; without one it is as it was. */
+export async function withBridge(
+  egress: EgressProcess,
+  { bridged, tools: { perl } }: SandboxNamespace,
+  opened: OpenNamespace,
+): Promise<OpenNamespace> {
+  if (bridged !== true) return opened;
+  try {
+    const { userNamespace: user, networkNamespace: network } = opened;
+    if (network === null) throw unavailable('it has the network of the host');
+    const bridge = await egress.open({ perl, user, network });
+    const close = (): void => {
+      opened.close();
+      bridge.release();
+    };
+    return { ...opened, bridge, close };
+  } catch (error) {
+    opened.close();
+    throw error;
+  }
+}
+
+export class EgressProcess {
+  readonly #program: string;
+  readonly #bridges = new Map<BridgeId, SessionBridge>();
+  #link: EgressLink | null = null;
+  #last = 0;
+  #isClosed = false;
+
+  /** @param program the egress process's bundle */
+  constructor(program: string) {
+    this.#program = program;
+  }
+
+  /** @throws TrlError `SANDBOX_UNAVAILABLE` where the namespace cannot be bridged */
+  async open(namespaces: BridgedNamespaces): Promise<SessionBridge> {
+    this.#last += 1;
+    const bridge = new SessionBridge(this, this.#last, namespaces);
+    const link = this.#current();
+    await link.ready;
+    await this.#connect(link, bridge, true);
+    this.#bridges.set(bridge.id, bridge);
+    return bridge;
+  }
+
+  async begin(bridge: SessionBridge, exec: ExecId, rules: EgressRules): Promise<void> {
+    await this.#current().begin(bridge.id, exec, rules);
+  }
+
+  async end(bridge: SessionBridge, exec: ExecId): Promise<readonly ConnectionSummary[]> {
+    return (await this.#link?.end(bridge.id, exec)) ?? [];
+  }
+
+  forget({ id }: SessionBridge): void {
+    this.#bridges.delete(id);
+    void this.#link?.send({ close: { bridge: id } });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#link?.kill();
+  }
+
+  #current(): EgressLink {
+    if (this.#isClosed) throw unavailable('the runner ends');
+    if (this.#link !== null && !this.#link.isDead) return this.#link;
+    const link: EgressLink = new EgressLink(this.#program, {
+      event: (event) => void this.#take(link, event),
+      lost: () => this.#restart(),
+    });
+    this.#link = link;
+    return link;
+  }
+
+  /** What runs gets its network back: its connections were reset, and new ones are possible. */
+  #restart(): void {
+    if (this.#isClosed || this.#bridges.size === 0) return;
+    const link = this.#current();
+    for (const bridge of this.#bridges.values()) {
+      bridge.ready = this.#reconnect(link, bridge);
+      bridge.ready.catch(() => {});
+    }
+  }
+
+  async #reconnect(link: EgressLink, bridge: SessionBridge): Promise<void> {
+    await link.ready;
+    void link.send({ named: { bridge: bridge.id, names: bridge.names } });
+    await this.#connect(link, bridge, false);
+    for (const [exec, rules] of bridge.commands) await link.begin(bridge.id, exec, rules);
+  }
+
+  async #connect(link: EgressLink, bridge: SessionBridge, isFirst: boolean): Promise<void> {
+    await passSockets(bridge.namespaces, { isFirst, sockets: commonSockets }, (kind, handle) =>
+      link.send(
+        kind === 'udp' ? { resolve: { bridge: bridge.id } } : { listen: { bridge: bridge.id } },
+        handle,
+      ),
+    );
+  }
+
+  async #take(link: EgressLink, event: EgressEvent): Promise<void> {
+    if ('name' in event) this.#bridges.get(event.name.bridge)?.names.push(event.name.name);
+    if (!('open' in event)) return;
+    const { bridge: id, address, port } = event.open;
+    const bridge = this.#bridges.get(id);
+    if (bridge === undefined) return;
+    const wanted = { isFirst: false, sockets: [['tcp', address, port]] as const };
+    // A port that a command has taken on every address is its own: then nothing leads out there.
+    await passSockets(bridge.namespaces, wanted, (_, handle) =>
+      link.send({ listen: { bridge: id } }, handle),
+    ).catch(() => {});
+    void link.send({ opened: { bridge: id, address, port } });
+  }
+}
+
+/**
+ * Opens sockets in a namespace and hands each to `take`.
+ *
+ * @throws TrlError `SANDBOX_UNAVAILABLE` with what perl said
+ */
+async function passSockets(
+  { perl, user, network }: BridgedNamespaces,
+  { isFirst, sockets }: { readonly isFirst: boolean; readonly sockets: readonly SocketSpec[] },
+  take: (kind: 'tcp' | 'udp', handle: SendHandle) => Promise<void>,
+): Promise<void> {
+  const calls = bridgeSystemCalls.get(process.arch);
+  if (perl === null || calls === undefined) throw unavailable('perl is not installed');
+  const words = [...calls, user, network, isFirst ? 1 : 0, ...sockets.flat()].map(String);
+  const child = spawn(perl, ['-e', bridgeScript, '--', ...words], {
+    env: helperEnvironment,
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    timeout: helperMs,
+    killSignal: 'SIGKILL',
+  });
+  let complaint = '';
+  child.stderr?.on('data', (bytes: Buffer) => {
+    complaint = (complaint + bytes.toString('utf8')).slice(0, complaintBytesMax);
+  });
+  const taken: Promise<void>[] = [];
+  child.on('message', (message, handle) => {
+    const kind = Object(message)['kind'] === 'udp' ? 'udp' : 'tcp';
+    taken.push(take(kind, handle).finally(() => closeHandle(handle)));
+  });
+  const code = await new Promise<number | string | null>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (exit, signal) => resolve(exit ?? signal));
+  });
+  await Promise.all(taken);
+  if (code !== 0 || taken.length !== sockets.length) {
+    throw unavailable(complaint.trim() || `its helper ended with ${String(code)}`);
+  }
+}
+
+/** The runner's own copy: an open listener would keep the namespace alive. */
+function closeHandle(handle: SendHandle): void {
+  if (handle !== undefined && 'close' in handle) handle.close();
+}
+
+function unavailable(text: string): TrlError {
+  const message = `Cannot connect the sandbox to its hosts: ${text}`;
+  return new TrlError('SANDBOX_UNAVAILABLE', message, { data: { reason: 'bridge' } });
+}
