@@ -74,9 +74,7 @@ export class Bridge {
     this.#resolver = socket;
     socket.on('error', () => {});
     socket.on('message', (message, { address, port }) => {
-      void this.#answer(message).then((answer) => {
-        if (answer !== null) socket.send(answer, port, address, () => {});
-      });
+      void this.#reply(socket, message, { address, port });
     });
   }
 
@@ -97,6 +95,7 @@ export class Bridge {
 
   close(): void {
     this.#resolver?.close();
+    this.#resolver = null;
     for (const server of this.#servers) server.close();
     for (const socket of this.#sockets) socket.resetAndDestroy();
     this.#commands.clear();
@@ -124,13 +123,26 @@ export class Bridge {
     this.#record({ host, port, allowed: false, rule });
   }
 
+  async #reply(
+    socket: UdpSocket,
+    message: Buffer,
+    to: { readonly address: string; readonly port: number },
+  ): Promise<void> {
+    const answer = await this.#answer(message);
+    // It may have been closed meanwhile.
+    if (answer !== null && this.#resolver === socket) {
+      socket.send(answer, to.port, to.address, () => {});
+    }
+  }
+
   /** `null`: not answered, as for what is no query. */
   async #answer(message: Buffer): Promise<Buffer | null> {
     const question = parseDnsQuery(message);
     if (question === null) return null;
     const name = question.name === null ? null : normalHostName(question.name);
-    if (name === null || name !== question.name)
+    if (name === null || name !== question.name) {
       return dnsAnswer(question, responseCodes.noSuchName);
+    }
     const decision = this.#decide(name, null);
     if (!decision.isAllowed || decision.by === null) {
       if (isAddressQuestion(question)) this.#refuse(name, 0, decision.rule);

@@ -40,8 +40,8 @@ function whyRefused(request: IncomingMessage, { name, port }: PermittedConnectio
   const { rawHeaders, url = '' } = request;
   const names = rawHeaders.filter((_, at) => at % 2 === 0).map((one) => one.toLowerCase());
   const count = (wanted: string): number => names.filter((one) => one === wanted).length;
-  if (count('host') !== 1 || !isHost(request.headers.host ?? '', name, port))
-    return 'name mismatch';
+  const isNamed = count('host') === 1 && isHost(request.headers.host ?? '', name, port);
+  if (!isNamed) return 'name mismatch';
   if (count('content-length') + count('transfer-encoding') > 1) return 'ambiguous length';
   if (url.startsWith('/') || url === '*') return null;
   const [, authority] = /^http:\/\/([^/?#]*)/i.exec(url) ?? [];

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { basename, join } from 'node:path';
-import type { ConnectionSummary, Plan } from '../command.ts';
+import type { Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { enclosedArgv } from './enclose.ts';
@@ -109,6 +109,8 @@ export class CommandBox {
   readonly stderr: PipeReader | null;
   readonly stdin: Socket | null;
   readonly terminal: PseudoTerminal | null;
+  /** Its session's way to hosts; `null`: it has none. */
+  readonly bridge: SessionBridge | null;
   /** The channel of a Python script and its calls. */
   readonly channel: Socket | null;
   /** Settles when the runner has reaped the process that it started. */
@@ -116,8 +118,6 @@ export class CommandBox {
   /** Settles when the shell is over: without a sandbox its shim stays while anything of it runs. */
   readonly over: Promise<void>;
   readonly ready: Promise<void>;
-  /** Its session's way to hosts; `null`: it has none. */
-  readonly #bridge: SessionBridge | null;
   readonly #child: ChildProcess;
   readonly #sandboxed: boolean;
   readonly #script: Socket;
@@ -142,8 +142,8 @@ export class CommandBox {
     this.shape = sandboxShapeOf(plan);
     this.runner = basename(parts.dir);
     this.terminal = parts.terminal;
-    this.#bridge = parts.holder?.bridge ?? null;
-    this.#bridge?.use();
+    this.bridge = parts.holder?.bridge ?? null;
+    this.bridge?.use();
     this.#sandboxed = plan.box.kind === 'bubblewrap';
     const [file = '', ...args] = commandLine(plan, parts);
     const tty = parts.terminal?.slave ?? 'ignore';
@@ -175,7 +175,7 @@ export class CommandBox {
     }).then(async (end) => {
       this.dead = true;
       await this.#gone();
-      this.#bridge?.release();
+      this.bridge?.release();
       return end;
     });
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -231,27 +231,6 @@ export class CommandBox {
     const holder = this.#sandboxed ? shim : this.pid;
     this.#stdinLink = holder === undefined ? null : descriptorTarget(`/proc/${holder}/fd/0`);
     return this.#stdinLink;
-  }
-
-  /**
-   * Lets the command reach the hosts of its rules.
-   *
-   * @throws TrlError `SANDBOX_UNAVAILABLE` for rules that nothing here can hold
-   */
-  async connect({ exec_id: exec, egress }: Plan): Promise<void> {
-    if (egress === undefined) return;
-    if (this.#bridge === null) {
-      throw new TrlError(
-        'SANDBOX_UNAVAILABLE',
-        'Cannot hold its network rules: there is no bridge',
-      );
-    }
-    await this.#bridge.begin(exec, egress);
-  }
-
-  /** Ends what {@link connect} began; `null`: nothing did. */
-  async disconnect({ exec_id: exec, egress }: Plan): Promise<readonly ConnectionSummary[] | null> {
-    return egress === undefined ? null : ((await this.#bridge?.end(exec)) ?? []);
   }
 
   /** Gives the shell its script. A box takes one. */

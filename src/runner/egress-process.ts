@@ -4,7 +4,7 @@
  * another one takes over the bridges, with the same names at the same addresses.
  */
 import { fork, spawn, type ChildProcess, type SendHandle } from 'node:child_process';
-import type { ConnectionSummary, EgressRules, ExecId, SandboxNamespace } from '../command.ts';
+import type { ConnectionSummary, EgressRules, ExecId, Plan, SandboxNamespace } from '../command.ts';
 import type { BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
 import { TrlError } from '../errors.ts';
 import { openPorts } from '../network/egress-rules.ts';
@@ -60,12 +60,19 @@ export class SessionBridge {
   async begin(exec: ExecId, rules: EgressRules): Promise<void> {
     this.commands.set(exec, rules);
     try {
-      await this.ready;
-      await this.#egress.begin(this, exec, rules);
-    } catch (error) {
-      this.commands.delete(exec);
-      throw error;
+      await this.#begin(exec, rules);
+    } catch {
+      // The process ended just now: another one has taken over, or cannot.
+      await this.#begin(exec, rules).catch((error: unknown) => {
+        this.commands.delete(exec);
+        throw error;
+      });
     }
+  }
+
+  async #begin(exec: ExecId, rules: EgressRules): Promise<void> {
+    await this.ready;
+    await this.#egress.begin(this, exec, rules);
   }
 
   /** What it connected to; empty where the egress process ended meanwhile. */
@@ -111,8 +118,8 @@ class EgressLink {
       this.isDead = true;
       clearTimeout(timer);
       ready.reject(unavailable('the egress process ended'));
-      for (const { reject } of this.#begun.values())
-        reject(unavailable('the egress process ended'));
+      const error = unavailable('the egress process ended');
+      for (const { reject } of this.#begun.values()) reject(error);
       for (const { resolve } of this.#ended.values()) resolve([]);
       on.lost();
     };
@@ -123,9 +130,10 @@ class EgressLink {
         clearTimeout(timer);
         ready.resolve();
       } else if ('begun' in event) this.#begun.get(event.begun.exec)?.resolve();
-      else if ('ended' in event)
-        this.#ended.get(event.ended.exec)?.resolve(event.ended.connections);
-      else on.event(event);
+      else if ('ended' in event) {
+        const { exec, connections } = event.ended;
+        this.#ended.get(exec)?.resolve(connections);
+      } else on.event(event);
     });
     // It must not keep a runner alive that has nothing else to do.
     child.unref();
@@ -158,6 +166,28 @@ class EgressLink {
   kill(): void {
     this.#child.kill('SIGKILL');
   }
+}
+
+/**
+ * Lets a command that is about to start reach the hosts of its rules.
+ *
+ * @throws TrlError `SANDBOX_UNAVAILABLE` for rules that nothing here can hold
+ */
+export async function connectCommand(
+  bridge: SessionBridge | null,
+  { exec_id: exec, egress }: Plan,
+): Promise<void> {
+  if (egress === undefined) return;
+  if (bridge === null) throw unavailable('its namespaces have no bridge');
+  await bridge.begin(exec, egress);
+}
+
+/** Ends what {@link connectCommand} began; `null`: it has no rules. */
+export async function disconnectCommand(
+  bridge: SessionBridge | null,
+  { exec_id: exec, egress }: Plan,
+): Promise<readonly ConnectionSummary[] | null> {
+  return egress === undefined ? null : ((await bridge?.end(exec)) ?? []);
 }
 
 /** Adds the way to hosts that a namespace was planned with; without one it is as it was. */

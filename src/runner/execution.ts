@@ -11,6 +11,7 @@ import { OutputDigester } from './output-digester.ts';
 import { buildExit } from './exit.ts';
 import { StdinWriter } from './stdin-writer.ts';
 import { waitUntilDrained } from './pipe-reader.ts';
+import { disconnectCommand } from './egress-process.ts';
 import type { Journal, JournalStream } from './journal.ts';
 import { sendSignal, findInputWait, type InputWait } from './processes.ts';
 import type { DeferredSink, RedactionChannel, RedactionSink } from './redactor-process.ts';
@@ -308,7 +309,7 @@ export class Execution implements ExecutionSummary {
     // Also where it ended by itself meanwhile: its record is short.
     if (this.#unsealed) this.#stopped ??= 'audit-failed';
     this.#digests.close();
-    const connections = await this.#box.disconnect(this.plan);
+    const connections = await disconnectCommand(this.#box.bridge, this.plan);
     const exit = buildExit({
       plan: this.plan,
       end,

@@ -86,6 +86,9 @@ function checkDir(dir: string): void {
   }
 }
 
+const bundle = (name: string): string => join(dirname(fileURLToPath(import.meta.url)), name);
+const programs = { redactor: bundle('redactor.js'), egress: bundle('egress.js') };
+
 /** Events go to the connected daemon, if there is one. */
 function openPool(
   options: ConstructorParameters<typeof SandboxPool>[0],
@@ -130,10 +133,8 @@ function main(dir: string): void {
   let idleSince = Date.now();
   const busy = (): boolean => [...pool.executions.values()].some(({ exit }) => exit === null);
 
-  const bundle = (name: string): string => join(dirname(fileURLToPath(import.meta.url)), name);
-  const [redactor, egress] = [bundle('redactor.js'), bundle('egress.js')];
   const { commandsMax, sessionsMax } = start;
-  const pool = openPool({ dir, space, commandsMax, sessionsMax, redactor, egress }, gate);
+  const pool = openPool({ dir, space, commandsMax, sessionsMax, ...programs }, gate);
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });

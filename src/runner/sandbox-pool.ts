@@ -9,7 +9,7 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, sandboxShapeOf } from './command-box.ts';
 import { Execution, type ExecutionParts, type ExecutionSummary } from './execution.ts';
-import { EgressProcess, withBridge } from './egress-process.ts';
+import { connectCommand, disconnectCommand, EgressProcess, withBridge } from './egress-process.ts';
 import { Fifos } from './fifo.ts';
 import { openNamespace, type OpenNamespace } from './namespace.ts';
 import { SandboxNamespaces } from './namespaces.ts';
@@ -122,10 +122,10 @@ export class SandboxPool {
         starting.attachOutput(redaction);
         try {
           if (permitted !== null) await this.#held(plan, starting, permitted);
-          await box.connect(plan);
+          await connectCommand(box.bridge, plan);
           return this.#begin(plan, { box, warm: taken !== null, redaction, sink });
         } catch (error) {
-          void box.disconnect(plan);
+          void disconnectCommand(box.bridge, plan);
           void redaction.end();
           throw error;
         }
