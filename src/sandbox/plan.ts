@@ -106,7 +106,9 @@ export function planBox(input: BoxInput): BubblewrapBox {
     tools: { bwrap, nsenter, perl },
   };
   // Without a network namespace of its own, a command could reach the host's abstract sockets.
-  const program = seccompProgram(host.arch, { unixSockets: grants.network === 'off' });
+  const program = seccompProgram(host.arch, {
+    unixSockets: grants.network !== 'host',
+  });
   return {
     kind: 'bubblewrap',
     holder: { id: input.digest(JSON.stringify(holder)), ...holder },
