@@ -26,7 +26,7 @@ const held: Exposure = {
 };
 const places = {
   held,
-  network: { ...held, network: 'on' },
+  network: { ...held, network: 'host' },
   unheld: { ...held, sandbox: 'none', level: 'none', undo: false },
 } as const satisfies Record<string, Exposure>;
 const columns = [

@@ -3,7 +3,7 @@
  * that an approval binds.
  */
 import path from 'node:path';
-import type { NetworkRule, RevealRule } from './approval/lasting-rules.ts';
+import type { HostsRule, NetworkRule, RevealRule } from './approval/lasting-rules.ts';
 import type { ApprovalSubject } from './approval/subject.ts';
 import type { Plan, Verdict } from './command.ts';
 import type { BindingResult } from './policy/binding/bind.ts';
@@ -106,6 +106,18 @@ function revealRuleOf({
   return { reveal, workspace: context.workspaceIdentity, requester: authorization.requester };
 }
 
+/** A question about hosts and nothing else: they are those of any command. */
+function hostsRuleOf({
+  context: { workspaceIdentity: workspace },
+  authorization: { requester },
+  hosts,
+  verdict,
+}: Parameters<typeof createApprovalSubject>[1]): HostsRule | null {
+  const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
+  const isOfHosts = hosts.length > 0 && asks.every(({ id }) => id === 'reach.hosts');
+  return isOfHosts && workspace !== null ? { hosts, workspace, requester } : null;
+}
+
 /**
  * What an answer for the project would be about: a command of a known shape that asks for the
  * network and nothing else, as it starts where nothing of the session or the project leads it
@@ -128,7 +140,7 @@ function networkRuleOf(
   const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
   const isOfNetwork = asks.length > 0 && asks.every(({ id }) => id === 'reach.network');
   const isHeld =
-    reach.level === 'full' && context.network === 'on' && reach.extraGrants.length === 0;
+    reach.level === 'full' && context.network === 'host' && reach.extraGrants.length === 0;
   if (!isOfNetwork || !isHeld || workspace === null || place === null) return null;
   if (tool !== undefined || plan.language !== undefined || plan.argv !== null) return null;
   // Functions and aliases of the shell go by any name.
@@ -171,20 +183,23 @@ export function createApprovalSubject(
     readonly authorization: Authorization;
     readonly tool: ExecutionRequest['tool'];
     readonly reveal: readonly string[];
+    /** Hosts that nobody has permitted yet. */
+    readonly hosts: readonly string[];
     readonly plan: Plan & { readonly cwd: string };
     readonly macs: ApprovalSubject['env'];
     readonly verdict: Verdict;
   },
   bound: BindingResult,
 ): ApprovalSubject {
-  const { context, authorization, tool, reveal, plan, macs } = parts;
+  const { context, authorization, tool, reveal, hosts, plan, macs } = parts;
   const { exposure: reach, judge, requester } = authorization;
   const own = (all: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(all).map(([name, value]) => [name, dependencies.mac(name, value)]);
   const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
   const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
   const { stdin } = plan;
-  const rule = revealRuleOf(parts) ?? networkRuleOf(dependencies, parts, bound);
+  const rule =
+    revealRuleOf(parts) ?? hostsRuleOf(parts) ?? networkRuleOf(dependencies, parts, bound);
   return {
     v: 1,
     command: plan.command,
@@ -205,6 +220,7 @@ export function createApprovalSubject(
     sandbox: { kind: plan.box.kind, level: reach.level, box: context.scope },
     network: context.network,
     files: context.files,
+    ...(hosts.length === 0 ? {} : { hosts }),
     ...(reveal.length === 0 ? {} : { reveal }),
     bounds: plan.bounds,
     policy: { name: judge.name, version: judge.version },

@@ -29,6 +29,8 @@ import type {
 import type { RequestedVariable } from './policy/decide.ts';
 import type { ParsedCommand } from './policy/judge.ts';
 import { withoutGitFilters } from './policy/shell/harden.ts';
+import { planCommandNetwork, type CommandNetwork } from './network/command-network.ts';
+import { impliedHosts } from './network/network-need.ts';
 import { scriptLocation, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import { isBelow } from './workspace/inspect-path.ts';
 import { isNameListed } from './variable-names.ts';
@@ -47,7 +49,9 @@ export async function authorize(
   id: ExecId,
 ): Promise<AuthorizedExecution | PendingApproval> {
   const { context, authorization } = circumstances;
-  const { judge, exposure, requester, parent } = authorization;
+  const { judge, requester, parent } = authorization;
+  const network = networkOf(dependencies, circumstances, request);
+  const exposure = { ...authorization.exposure, askedHosts: network.asked };
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
   const cwd = await dependencies.files.resolveDirectory(context, request);
   await dependencies.yieldToEventLoop();
@@ -73,7 +77,10 @@ export async function authorize(
   // Values are read only after the verdict: a blocked command makes no source do anything.
   const values = await dependencies.variables.values(requested);
   const withValues = { ...request, cwd, env: { ...values, ...request.env } };
-  const command = await planCommand(dependencies, circumstances, withValues, id);
+  const planned = await planCommand(dependencies, circumstances, withValues, id);
+  const isAsked = verdict.rules.some(({ id }) => id === 'reach.hosts');
+  const egress = network.egressWhen(isAsked);
+  const command = egress === null ? planned : { ...planned, egress };
   const plan = isScript ? planScript(context, command, scripts) : command;
   const workspaceMode = request.workspaceMode ?? null;
   const shared = { verdict, workspaceMode, parent, tool: toolOf(request), exposure };
@@ -90,7 +97,7 @@ export async function authorize(
   }
   const { cwd: startsIn, macs, bindFiles } = found ?? (await lookUp());
   const started = { ...plan, cwd: startsIn };
-  const asks = { tool: request.tool, reveal: request.reveal ?? [] };
+  const asks = { tool: request.tool, reveal: request.reveal ?? [], hosts: network.asked };
   const parts = { context, authorization, ...asks, plan: started, macs, verdict };
   const refreshSubject = async (): Promise<ApprovalSubject> =>
     createApprovalSubject(dependencies, parts, await bindFiles());
@@ -101,6 +108,24 @@ export async function authorize(
     plan: isScript ? plan : started,
     refreshSubject,
   };
+}
+
+/** What the command may reach, and what of it must be asked. */
+function networkOf(
+  dependencies: RunDependencies,
+  { context, authorization }: Circumstances,
+  { command, language }: ExecutionRequest,
+): CommandNetwork {
+  const { requester, hosts: policy, session } = authorization;
+  const by = { requester, session: context.sessionId };
+  return planCommandNetwork({
+    network: context.network,
+    requested: session.hosts,
+    implied: language === 'python' ? [] : impliedHosts(command),
+    policy,
+    answered: dependencies.allowedHosts(context.workspaceIdentity, by),
+    connect: dependencies.connectHosts,
+  });
 }
 
 /**

@@ -3,6 +3,7 @@
  * Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
  */
 import type { SharedTree } from './caches.ts';
+import type { NetworkAccess } from './network-access.ts';
 import type { RedactionSummary } from './redacted.ts';
 
 /** `s-` and 32 lower-case hex digits (128 random bits). */
@@ -78,13 +79,6 @@ export interface Grants {
   readonly hosts?: readonly string[];
   readonly sandbox: SandboxKind;
 }
-
-/**
- * `off`: a loopback of the session's own and nothing else. `hosts`: the hosts of its rules, through
- * the bridge. `open`: every public host, through the bridge. `host`: the host's own network.
- */
-export const networkAccessModes = ['off', 'hosts', 'open', 'host'] as const;
-export type NetworkAccess = (typeof networkAccessModes)[number];
 
 /** What a command may reach through the bridge; field names are the runner's wire. */
 export interface EgressRules {

@@ -2,6 +2,8 @@
  * Types of one execution: the context that it runs in, what it needs from the daemon, and its
  * state. Types only.
  */
+import type { PolicyHosts } from './network/command-network.ts';
+import type { NetworkAccess } from './network-access.ts';
 import type { Approval } from './approval/approval.ts';
 import type { ApprovalSubject } from './approval/subject.ts';
 import type { AuditPosition } from './audit/event.ts';
@@ -20,6 +22,7 @@ import type {
   SessionId,
   Shell,
   Verdict,
+  EgressRules,
 } from './command.ts';
 import type { FileLookups, SandboxLookups } from './host/port.ts';
 import type { Exposure, RequestedVariable } from './policy/decide.ts';
@@ -32,7 +35,7 @@ export interface ExecutionContext extends SandboxLookups {
   readonly statePersistence: StatePersistence;
   readonly umask?: number;
   readonly workspace: string | null;
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
   /** Where the session starts, and where it returns to when its directory is gone. */
   readonly home: string;
   readonly box: Box;
@@ -133,6 +136,13 @@ export interface RunDependencies {
   readonly variables: VariableSource;
   /** Names of values that a person's rules show to a requester in a project. */
   revealed(workspace: ApprovalSubject['workspace'], requester: string): ReadonlySet<string>;
+  /** Host rules that a person's answers let commands reach. */
+  allowedHosts(
+    workspace: ApprovalSubject['workspace'],
+    by: { readonly requester: string; readonly session: SessionId },
+  ): readonly string[];
+  /** Where names are served instead, by the configuration. */
+  readonly connectHosts: EgressRules['connect'];
   /** Resolves when a text may be analysed: one in each turn of the event loop. */
   yieldToEventLoop(): Promise<void>;
   /** Replaces a value where the value must not appear; equal values of a name have equal MACs. */
@@ -151,11 +161,15 @@ export interface RunDependencies {
 export interface Authorization {
   readonly judge: PolicyJudge;
   readonly exposure: Exposure;
+  /** What policy says of hosts. */
+  readonly hosts: PolicyHosts;
   /** The actor that requests the command. */
   readonly requester: string;
   /** The script that calls for it; `null`: none. */
   readonly parent: ExecId | null;
   readonly session: {
+    /** Host rules that were requested with it. */
+    readonly hosts: readonly string[];
     /** Names that each command of the session gets. */
     readonly requested: readonly string[];
     /** Names of the session's own variables, which its caller set. */

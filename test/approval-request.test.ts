@@ -48,7 +48,7 @@ const differences: readonly (readonly [string, Partial<ApprovalSubject>])[] = [
     'what the sandbox shows or holds changed',
     { sandbox: { kind: 'bubblewrap', level: 'full', box: 'other' } },
   ],
-  ['the network is on instead of off', { network: 'on' }],
+  ['the network is on instead of off', { network: 'host' }],
   ['what its output would show of what is hidden changed', { reveal: ['0'.repeat(32)] }],
   [
     'what it may write changed: /etc is new',
@@ -118,7 +118,7 @@ test('differences are told exactly when the digests differ', () => {
     .record({
       command: word,
       cwd: word.map((name) => `/${name}`),
-      network: fc.constantFrom('on' as const, 'off' as const),
+      network: fc.constantFrom('host' as const, 'off' as const),
       env: fc.uniqueArray(fc.record({ name: word, mac: word }), { selector: ({ name }) => name }),
       contents: fc.array(
         fc.record({

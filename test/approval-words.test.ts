@@ -68,7 +68,7 @@ const pairs: readonly (readonly [Partial<ApprovalSubject>, Partial<ApprovalSubje
   [{ stdin: { kind: 'closed', mac: null } }, { stdin: { kind: 'open', mac: null } }],
   [{ stdin: { kind: 'bytes', mac: '1' } }, { stdin: { kind: 'bytes', mac: '2' } }],
   [{ pty: null }, { pty: { columns: 80, rows: 24 } }],
-  [{ network: 'off' }, { network: 'on' }],
+  [{ network: 'off' }, { network: 'host' }],
   [{ sandbox: { kind: 'none', level: 'none', box: 'a' } }, {}],
   [
     { sandbox: { kind: 'bubblewrap', level: 'full', box: 'a' } },
@@ -170,7 +170,7 @@ test('the last look before the start lets through what was answered, and nothing
     assert.throws(() => confirmSubjectUnchanged(asked(), asked(now)), refused);
   };
   late({ command: 'b' }, /run the command: the command is another text just before the start; run/);
-  late({ network: 'on' }, /the network is on instead of off just before the start/);
+  late({ network: 'host' }, /the network is on instead of off just before the start/);
   confirmSubjectUnchanged(
     withoutWorkspaceState(asked({ binding: bound })),
     asked({ binding: bound }),

@@ -55,7 +55,7 @@ test('a yes is for this command of this session, as it was asked', () => {
   };
   refused({ ...plan, command: 'make uninstall' }, asked());
   refused({ ...plan, session_id: 's-2' }, asked());
-  refused(plan, asked({ network: 'on' }));
+  refused(plan, asked({ network: 'host' }));
   refused(plan, asked({ reveal: ['0'.repeat(32)] }));
   const other = asked({ command: 'make uninstall' });
   refused({ ...plan, command: other.command }, other);

@@ -25,7 +25,7 @@ const held: Exposure = {
   undo: true,
   extraGrants: [],
 };
-const online: Exposure = { ...held, network: 'on' };
+const online: Exposure = { ...held, network: 'host' };
 const bare: Exposure = { ...held, sandbox: 'none', level: 'none' };
 
 const secret = (name: string): RequestedVariable => ({ name, isSecret: true });

@@ -86,7 +86,7 @@ test('auto runs what a sandbox holds and undo takes back, and explains it so', (
   for (const command of contained) {
     assert.equal(outcome(command, held), 'allow', command);
     assert.equal(outcome(command, null), 'allow', command);
-    assert.equal(outcome(command, { ...held, network: 'on' }), 'ask reach.network', command);
+    assert.equal(outcome(command, { ...held, network: 'host' }), 'ask reach.network', command);
   }
 });
 
@@ -109,7 +109,7 @@ test('where nothing can be undone, what is not on the short list is asked', () =
   const lasting = { ...held, undo: false };
   for (const command of ['make', 'rm notes', `perl -e 'unlink glob "*"'`, 'git clean -fdx', '>x']) {
     assert.equal(outcome(command, lasting), 'ask reach.undo', command);
-    assert.equal(outcome(command, { ...lasting, network: 'on' }), 'ask reach.network', command);
+    assert.equal(outcome(command, { ...lasting, network: 'host' }), 'ask reach.network', command);
     assert.equal(outcome(command, held), 'allow', command);
   }
   for (const command of ['ls src', 'git status', 'npm test']) {
@@ -119,7 +119,7 @@ test('where nothing can be undone, what is not on the short list is asked', () =
 
 test('what nobody means is blocked in any sandbox', () => {
   for (const command of [...neverMeant, ...never]) {
-    for (const reach of [held, null, { ...held, network: 'on' } as const]) {
+    for (const reach of [held, null, { ...held, network: 'host' } as const]) {
       assert.match(outcome(command, reach), /^block /, command);
     }
   }

@@ -249,7 +249,7 @@ test('reads are complete in a whole sandbox without network alone', () => {
   assert.equal(complete({}), true);
   assert.equal(complete({ basis: { sandbox: { ...base, kind: 'none', level: 'none' } } }), false);
   assert.equal(complete({ basis: { sandbox: { ...base, level: 'root-uid' } } }), false);
-  assert.equal(complete({ basis: { sandbox: { ...base, network: 'on' } } }), false);
+  assert.equal(complete({ basis: { sandbox: { ...base, network: 'host' } } }), false);
   assert.equal(complete({ recorded: null }), false);
   assert.equal(complete({ recorded: recordedOf([], false) }), false);
   const { reads, reads_about: about } = buildStatement(record()).predicate;
@@ -267,7 +267,7 @@ test('another mask, policy, view or tree is another projection', () => {
     record({ mask: null }),
     record({ recorded: recordedOf(changes) }),
     record({ basis: { sandbox: { ...sandbox, scope: sha('wider') } } }),
-    record({ basis: { sandbox: { ...sandbox, network: 'on' } } }),
+    record({ basis: { sandbox: { ...sandbox, network: 'host' } } }),
     record({ basis: { verdict: { ...verdict, policy: { name: 'auto', version: sha('2') } } } }),
   ];
   assert.equal(new Set([base, ...others].map(digest)).size, others.length + 1);

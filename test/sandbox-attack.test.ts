@@ -17,7 +17,7 @@ const tree = (name: string): string[] =>
   readdirSync(name, { recursive: true }).map(String).toSorted();
 
 test('a box probes as fully assured', sandboxed, async () => {
-  for (const network of ['off', 'on'] as const) {
+  for (const network of ['off', 'host'] as const) {
     await using box = await openBox({ network });
     const { stdout } = await box.run('ulimit -c 0; exec sh -c "$SCRIPT"', {
       env: { SCRIPT: probeScript([]) },
@@ -156,7 +156,7 @@ test('sockets of the host cannot be reached, an own loopback works', sandboxed, 
     await using off = await openBox();
     const closed = await off.run('perl -e "$SCRIPT"', { env: { SCRIPT: script } });
     assert.equal(closed.stdout, 'loopback\nRAN\n', closed.stderr);
-    await using on = await openBox({ network: 'on' });
+    await using on = await openBox({ network: 'host' });
     const open = await on.run('perl -e "$SCRIPT"', { env: { SCRIPT: script } });
     assert.equal(open.stdout, 'REACHED 2\nloopback\nRAN\n', open.stderr);
   } finally {

@@ -87,7 +87,7 @@ const shared: BoxInput['shared'] = JSON.parse(
 
 const inputs: Readonly<Record<string, BoxInput>> = {
   'as root': usual,
-  'as root, with a network': { ...usual, grants: { network: 'on' } },
+  'as root, with a network': { ...usual, grants: { network: 'host' } },
   'as a user': { ...usual, host: user },
   'as root, where nothing is idmapped': { ...usual, host: { ...host, idmap: false } },
   'as root, where the workspace is not': { ...usual, workspace: { ...workspace, idmap: false } },
@@ -167,7 +167,7 @@ test('a sandbox is asked for all that it promises', () => {
 test('what does not answer is not enforced', () => {
   const said = (without: readonly string[] = []): string =>
     probeChecks.map((name) => `${name}=${without.includes(name) ? 0 : 1}`).join('\n');
-  const judged = (output: string, level: 'user' | 'root-uid', network: 'on' | 'off' = 'off') =>
+  const judged = (output: string, level: 'user' | 'root-uid', network: 'host' | 'off' = 'off') =>
     judgeProbe(output, { level, network });
   const all = probeChecks.map((name) => ({ name, enforced: true }));
   assert.deepEqual(judged(said(), 'user'), { level: 'full', checks: all });
@@ -184,7 +184,7 @@ test('what does not answer is not enforced', () => {
   assert.equal(judged('', 'user').level, 'none');
   assert.equal(judged(said(['no_core_dumps']), 'root-uid').level, 'none');
   // On the host's network it is not asked.
-  const { level, checks } = judged(said(['loopback_only']), 'user', 'on');
+  const { level, checks } = judged(said(['loopback_only']), 'user', 'host');
   assert.deepEqual([level, checks.length], ['full', probeChecks.length - 1]);
 });
 

@@ -26,6 +26,7 @@ const words = [
   'limits.ts',
   'variable-names.ts',
   'nearest-word.ts',
+  'network-access.ts',
   'quote.ts',
   'redacted.ts',
 ];
@@ -72,7 +73,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // What people write in files is read in one way.
   ['yaml', place(['file-lock.ts'], ['yaml', 'zod'])],
   ['provenance', place([], ['zod'])],
-  ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
+  ['policy', place(['yaml', 'network'], ['picomatch', 'unbash', 'zod'])],
   ['workspace', place([], ['diff', 'picomatch'])],
   // The redactor decodes them to find values, the gate to find content. Concepts do not import each
   // other, so what both share is here.
@@ -123,7 +124,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ],
   ['console', place(['client', 'api'], ['preact', '@preact/signals', '@xterm'])],
   // What an agent is offered, over any client: MCP, HTTP and scripts show the same tools.
-  ['tools', place(['api', 'client', 'protocol'], ['zod'])],
+  ['tools', place(['api', 'client', 'protocol', 'network'], ['zod'])],
   ['mcp', place(['api', 'client', 'protocol', 'tools'], ['@modelcontextprotocol/server', 'zod'])],
   // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
   // a method of the wire that sets it would be an agent's, too.
@@ -140,6 +141,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
         'policy',
         'approval',
         'redaction',
+        'network',
         // The doctor names weak ones, which no method of the wire tells an agent.
         'secrets',
         'configuration',
@@ -152,7 +154,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
       ['jsonc-parser', 'smol-toml'],
     ),
   ],
-  ['configuration', place(['yaml', 'sealing'], ['zod', 're2js'])],
+  ['configuration', place(['yaml', 'sealing', 'network'], ['zod', 're2js'])],
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { networkSessionParams } from '../src/cli/run.ts';
-import { isStateChanging, detectNetworkNeed } from '../src/tools/network-need.ts';
+import { isStateChanging, detectNetworkNeed } from '../src/network/network-need.ts';
 
 test('what needs the network is seen from the text', () => {
   const needs = [

@@ -46,7 +46,7 @@ test('each rule and each actor has views of its own', () => {
     { policy: 'guarded' },
     { workspaceRules: rules },
     { workspaceRules: { ...rules, write: { deny: ['x'] } } },
-    { grants: { ...grants, network: 'on' } },
+    { grants: { ...grants, network: 'host' } },
     { grants: { ...grants, files: { ...files, read: { ...none, allow: ['/x'] } } } },
     { grants: { ...grants, files: { ...files, read: { ...none, deny: ['/x'] } } } },
     { grants: { ...grants, files: { ...files, write: { ...none, allow: ['/x'] } } } },

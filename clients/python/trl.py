@@ -214,6 +214,7 @@ class SessionOptions(TypedDict, total=False):
     timeout_ms: int
     files: Mapping[str, Mapping[str, Sequence[str]]]
     network: str
+    hosts: Sequence[str]
     sandbox: str
     limits: Mapping[str, int]
     carry: str

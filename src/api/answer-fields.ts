@@ -2,6 +2,7 @@
  * Fields that several answers share: ids, verdicts, redactions. Objects are open: an answer
  * may hold more fields than its schema names, as the protocol permits.
  */
+import { requestedNetworkModes } from '../network-access.ts';
 import * as z from 'zod/mini';
 import type { TypeOf } from './define-method.ts';
 import { cacheTools } from '../caches.ts';
@@ -35,7 +36,8 @@ export const decisionSchema = z.enum(['allow', 'ask', 'block']);
 /** Programs whose caches of the host's user are visible to commands. */
 export const sharedCachesSchema = z.array(z.enum(cacheTools));
 export const sandboxKindSchema = z.enum(['bubblewrap', 'none']);
-export const networkSchema = z.enum(['off', 'on']);
+/** `on`: what an earlier version wrote for `host`. */
+export const networkSchema = z.enum(requestedNetworkModes);
 export const assuranceLevelSchema = z.enum(['full', 'root-uid', 'none']);
 export const assuranceSchema = z.object({
   level: assuranceLevelSchema,

@@ -30,6 +30,8 @@ const asked = z.object({
   cwd: z.string(),
   workspace: shared.nullableTextSchema,
   network: shared.networkSchema,
+  /** Hosts that it would be let connect to; absent: none is asked. */
+  hosts: z.exactOptional(shared.nameListSchema),
   sandbox: z.object({ kind: shared.sandboxKindSchema, level: shared.assuranceLevelSchema }),
   files: shared.fileGrantsSchema,
   stdin: z.enum(['closed', 'bytes', 'open']),

@@ -126,6 +126,9 @@ export const environmentNamesParam = z
   .check(z.maxLength(namesMax, `a list of at most ${namesMax} names`));
 
 /** Digests of redactions, as in a receipt. */
+export const hostsParam = z
+  .array(z.string().check(z.minLength(1), z.maxLength(260)), { error: 'a list of hosts' })
+  .check(z.maxLength(256, { error: 'at most 256 hosts' }));
 export const revealedDigestsParam = z
   .array(z.string().check(z.regex(/^[0-9a-f]{32}$/u, 'the "digest" of a redaction')), {
     error: 'a list of digests',

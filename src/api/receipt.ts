@@ -25,6 +25,29 @@ export const sandboxSchema = z.object({
   warm: z.boolean(),
 });
 
+/** Connections to one host and port through the bridge, summed. */
+export const connectionSchema = z.object({
+  host: z.string(),
+  port: shared.countSchema,
+  /** The address that was dialled last. */
+  address: shared.nullableTextSchema,
+  count: shared.countSchema,
+  sent_bytes: shared.countSchema,
+  received_bytes: shared.countSchema,
+  /** Several commands of the session ran: it may have been another's. */
+  shared: z.exactOptional(z.literal(true)),
+});
+
+/** Something that a command tried and that was refused. */
+export const denialSchema = z.object({
+  kind: z.literal('network'),
+  host: z.string(),
+  /** 0: the name was looked up, and no connection followed. */
+  port: shared.countSchema,
+  /** The rule that decided, or what was wrong. */
+  rule: z.string(),
+});
+
 /** A receipt without its output, as a stream's last event and `exec.info` have it. */
 export const execEndSchema = z.extend(receiptChangesSchema, {
   exec_id: shared.execIdSchema,
@@ -63,6 +86,10 @@ export const execEndSchema = z.extend(receiptChangesSchema, {
   /** Protected paths the command created or replaced; they were restored. */
   reverted: shared.nameListSchema,
   sandbox: sandboxSchema,
+  /** Through the bridge; absent: there is none. */
+  connections: z.exactOptional(z.array(connectionSchema)),
+  /** What was refused while it ran; absent: nothing was. */
+  denials: z.exactOptional(z.array(denialSchema)),
   limits: z.array(enforcedLimitSchema),
   verdict: shared.verdictSchema,
   plan_digest: z.string(),

@@ -1,4 +1,5 @@
 /** The methods `session.*`. */
+import { requestedNetworkModes } from '../network-access.ts';
 import * as z from 'zod/mini';
 import type { ParamsOf, TypeOf } from './define-method.ts';
 import {
@@ -40,7 +41,15 @@ const sessionCreate = z.object({
       { error: 'an object with "read" and "write"' },
     ),
   ),
-  network: z.exactOptional(z.enum(['off', 'on'], { error: '"off" or "on"' })),
+  /** `on`: an earlier word for `host`. */
+  network: z.exactOptional(
+    z.enum(requestedNetworkModes, { error: '"off", "hosts", "open" or "host"' }),
+  ),
+  /**
+   * Hosts that commands may connect to (`example.com`, `*.example.com`, `example.com:8443`), or
+   * presets (`npm`, `github`). Alone they mean the network `hosts`.
+   */
+  hosts: z.exactOptional(field.hostsParam),
   sandbox: z.exactOptional(z.enum(['bubblewrap', 'none'], { error: '"bubblewrap" or "none"' })),
   limits: z.exactOptional(field.limitsParam),
   carry: z.exactOptional(

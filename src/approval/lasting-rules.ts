@@ -16,7 +16,17 @@ import { quoteArgv, describeReveal } from '../quote.ts';
  * What a rule is about, whole: it holds for a question whose own one is equal to it, and for no
  * other.
  */
-export type RuleSubject = NetworkRule | RevealRule;
+export type RuleSubject = NetworkRule | RevealRule | HostsRule;
+
+/** Hosts that any command of the requester in the project may connect to. */
+export interface HostsRule {
+  /** Host rules, in order. */
+  readonly hosts: readonly string[];
+  /** The real directory, so that another one in its place is another project. */
+  readonly workspace: ProjectDirectory;
+  /** The actor that asks. */
+  readonly requester: string;
+}
 
 /** Values that look like secrets and that the output of any command in the project shows. */
 export interface RevealRule {
@@ -65,6 +75,10 @@ export function ruleText(of: RuleSubject): string {
     const what = describeReveal(of.reveal);
     return `output shows ${what}, without a question, for ${requester} in ${workspace.path}`;
   }
+  if ('hosts' in of) {
+    const what = `commands connect to ${of.hosts.join(', ')}`;
+    return `${what}, without a question, for ${requester} in ${workspace.path}`;
+  }
   const { words, program, network } = of;
   const where = network === true ? 'any host' : network.hosts.join(', ');
   const what = `${quoteArgv(words)} (${program}), and what it starts, reaches ${where}`;
@@ -108,12 +122,21 @@ export class LastingRules {
 
   /** Values that commands show in a project; none where the file cannot be used. */
   revealed(workspace: ProjectDirectory, requester: string): ReadonlySet<string> {
+    const found = this.#of(workspace, requester).flatMap((of) => ('reveal' in of ? of.reveal : []));
+    return new Set(found);
+  }
+
+  /** Host rules that commands in a project may connect to; none where the file cannot be used. */
+  hosts(workspace: ProjectDirectory, requester: string): readonly string[] {
+    return this.#of(workspace, requester).flatMap((of) => ('hosts' in of ? of.hosts : []));
+  }
+
+  #of(workspace: ProjectDirectory, requester: string): readonly RuleSubject[] {
     const isSame = (one: ProjectDirectory): boolean =>
       one.path === workspace.path && one.dev === workspace.dev && one.ino === workspace.ino;
-    const found = this.#now().flatMap(({ of }) =>
-      'reveal' in of && of.requester === requester && isSame(of.workspace) ? of.reveal : [],
+    return this.#now().flatMap(({ of }) =>
+      of.requester === requester && isSame(of.workspace) ? [of] : [],
     );
-    return new Set(found);
   }
 
   /** Each command looks: the file is read again only when it is another one. */
@@ -183,9 +206,10 @@ function rulesIn(text: string, file: string): readonly LastingRule[] {
 
 function isRule(value: unknown): value is LastingRule {
   const { id, created_at: at, by, of } = fieldsOf(value);
-  const { words, program, workspace, requester, project, reveal } = fieldsOf(of);
+  const { words, program, workspace, requester, project, reveal, hosts } = fieldsOf(of);
   const common = [id, at, by, requester, fieldsOf(workspace)['path']];
   if (reveal !== undefined) return isTexts(reveal) && isTexts(common);
+  if (hosts !== undefined) return isTexts(hosts) && isTexts(common);
   const texts = [...common, program, project];
   const isWords = isTexts(words);
   // What a later version says of hosts is no rule of this one.

@@ -221,6 +221,15 @@ export class ApprovalRegistry {
     return found ?? null;
   }
 
+  /** Host rules that answers for the session let its commands reach. */
+  sessionHosts(session: SessionId, now = this.#clock()): readonly string[] {
+    const granted = this.list({ session }).filter((one) => isSessionGrant(one, now));
+    return granted.flatMap(({ asked, verdict }) => {
+      const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
+      return asks.every(({ id }) => id === 'reach.hosts') ? (asked.hosts ?? []) : [];
+    });
+  }
+
   /** Who asked no longer wants it. Answers what was cancelled; what is over stays as it is. */
   cancel(target: { readonly exec: ExecId } | { readonly session: SessionId }): readonly Approval[] {
     const mine = (one: Approval): boolean =>

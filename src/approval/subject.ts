@@ -3,6 +3,7 @@
  * No variable's value is in it, only a keyed hash; files that the command does not name are not
  * in it either, or every save in an editor would void an answer.
  */
+import type { NetworkAccess } from '../network-access.ts';
 import { createHash } from 'node:crypto';
 import type { Binding, ContentRole } from '../binding.ts';
 import type {
@@ -56,7 +57,9 @@ export interface ApprovalSubject {
     /** Digest of the box: mounts, filter, view. */
     readonly box: string;
   };
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
+  /** Hosts that it would be let connect to, as rules, in order; absent: none is asked. */
+  readonly hosts?: readonly string[];
   readonly files: FileGrants;
   /** Values that its output would show although they look like secrets; absent: none. */
   readonly reveal?: readonly string[];

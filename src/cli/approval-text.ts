@@ -1,4 +1,5 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
+import { networkText, normalNetworkAccess } from '../network-access.ts';
 import type { ApprovalView } from '../client/index.ts';
 import type { DecidingRule, Verdict } from '../command.ts';
 import {
@@ -108,7 +109,7 @@ function reachOf({ asked }: ApprovalView, columns: number): string[] {
   const without = kind === 'none' ? 'none, it runs in the host' : 'none, only a private /tmp';
   const lines = [
     'What it reaches:',
-    `  ${held}, network ${asked.network === 'on' ? 'ON' : 'off'}`,
+    `  ${held}, network ${networkText(normalNetworkAccess(asked.network))}`,
     ...quoteLines(`workspace: ${asked.workspace ?? without}`, columns),
   ];
   const { read, write } = asked.files;

@@ -1,4 +1,6 @@
 /** Every flag of the command line: parsing, help, completions and docs/cli.md use this table. */
+import { networkAccessModes } from '../network-access.ts';
+import { hostPresetNames } from '../network/presets.ts';
 import { cacheTools } from '../caches.ts';
 import { workspaceModes } from '../change.ts';
 import { approvalStates } from '../command.ts';
@@ -109,7 +111,11 @@ export const flagDefinitions = {
   memory: { value: 'N', about: 'memory limit, such as 2g; refused if it cannot be enforced' },
   message: { value: 'TEXT', about: 'message to the agent (also -m)' },
   name: { value: 'NAME', about: 'a name' },
-  net: { value: 'off|on', about: 'network; default off', complete: ['off', 'on'] },
+  net: {
+    value: 'off|HOST,…|open|host',
+    about: 'network: hosts and presets such as npm,github, any public host, or all; default off',
+    complete: [...networkAccessModes, ...hostPresetNames],
+  },
   network: { value: null, about: 'same as --net on; a person is asked' },
   'no-open': { value: null, about: 'do not open a browser' },
   origin: { value: null, about: 'also show the origin of each value' },

@@ -1,4 +1,5 @@
 /** Flags as parameters of the wire. */
+import { requestedNetworkModes } from '../network-access.ts';
 import path from 'node:path';
 import { cacheTools } from '../caches.ts';
 import type { CacheTool } from '../caches.ts';
@@ -36,7 +37,7 @@ export function sessionParams(
     name: args.text('name'),
     // The runtime takes another shell where bash is missing, and says so.
     shell: args.text('shell') ?? 'bash',
-    network: args.has('network') ? 'on' : args.oneOf('net', ['off', 'on']),
+    ...networkOf(args),
     sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
     files: filesOf(args),
@@ -45,6 +46,15 @@ export function sessionParams(
     workspace_id: workspaceOf(args),
     workspace_mode: args.oneOf('workspace-mode', workspaceModes),
   });
+}
+
+/** `--net` is a mode, or hosts and presets with commas. */
+function networkOf(args: CliArguments): Pick<SessionCreateParams, 'network' | 'hosts'> {
+  if (args.has('network')) return { network: 'host' };
+  const text = args.text('net');
+  if (text === undefined) return {};
+  const mode = requestedNetworkModes.find((one) => one === text);
+  return mode === undefined ? { hosts: text.split(',') } : { network: mode };
 }
 
 /** What a command gets besides its text. */

@@ -68,6 +68,7 @@ export interface ConfigurationValues {
   readonly patterns?: readonly SecretPatternSetting[];
   readonly limits?: Readonly<Partial<RuntimeBounds>>;
   readonly homeCaches?: readonly string[];
+  readonly connectHosts?: Readonly<Record<string, string>>;
   readonly auditRequired?: boolean;
   readonly auditRecipients?: readonly string[];
 }
@@ -105,6 +106,8 @@ export interface Configuration {
   };
   /** Directories in HOME that persist with a project, in addition to those of known programs. */
   readonly homeCaches: readonly string[];
+  /** Where names of hosts are served instead, as `address:port`. */
+  readonly connectHosts: Readonly<Record<string, string>>;
   readonly audit: {
     /** Whether commands run only if they can be recorded. */
     readonly required: boolean;
@@ -171,6 +174,7 @@ const defaults = {
     patterns: [],
     limits: defaultBounds(),
     homeCaches: homeCacheNames,
+    connectHosts: {},
     auditRequired: true,
     auditRecipients: [],
   },
@@ -188,6 +192,7 @@ export const configurationKeys = {
   patterns: 'redaction.patterns',
   limits: 'limits',
   homeCaches: 'home.caches',
+  connectHosts: 'network.connect',
   auditRequired: 'audit.required',
   auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof ConfigurationValues, string>;
@@ -221,6 +226,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   const thresholds = Object.assign({}, ...layers.map(({ given }) => given.thresholds ?? {}));
   const homeCaches = unique(layers.flatMap(({ given }) => given.homeCaches ?? []));
   refuseNested(homeCaches);
+  const connectHosts = Object.assign({}, ...layers.map(({ given }) => given.connectHosts ?? {}));
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
   // A layer that asks for a record gets one: no other layer turns it off.
@@ -239,6 +245,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
     sources,
     redaction: { profile, thresholds, patterns },
     homeCaches,
+    connectHosts,
     audit: { required: required.given.auditRequired ?? true, recipients },
     limits: bounds,
     settings: [
@@ -250,6 +257,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       many('thresholds', thresholds),
       many('patterns', patterns),
       many('homeCaches', homeCaches),
+      many('connectHosts', connectHosts),
       settingOf('auditRequired', required.given.auditRequired ?? true, [required]),
       many('auditRecipients', recipients),
       ...runtimeBoundNames.map((name) => boundSetting(layers, name)),

@@ -1,4 +1,5 @@
 /** Parses one `config.yaml`. Pure; `load.ts` finds the files. */
+import { normalHostName } from '../network/host-rules.ts';
 import path from 'node:path';
 import { checkRecipient } from '../sealing/keys.ts';
 import { runtimeBounds } from '../limits.ts';
@@ -62,7 +63,7 @@ function givenBy(
   of: ConfigurationFileOrigin,
   tree: YamlTree,
 ): ConfigurationValues {
-  const { terminal, environment, secrets, redaction, home, audit, limits } = text;
+  const { terminal, environment, secrets, redaction, home, network, audit, limits } = text;
   const { sources, names } = secrets ?? {};
   const patterns = redaction?.patterns?.map(({ id, pattern, keywords }, at) => ({
     id,
@@ -80,10 +81,16 @@ function givenBy(
     ...(patterns !== undefined && { patterns }),
     ...(limits !== undefined && { limits: boundsOf(limits) }),
     ...(home?.caches !== undefined && { homeCaches: home.caches }),
+    ...(network?.connect !== undefined && { connectHosts: normalNames(network.connect) }),
     ...(audit?.required !== undefined && { auditRequired: audit.required }),
     ...(audit?.recipients !== undefined && { auditRecipients: audit.recipients }),
   };
 }
+
+const normalNames = (connect: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(connect).map(([name, place]) => [normalHostName(name) ?? name, place]),
+  );
 
 function boundsOf(
   text: NonNullable<ConfigurationDocument['limits']>,

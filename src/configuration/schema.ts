@@ -1,4 +1,5 @@
 /** The form of `config.yaml`. */
+import { isAddressAndPort, normalHostName } from '../network/host-rules.ts';
 import * as z from 'zod/mini';
 import { limits, runtimeBounds } from '../limits.ts';
 import { envModes } from '../variable-names.ts';
@@ -45,6 +46,21 @@ const bound = (name: keyof typeof runtimeBounds) => {
   const error = `must be a whole number from 1 to ${most}`;
   return z.int({ error }).check(z.minimum(1, { error }), z.maximum(most, { error }));
 };
+
+const connect = z
+  .record(
+    z
+      .string()
+      .check(
+        z.refine((name) => normalHostName(name) !== null, { error: 'must be the name of a host' }),
+      ),
+    z.string().check(
+      z.refine(isAddressAndPort, {
+        error: 'must be an address and a port, such as "10.0.0.5:8443" or "[fd00::5]:8443"',
+      }),
+    ),
+  )
+  .check(z.refine((all) => Object.keys(all).length <= namesMax));
 
 const kinds = 'environment, dotenv, keyring, systemd or command';
 const source = z.discriminatedUnion(
@@ -125,6 +141,7 @@ export const configurationSchema = z.strictObject({
       caches: z.optional(z.array(cacheName).check(z.maxLength(cachesMax))),
     }),
   ),
+  network: z.optional(z.strictObject({ connect: z.optional(connect) })),
   audit: z.optional(
     z.strictObject({
       required: z.optional(z.boolean({ error: 'must be true or false' })),

@@ -1,4 +1,5 @@
 /** Parses the file of one tool. Pure; the daemon finds the files. */
+import { normalNetworkAccess, type NetworkAccess } from '../network-access.ts';
 import * as z from 'zod/mini';
 import { schemaKeysAt } from '../yaml/schema-problems.ts';
 import { FileError, type FileProblem } from '../yaml/file-error.ts';
@@ -36,7 +37,7 @@ export interface ToolDefinition extends ToolDescription {
   readonly stdin: string | null;
   /** Names and patterns of the variables that this tool's process gets, and no other's. */
   readonly injectsEnv: readonly string[];
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
   /** Grants outside the workspace: absolute paths. */
   readonly files: { readonly read: readonly string[]; readonly write: readonly string[] };
   readonly limits: Readonly<Record<string, number>>;
@@ -84,7 +85,7 @@ const toolSchema = z.strictObject({
       )
       .check(z.maxLength(namesMax)),
   ),
-  network: z.optional(z.enum(['off', 'on'], { error: 'must be "off" or "on"' })),
+  network: z.optional(z.enum(['off', 'host', 'on'], { error: 'must be "off" or "host"' })),
   files: z.optional(z.strictObject({ read: z.optional(trees()), write: z.optional(trees()) })),
   limits: z.optional(
     z.strictObject({
@@ -152,7 +153,7 @@ function definitionOf(text: z.infer<typeof toolSchema>): ToolDefinition {
     command: text.command,
     stdin: text.stdin ?? null,
     injectsEnv: text.injects_env ?? [],
-    network: text.network ?? 'off',
+    network: normalNetworkAccess(text.network ?? 'off'),
     files: { read: text.files?.read ?? [], write: text.files?.write ?? [] },
     limits: Object.fromEntries(limits),
     timeoutMs: Math.round((text.timeout ?? timeoutDefaultS) * 1_000),

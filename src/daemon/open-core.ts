@@ -109,6 +109,7 @@ export async function openCore(parts: OpenCoreParts): Promise<OpenedDaemon> {
     enrolment,
     variables: new RuntimeVariables({ configuration, secrets, env, managedBy, log: parts.log }),
     macKey: openSecretKey(kept),
+    connectHosts: configuration.connectHosts,
     ...directories(),
     bounds: configuration.limits,
     maskText,

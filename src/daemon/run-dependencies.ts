@@ -11,6 +11,7 @@ export function createRunDependencies(
     RuntimeParts,
     | 'runners'
     | 'macKey'
+    | 'connectHosts'
     | 'eventLoop'
     | 'variables'
     | 'masking'
@@ -22,6 +23,7 @@ export function createRunDependencies(
   const {
     runners,
     macKey,
+    connectHosts,
     eventLoop: turns,
     variables,
     masking,
@@ -38,6 +40,8 @@ export function createRunDependencies(
     files: workspaceHost.lookups,
     variables,
     revealed: (workspace, requester) => approving.revealed(workspace, requester),
+    allowedHosts: (workspace, by) => approving.allowedHosts(workspace, by),
+    connectHosts,
     yieldToEventLoop: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
     launch: async (approved, permitted) => {

@@ -1,4 +1,5 @@
 /** Wires the services of a runtime: each receives its dependencies as constructor parameters. */
+import type { EgressRules } from '../command.ts';
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { WorkspaceHost } from '../host/port.ts';
 import type { RuntimeBounds } from '../limits.ts';
@@ -78,6 +79,8 @@ export interface RuntimeParts {
   readonly variables: RuntimeVariables;
   /** Key of the hashes that replace values in the subject of an approval. */
   readonly macKey: Uint8Array;
+  /** Where names of hosts are served instead, by the configuration. */
+  readonly connectHosts: EgressRules['connect'];
   /** Hides known secrets in everything that the daemon returns or stores. */
   readonly masking: Masking;
   /** Hides known and likely secrets in texts that are stored permanently. */

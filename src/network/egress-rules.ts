@@ -1,10 +1,19 @@
 /** What the commands of a session may reach through the bridge, and the decision on one name. */
 import type { EgressRules } from '../command.ts';
-import { coversName, coversPort, parseHostRules, webPorts } from './host-rules.ts';
+import {
+  coversName,
+  coversPort,
+  parseAddressAndPort,
+  parseHostRules,
+  webPorts,
+} from './host-rules.ts';
 import type { HostRule } from './host-rules.ts';
 
 /** Ports of `open` besides those of its rules: what a session itself cannot listen on. */
 export const openPorts: readonly number[] = [...webPorts, 22];
+
+/** Of what no rule names. */
+export const notAllowedRule = 'not allowed';
 
 export interface NetworkDecision {
   readonly isAllowed: boolean;
@@ -42,7 +51,7 @@ export class EgressDecider {
     if (this.#mode === 'open' && (port === null || openPorts.includes(port))) {
       return { isAllowed: true, rule: 'open' };
     }
-    return { isAllowed: false, rule: 'not allowed' };
+    return { isAllowed: false, rule: notAllowedRule };
   }
 
   /** Ports on which a name may be reached, beside {@link openPorts}. */
@@ -58,9 +67,7 @@ export class EgressDecider {
 
   /** Where a name is served instead; `null`: where its addresses are. */
   servedAt(name: string): { readonly address: string; readonly port: number } | null {
-    const [, six, four, port] =
-      /^(?:\[([0-9a-f:.]+)\]|([\d.]+)):(\d+)$/i.exec(this.#connect.get(name) ?? '') ?? [];
-    return port === undefined ? null : { address: six ?? four ?? '', port: Number(port) };
+    return parseAddressAndPort(this.#connect.get(name) ?? '');
   }
 }
 

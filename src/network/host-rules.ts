@@ -5,6 +5,7 @@
  *   *.example.com       every name below it, but not itself
  *   example.com:8443    that port alone
  */
+import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
 export interface HostRule {
@@ -39,6 +40,18 @@ export function normalHostName(text: string): string | null {
   if (!isName || ascii.length > nameBytesMax) return null;
   return numericLabel.test(labels.at(-1) ?? '') ? null : ascii;
 }
+
+/** An address and a port in a text; `null`: it is none. */
+export function parseAddressAndPort(
+  text: string,
+): { readonly address: string; readonly port: number } | null {
+  const [, six, four, digits] = /^(?:\[([0-9a-f:.]+)\]|([\d.]+)):(\d{1,5})$/i.exec(text) ?? [];
+  const port = Number(digits ?? 0);
+  const isAddress = six === undefined ? isIPv4(four ?? '') : isIPv6(six);
+  return isAddress && port > 0 && port <= 65_535 ? { address: six ?? four ?? '', port } : null;
+}
+
+export const isAddressAndPort = (text: string): boolean => parseAddressAndPort(text) !== null;
 
 /** @returns `null` for a text that is no rule */
 export function parseHostRule(text: string): HostRule | null {

@@ -1,4 +1,5 @@
 /** Decides the verdict on a command. Pure: takes an analysis and facts. */
+import type { NetworkAccess } from '../network-access.ts';
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
 import { isInjectionName, isNameListed } from '../variable-names.ts';
 import {
@@ -24,7 +25,9 @@ export interface Exposure {
   readonly level: Assurance['level'];
   /** Whether the sandbox protects all paths that no command may write. */
   readonly protectedPaths: boolean;
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
+  /** Hosts that nobody has permitted yet, as rules; absent: none. */
+  readonly askedHosts?: readonly string[];
   /** Whether the workspace itself is not a directory of keys, such as `~/.ssh`. */
   readonly keysHidden: boolean;
   /** Whether what a command does to the workspace can be undone. */
@@ -197,9 +200,26 @@ export function exposureRules(exposure: Exposure): DecidingRule[] {
   } else if (!protectedPaths) {
     found.push(asking('reach.protection', 'not every protected path of the workspace is held'));
   }
-  if (network === 'on') found.push(asking('reach.network', 'may use the network'));
+  found.push(...networkRules(exposure));
   for (const grant of extraGrants) found.push(asking('reach.files', grant));
   return found;
+}
+
+/** What is asked about hosts, alone: a person may answer it for every command. */
+export const hostRules = (hosts: readonly string[]): DecidingRule[] =>
+  hosts.length === 0 ? [] : [asking('reach.hosts', `may connect to ${hosts.join(', ')}`)];
+
+function networkRules({ network, askedHosts = [] }: Exposure): DecidingRule[] {
+  switch (network) {
+    case 'off':
+      return [];
+    case 'hosts':
+      return hostRules(askedHosts);
+    case 'open':
+      return [asking('reach.network', 'may use the network: any public host')];
+    case 'host':
+      return [asking('reach.network', 'may use the network')];
+  }
 }
 
 function ruleOf({ code, bound, why, span, via, evidence, instead }: CommandFinding): DecidingRule {

@@ -1,10 +1,11 @@
 /** One policy, applied to one caller: parses commands and decides on them. */
+import { reachesNetwork } from '../network-access.ts';
 import type { Caller, ShellDialect, Verdict } from '../command.ts';
 import type { Analysis } from './analysis.ts';
 import { analyseShell } from './analyse.ts';
 import type { LimitName } from '../limits.ts';
 import { describeReveal } from '../quote.ts';
-import { decideCommand, type DecisionInput, type Exposure } from './decide.ts';
+import { decideCommand, hostRules, type DecisionInput, type Exposure } from './decide.ts';
 import { judgeVariables } from './variable-grants.ts';
 import { policyBaseFor, isPolicyBaseName, strictestBase } from './policy.ts';
 import type { PolicyBaseName, GrantRules, VariableGrants, Policy } from './policy.ts';
@@ -139,12 +140,14 @@ function allowedBy({ layers }: Policy): VariableGrants {
 
 /** A session with network whose policy has since revoked it, or requires approval. */
 function network(policy: Policy, exposure: Exposure | null): Verdict[] {
-  if (exposure?.network !== 'on' || policy.network === 'on') return [];
+  if (exposure === null || !reachesNetwork(exposure.network) || policy.network === 'on') return [];
   const isOff = policy.network === 'off';
   const reason = isOff ? 'may use the network, which policy has off' : 'may use the network';
   const decision = isOff ? 'block' : 'ask';
-  const rules = [wholeCommandRule('reach.network', decision, reason)];
-  return [{ ...allowVerdict('network', ''), decision, rules }];
+  const asked = [wholeCommandRule('reach.network', decision, reason)];
+  const isByHost = exposure.network === 'hosts' && !isOff;
+  const rules = isByHost ? hostRules(exposure.askedHosts ?? []) : asked;
+  return rules.length === 0 ? [] : [{ ...allowVerdict('network', ''), decision, rules }];
 }
 
 /** Showing redacted values needs approval in every profile. */

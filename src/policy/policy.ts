@@ -2,6 +2,7 @@
  * A policy: layers of rules about commands, of which the strictest decides, and limits on what a
  * session may be granted. A layer is one profile or one file.
  */
+import type { PolicyHosts } from '../network/command-network.ts';
 import { createHash } from 'node:crypto';
 import { policyProfiles, type Caller, type PolicyProfile, type Role } from '../command.ts';
 import { limits, type LimitName } from '../limits.ts';
@@ -94,6 +95,8 @@ export interface PolicyBounds {
   };
   /** `ask`: a session with network needs approval. */
   readonly network: NetworkMode;
+  /** Hosts that sessions with rules for hosts reach without approval, and never. */
+  readonly hosts: PolicyHosts;
   /** Names of variables that no command gets from the runtime; a final `*` matches any suffix. */
   readonly withhold: readonly string[];
   readonly limits: LimitMaxima;
@@ -195,6 +198,7 @@ export function joinPolicyLayers(
       deny: unique(files.flatMap(({ deny }) => deny)),
     },
     network: strictestNetwork(bounds.flatMap(({ network }) => network ?? [])),
+    hosts: joinHosts(bounds.flatMap(({ hosts }) => hosts ?? [])),
     withhold: unique(bounds.flatMap(({ withhold }) => withhold ?? [])),
     limits: lowest(bounds.flatMap(({ limits }) => limits ?? [])),
     approvals: {
@@ -208,6 +212,11 @@ export function joinPolicyLayers(
     publication: joinPublication(bounds.flatMap(({ publication }) => publication ?? [])),
   };
   return { ...rest, version: digestOrderedJson([knowledge, rest]) };
+}
+
+function joinHosts(all: readonly PolicyHosts[]): PolicyHosts {
+  const joined = (of: keyof PolicyHosts): string[] => unique(all.flatMap((one) => one[of]));
+  return { allow: joined('allow'), deny: joined('deny'), private: joined('private') };
 }
 
 function lowest(all: readonly LimitMaxima[]): LimitMaxima {

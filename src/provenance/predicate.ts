@@ -3,6 +3,7 @@
  * it, so that the published and the written form are the same. Only verifiers load this module; the
  * signer needs only its types.
  */
+import { requestedNetworkModes } from '../network-access.ts';
 import * as z from 'zod/mini';
 import { changeKinds, changeMarks, changeStates, workspaceModes } from '../change.ts';
 
@@ -82,7 +83,7 @@ export const predicateSchema = z.object({
   sandbox: z.object({
     kind: z.enum(['bubblewrap', 'none']),
     level: z.enum(['full', 'root-uid', 'none']),
-    network: z.enum(['off', 'on']),
+    network: z.enum(requestedNetworkModes),
     box_digest: sha256,
   }),
   grants: z.object({
@@ -129,7 +130,7 @@ export const predicateSchema = z.object({
     mask: z.nullable(sha256).check(z.describe('What was hidden of it; null: nothing.')),
     policy: z.string(),
     scope: sha256.check(z.describe('What else the sandbox showed.')),
-    network: z.enum(['off', 'on']),
+    network: z.enum(requestedNetworkModes),
     concurrent_with: z
       .array(id('x'))
       .check(

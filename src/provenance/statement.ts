@@ -2,6 +2,7 @@
  * An in-toto Statement v1 about one command. Pure: the caller provides everything, and `redact`
  * hides known secrets in what the command or its caller wrote.
  */
+import { reachesNetwork, type NetworkAccess } from '../network-access.ts';
 import { hash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { canonicalJson } from '../canonical.ts';
@@ -53,7 +54,7 @@ export interface CommandBasis {
   readonly sandbox: {
     readonly kind: 'bubblewrap' | 'none';
     readonly level: AssuranceLevel;
-    readonly network: 'off' | 'on';
+    readonly network: NetworkAccess;
     /** SHA-256 (hex) of what the sandbox lets the command read and write. */
     readonly scope: string;
     readonly files: FileGrants;
@@ -281,7 +282,7 @@ function readsAbout({ basis, recorded }: CommandRecord, isComplete: boolean): st
     'the workspace meanwhile';
   if (isComplete) return `${bound}; the sandbox kept everything else out of reach.`;
   if (kind === 'none') return `${bound}; without a sandbox anything else could be, too.`;
-  if (network === 'on') return `${bound}; so could anything that the network gave.`;
+  if (reachesNetwork(network)) return `${bound}; so could anything that the network gave.`;
   if (recorded === null) return `${bound}; nothing was recorded of a workspace.`;
   return `${bound}; the sandbox or the record is not complete, so more may have been read.`;
 }

@@ -5,7 +5,8 @@
  *   command   a fresh bubblewrap joined to it: own processes, IPC, host name, /proc and filter
  */
 import type { SharedTree } from '../caches.ts';
-import type { Box, Grants, NetworkAccess, SandboxNamespace, Overlay } from '../command.ts';
+import type { Box, Grants, SandboxNamespace, Overlay } from '../command.ts';
+import { hasOwnNetwork, isBridged } from '../network-access.ts';
 import type { HostFacts } from './host-facts.ts';
 import { seccompFd, seccompProgram } from './seccomp.ts';
 import {
@@ -107,7 +108,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
   };
   // Without a network namespace of its own, a command could reach the host's abstract sockets.
   const program = seccompProgram(host.arch, {
-    unixSockets: grants.network !== 'host',
+    unixSockets: hasOwnNetwork(grants.network),
   });
   return {
     kind: 'bubblewrap',
@@ -115,17 +116,6 @@ export function planBox(input: BoxInput): BubblewrapBox {
     args: commandArgs(identity),
     seccomp: btoa(Array.from(program, (byte) => String.fromCharCode(byte)).join('')),
   };
-}
-
-function isBridged(network: NetworkAccess): boolean {
-  switch (network) {
-    case 'hosts':
-    case 'open':
-      return true;
-    case 'off':
-    case 'host':
-      return false;
-  }
 }
 
 /** A tree with a layer is mounted with the layer, not as a tree of its own. */

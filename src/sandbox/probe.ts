@@ -2,6 +2,7 @@
  * Tests from inside what a sandbox enforces: a script that runs as a session's first command, and
  * the judgement of its answer. Pure.
  */
+import { hasOwnNetwork } from '../network-access.ts';
 import type { Assurance, Grants, SandboxNamespace } from '../command.ts';
 
 /** Every check of the script, in its order. */
@@ -108,7 +109,8 @@ export interface ProbeExpectation {
  */
 export function judgeProbe(output: string, expected: ProbeExpectation): Assurance {
   const enforced = new Set(output.split('\n').map((line) => line.trim()));
-  const isAsked = (name: Check): boolean => name !== 'loopback_only' || expected.network === 'off';
+  const isAsked = (name: Check): boolean =>
+    name !== 'loopback_only' || hasOwnNetwork(expected.network);
   const checks = probeChecks
     .filter(isAsked)
     .map((name) => ({ name, enforced: enforced.has(`${name}=1`) }));

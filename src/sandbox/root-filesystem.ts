@@ -4,7 +4,8 @@
  * Everything is placed in one pass from short paths to long ones, so that what lies deeper ends up
  * on top. Mount points are made in private tmpfs only: nothing is ever created on the host.
  */
-import type { NetworkAccess, SandboxNamespace } from '../command.ts';
+import type { SandboxNamespace } from '../command.ts';
+import type { NetworkAccess } from '../network-access.ts';
 import type { HostFacts } from './host-facts.ts';
 import { gitConfig } from './git-identity.ts';
 

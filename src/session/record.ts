@@ -1,4 +1,5 @@
 /** A session: a durable record and no process. Values of variables are not in it. */
+import { normalNetworkAccess } from '../network-access.ts';
 import { randomBytes } from 'node:crypto';
 import type { CacheTool } from '../caches.ts';
 import type { WorkspaceMode } from '../change.ts';
@@ -74,8 +75,10 @@ const everything = { allow: ['/'], deny: [] };
  * sandbox it is all that the runtime's account has, and the grants must show that.
  */
 export function effectiveGrants(grants: Grants): Grants {
-  if (grants.sandbox !== 'none') return grants;
-  return { ...grants, network: 'on', files: { read: everything, write: everything } };
+  if (grants.sandbox !== 'none') {
+    return { ...grants, network: normalNetworkAccess(grants.network) };
+  }
+  return { ...grants, network: 'host', files: { read: everything, write: everything } };
 }
 
 const newId = (): string => randomBytes(16).toString('hex');

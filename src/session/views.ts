@@ -22,7 +22,14 @@ export function chooseViewId(record: SessionRecord, others: readonly Member[]): 
   if (!isShared) return id;
   const { read, write } = grants.files;
   const files = [read.allow, read.deny, write.allow, write.deny];
-  const rules = [owner ?? '', files, grants.network, workspaceRules ?? null, policy];
+  const rules = [
+    owner ?? '',
+    files,
+    grants.network,
+    grants.hosts ?? [],
+    workspaceRules ?? null,
+    policy,
+  ];
   // Other tools are mounted elsewhere: two sandboxes never have one layer.
   if (searchPath !== undefined) rules.push(searchPath);
   const text = JSON.stringify([workspace, ...rules]);

@@ -31,7 +31,7 @@ export function createConversation(options: ConversationOptions): Conversation {
   const { client, root, name, policy = 'auto', shell = '/bin/bash', shareCache } = options;
   const lifetime = options.endsWithClient === true ? 'client' : 'kept';
   const known = new Set<SessionId>();
-  const create = async (called: string, network: 'off' | 'on' = 'off'): Promise<SessionId> => {
+  const create = async (called: string, network: 'off' | 'host' = 'off'): Promise<SessionId> => {
     const params = {
       working_dir: await placeOf(root),
       policy,
@@ -40,13 +40,13 @@ export function createConversation(options: ConversationOptions): Conversation {
       lifetime,
       ...(shareCache === undefined ? {} : { share_cache: shareCache }),
     } as const;
-    const { id } = await client.createSession(network === 'on' ? { ...params, network } : params);
+    const { id } = await client.createSession(network === 'host' ? { ...params, network } : params);
     known.add(id);
     return id;
   };
   const [net, more] = [`${name} network`, `${name} +`];
   const own = new NamedSession(client, name, () => create(name));
-  const online = new NamedSession(client, net, () => create(net, 'on'));
+  const online = new NamedSession(client, net, () => create(net, 'host'));
   const mayUse = async (id: SessionId): Promise<boolean> => {
     if (known.has(id)) return true;
     // An earlier server of the conversation may have created it.

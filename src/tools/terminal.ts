@@ -13,7 +13,7 @@ import { argumentSchemas, parseToolArguments } from './arguments.ts';
 import { trackBackgroundCommand } from './background-commands.ts';
 import { resolveToolDirectory } from './directory.ts';
 import { resolveCallSession } from './handles.ts';
-import { isStateChanging, detectNetworkNeed } from './network-need.ts';
+import { isStateChanging, detectNetworkNeed } from '../network/network-need.ts';
 import { runCommand, startCommand, terminalBounds } from './run-command.ts';
 import { defineTool } from './tool.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';

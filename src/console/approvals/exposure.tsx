@@ -1,4 +1,5 @@
 /** Everything besides the command that the approval binds. */
+import { networkText, normalNetworkAccess } from '../../network-access.ts';
 import type { ApprovalView } from '../../client/index.ts';
 import { bindingText } from '../../client/approval-text.ts';
 import { DetailList } from '../components/detail-list.tsx';
@@ -28,8 +29,8 @@ export function ApprovalExposure({ approval }: { readonly approval: ApprovalView
           },
           {
             name: 'Network',
-            value: asked.network === 'on' ? 'ON: it can use the network' : 'off',
-            isProminent: asked.network === 'on',
+            value: networkText(normalNetworkAccess(asked.network)),
+            isProminent: asked.network !== 'off',
           },
           {
             name: 'Sandbox',

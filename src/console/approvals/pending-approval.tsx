@@ -99,7 +99,7 @@ function Gist({ asked }: { readonly asked: ApprovalView['asked'] }) {
       <li>
         in <VisibleText of={asked.cwd} mono />
       </li>
-      <li class={network === 'on' ? 'pill ask' : 'pill'}>network {network}</li>
+      <li class={network === 'off' ? 'pill' : 'pill ask'}>network {network}</li>
       <li class={isLoose ? 'pill ask' : 'pill'}>
         {sandbox.kind === 'none' ? 'no sandbox' : `sandbox ${sandbox.level}`}
       </li>

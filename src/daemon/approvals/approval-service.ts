@@ -1,5 +1,5 @@
 /** The approval methods: what is pending, who may decide, and when it expires. */
-import type { ApprovalId, Caller, ExecId, StdinChoice } from '../../command.ts';
+import type { ApprovalId, Caller, ExecId, SessionId, StdinChoice } from '../../command.ts';
 import type { Approval } from '../../approval/approval.ts';
 import { ApprovalRegistry } from '../../approval/registry.ts';
 import type { ApprovalStore, ApprovalPermissions } from '../../approval/registry.ts';
@@ -99,6 +99,15 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
   /** Values that the person's rules show in a project. */
   revealed(workspace: ApprovalSubject['workspace'], requester: string): ReadonlySet<string> {
     return workspace === null ? nothing : this.#options.rules.revealed(workspace, requester);
+  }
+
+  /** Host rules that the person's answers let commands reach. */
+  allowedHosts(
+    workspace: ApprovalSubject['workspace'],
+    { requester, session }: { readonly requester: string; readonly session: SessionId },
+  ): readonly string[] {
+    const own = workspace === null ? [] : this.#options.rules.hosts(workspace, requester);
+    return [...own, ...this.approvals.sessionHosts(session)];
   }
 
   /** As a person sees it: with the input of a command that waits. */
@@ -249,6 +258,7 @@ function askedView(asked: ApprovalSubject): ApprovalSubjectView {
     cwd: asked.cwd,
     workspace: asked.workspace?.path ?? null,
     network: asked.network,
+    ...(asked.hosts === undefined ? {} : { hosts: asked.hosts }),
     sandbox: { kind: asked.sandbox.kind, level: asked.sandbox.level },
     files: asked.files,
     stdin: asked.stdin.kind,

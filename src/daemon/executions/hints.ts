@@ -60,7 +60,9 @@ async function hintsOf(link: RunnerLink, context: ExecutionContext, exit: Exit):
     );
   }
   if (context.network === 'off' && noNetwork.test(text)) {
-    hints.push('The network is off in this sandbox; ask for it with network "on" (--net on)');
+    hints.push(
+      'The network is off in this sandbox; ask for the hosts that it needs: --net npm,example.com',
+    );
   }
   return hints;
 }

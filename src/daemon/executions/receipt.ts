@@ -1,4 +1,6 @@
 /** Turns an outcome into what the wire answers, with sentences that help. */
+import type { NetworkAccess } from '../../network-access.ts';
+import { notAllowedRule } from '../../network/egress-rules.ts';
 import type { CacheTool } from '../../caches.ts';
 import type { Assurance, Exit, Plan, Verdict } from '../../command.ts';
 import type { CollectedOutput } from '../../output/output-collector.ts';
@@ -17,7 +19,7 @@ export interface PlanFacts {
   readonly verdict: Verdict;
   readonly sandbox: Plan['box']['kind'];
   readonly level: Assurance['level'];
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
   /** Absent: none. */
   readonly shareCache?: readonly CacheTool[];
   /** Warnings about the plan; absent in older records. */
@@ -41,6 +43,7 @@ export const noRecordedChanges: ReceiptChanges = {
   workspace_mode: null,
 };
 
+const hostsInHintMax = 5;
 /** Where `audit.required` is off and the log could not be written. */
 const notAudited = 'no record: the audit log cannot be written, and audit.required is off';
 
@@ -55,6 +58,7 @@ export function createReceiptHead(facts: PlanFacts, ended: EndedExecution): Rece
   if (exit.cwd_fallback !== null) {
     hints.push(`The session's directory was gone; the command ran in ${exit.cwd_fallback}`);
   }
+  hints.push(...denialHints(exit));
   if (reverted.length > 0) {
     hints.push(`These paths are protected and were put back: ${reverted.join(', ')}`);
   }
@@ -86,6 +90,7 @@ export function createReceiptHead(facts: PlanFacts, ended: EndedExecution): Rece
       ...(facts.shareCache === undefined ? {} : { share_cache: facts.shareCache }),
       warm: exit.warm,
     },
+    ...networkOf(exit),
     limits: exit.limits,
     redactions: exit.redactions,
     verdict: facts.verdict,
@@ -101,6 +106,32 @@ export function createReceiptHead(facts: PlanFacts, ended: EndedExecution): Rece
       ...shortOf(exit),
     ],
   };
+}
+
+/** What it reached through the bridge, and what was refused. */
+function networkOf({ connections }: Exit): Pick<ReceiptHead, 'connections' | 'denials'> {
+  if (connections === undefined) return {};
+  const denials = connections
+    .filter(({ allowed }) => !allowed)
+    .map(({ host, port, rule }) => ({ kind: 'network' as const, host, port, rule }));
+  return {
+    connections: connections
+      .filter(({ allowed }) => allowed)
+      .map(({ allowed: _, rule: __, ...connection }) => connection),
+    ...(denials.length === 0 ? {} : { denials }),
+  };
+}
+
+/** How to ask for a host that no rule names. */
+function denialHints({ connections = [] }: Exit): string[] {
+  const isUnnamed = connections.filter(({ allowed, rule }) => !allowed && rule === notAllowedRule);
+  const hosts = [...new Set(isUnnamed.map(({ host }) => host))];
+  if (hosts.length === 0) return [];
+  const names = hosts.slice(0, hostsInHintMax).join(',');
+  return [
+    `The network refused ${hosts.slice(0, hostsInHintMax).join(', ')}: no rule allows it; ` +
+      `ask with "hosts" of a session (--net ${names}), or allow it in policy: network.allow`,
+  ];
 }
 
 /**

@@ -2,6 +2,11 @@
  * What the records show about the commands that made the published content, and what these commands
  * could read.
  */
+import {
+  normalNetworkAccess,
+  reachesNetwork,
+  type RequestedNetwork,
+} from '../../network-access.ts';
 import type { BytePath } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Interference, OutgoingItem } from '../../publish/publication.ts';
@@ -11,7 +16,7 @@ import type { ChangeRecord } from '../../host/port.ts';
 export interface CommandVisibility {
   readonly sandbox: 'bubblewrap' | 'none';
   readonly level: 'full' | 'root-uid' | 'none';
-  readonly network: 'off' | 'on';
+  readonly network: RequestedNetwork;
   /** The policy that decided which paths are hidden from everyone. */
   readonly policyVersion: string;
   /** Additional deny rules of its workspace and its session. */
@@ -93,7 +98,9 @@ function judgedBy(
   if (visibility.sandbox === 'none' || visibility.level === 'none') {
     return possible('it ran without sandbox');
   }
-  if (visibility.network === 'on') return possible('it had the network');
+  if (reachesNetwork(normalNetworkAccess(visibility.network))) {
+    return possible('it had the network');
+  }
   if (visibility.shown.length > 0) return possible('it was shown more than its workspace');
   const general = visibility.policyVersion === policy.version ? policy.deny : [];
   const rules = new Set([...visibility.deny, ...general]);

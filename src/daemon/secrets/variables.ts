@@ -164,10 +164,11 @@ export const namesOnly = (source: VariableSource): VariableSource => ({
   managedBy: (name, workspace) => source.managedBy(name, workspace),
 });
 
-/** The facts about a session's variables that policy needs. */
+/** The facts about a session's variables, and the hosts that it requested, that policy needs. */
 export function sessionVariables(record: SessionRecord): Authorization['session'] {
   const names = [...(record.requested ?? []), ...(record.injected ?? [])];
-  return { requested: [...new Set(names)], given: record.envKeys };
+  const hosts = record.grants.hosts ?? [];
+  return { requested: [...new Set(names)], given: record.envKeys, hosts };
 }
 
 /** One sentence per variable that a command uses and gets only through `legacy` mode. */

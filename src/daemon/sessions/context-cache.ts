@@ -63,6 +63,7 @@ export class ContextCache {
     const authorization = {
       judge: createPolicyJudge(policy, caller, strictest),
       exposure: exposureOf(record, context),
+      hosts: policy.hosts,
       requester: caller.actor,
       parent: caller.within ?? null,
       session: sessionVariables(record),

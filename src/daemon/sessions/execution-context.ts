@@ -3,6 +3,7 @@
  * them, and what a probe inside that sandbox found enforced. Made at the first command, then
  * cached.
  */
+import type { NetworkAccess } from '../../network-access.ts';
 import { createHash } from 'node:crypto';
 import type { Assurance, Box, FileGrants, Overlay, PathRules } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
@@ -207,7 +208,7 @@ function scopeOf(parts: {
   readonly box: Box;
   readonly granted: readonly { readonly path: string; readonly writable: boolean }[];
   readonly visible: readonly string[];
-  readonly network: 'off' | 'on';
+  readonly network: NetworkAccess;
 }): string {
   const { box, granted, visible, network } = parts;
   const held = box.kind === 'none' ? null : { seccomp: box.seccomp, level: box.holder.level };

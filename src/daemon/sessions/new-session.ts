@@ -1,4 +1,7 @@
 /** The record of a new session, from what its caller asked for and policy permits. Pure. */
+import { isBridged, normalNetworkAccess, reachesNetwork } from '../../network-access.ts';
+import { coversName, parseHostRule, parseHostRules } from '../../network/host-rules.ts';
+import { expandPreset, hostPresetNames } from '../../network/presets.ts';
 import { join } from 'node:path';
 import { cacheDirectoriesOf, type CacheTool } from '../../caches.ts';
 import type { Grants } from '../../command.ts';
@@ -43,7 +46,8 @@ export function createSessionRecord(
   const timeoutMs = timeoutOf(params);
   const grants = grantsOf(params, opened);
   refuseUnenforceableGrants(grants, policy);
-  if (grants.network === 'on' && policy.network === 'off') {
+  refuseDeniedHosts(grants, policy);
+  if (reachesNetwork(grants.network) && policy.network === 'off') {
     const what = grants.sandbox === 'none' ? 'run without a sandbox' : 'have network';
     const message = `Cannot ${what}: policy "${policy.name}" has the network off`;
     throw new TrlError('POLICY_DENIED', message);
@@ -123,9 +127,41 @@ function usualBounds(usual: RequestedBounds, { limits }: Policy): RequestedBound
 /** Others never get to write what commands make; its owner can do with it what it is for. */
 const boundedUmask = (octal: string): number => (Number.parseInt(octal, 8) & 0o077) | 0o002;
 
+/**
+ * Host rules in their normal form and in order.
+ *
+ * @throws TrlError `INVALID_PARAMS` for a word that is no host and no preset
+ */
+function hostsOf({ hosts = [] }: SessionCreateParams): readonly string[] {
+  const rules = hosts.flatMap(expandPreset).map((word) => {
+    const rule = parseHostRule(word);
+    if (rule !== null) return rule.text;
+    const ways = 'a name, *.NAME or NAME:PORT, or one of ' + hostPresetNames.join(', ');
+    throw new TrlError('INVALID_PARAMS', `Cannot allow ${JSON.stringify(word)}: it is not ${ways}`);
+  });
+  return [...new Set(rules)].toSorted();
+}
+
+/** @throws TrlError `POLICY_DENIED` for a host that policy denies */
+function refuseDeniedHosts({ hosts = [] }: Grants, policy: Policy): void {
+  const denied = parseHostRules(policy.hosts.deny);
+  const found = parseHostRules(hosts).find(({ name }) =>
+    denied.some((rule) => coversName(rule, name)),
+  );
+  if (found === undefined) return;
+  const message = `Cannot allow ${found.text}: policy "${policy.name}" denies it`;
+  throw new TrlError('POLICY_DENIED', message);
+}
+
 /** @throws TrlError `INVALID_PARAMS` for a bound that nothing would hold without a sandbox */
 function grantsOf(params: SessionCreateParams, opened: OpenWorkspace | null): Grants {
-  const { sandbox = 'bubblewrap', network = 'off' } = params;
+  const { sandbox = 'bubblewrap' } = params;
+  const hosts = hostsOf(params);
+  const network = normalNetworkAccess(params.network ?? (hosts.length > 0 ? 'hosts' : 'off'));
+  if (hosts.length > 0 && !isBridged(network)) {
+    const message = `Cannot hold "hosts" with "network": "${network}"; leave it out`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
   const { read, write } = params.files ?? {};
   const files = {
     read: { allow: read?.allow ?? [], deny: read?.deny ?? [] },
@@ -135,7 +171,8 @@ function grantsOf(params: SessionCreateParams, opened: OpenWorkspace | null): Gr
     const isNarrowed = (...lists: readonly (readonly string[])[]): boolean =>
       lists.some((list) => list.length > 0);
     const unheld =
-      (params.network === 'off' && '"network": "off"') ||
+      (network !== 'host' && params.network !== undefined && `"network": "${network}"`) ||
+      (hosts.length > 0 && '"hosts"') ||
       (isNarrowed(files.read.deny, files.write.deny) && '"deny" of "files"') ||
       (opened !== null &&
         isNarrowed(opened.read.allow, opened.read.deny, opened.write.deny) &&
@@ -145,5 +182,6 @@ function grantsOf(params: SessionCreateParams, opened: OpenWorkspace | null): Gr
       throw new TrlError('INVALID_PARAMS', message);
     }
   }
-  return effectiveGrants({ files, network, sandbox });
+  const named = hosts.length === 0 ? {} : { hosts };
+  return effectiveGrants({ files, network, sandbox, ...named });
 }

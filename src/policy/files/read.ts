@@ -1,4 +1,7 @@
 /** Reads policy files: text in, checked rules out. Pure; `load.ts` finds the files. */
+import type { PolicyHosts } from '../../network/command-network.ts';
+import { parseHostRule } from '../../network/host-rules.ts';
+import { expandPreset } from '../../network/presets.ts';
 import type { JudgedShell } from '../../command.ts';
 import { limits as limitTable } from '../../limits.ts';
 import type { LimitName } from '../../limits.ts';
@@ -144,7 +147,8 @@ function boundsOf(
         deny: files.deny ?? [],
       },
     }),
-    ...(network !== undefined && { network: network.mode }),
+    ...(network?.mode !== undefined && { network: network.mode }),
+    ...(network !== undefined && { hosts: hostsOf(network, kind) }),
     ...(environment?.withhold !== undefined && { withhold: environment.withhold }),
     ...(limits.length > 0 && {
       limits: Object.fromEntries(limits.map(({ name, value }) => [name, value])),
@@ -158,6 +162,21 @@ function boundsOf(
       },
     }),
     ...(publication !== undefined && { publication }),
+  };
+}
+
+/** A file of the project comes with its code: it can deny hosts, and open none. */
+function hostsOf(
+  { allow, deny, private: inner }: NonNullable<PolicyDocument['network']>,
+  kind: PolicyFileOrigin['kind'],
+): PolicyHosts {
+  const rules = (words: readonly string[] = []): string[] =>
+    words.flatMap(expandPreset).flatMap((word) => parseHostRule(word)?.text ?? []);
+  const mayOpen = kind !== 'project';
+  return {
+    allow: mayOpen ? rules(allow) : [],
+    deny: rules(deny),
+    private: mayOpen ? rules(inner) : [],
   };
 }
 

@@ -2,6 +2,8 @@
  * The form of a policy file. `docs/policy.schema.json` is made from it, so what an editor offers
  * and what is read are the same.
  */
+import { hostRulesMax, parseHostRule } from '../../network/host-rules.ts';
+import { expandPreset } from '../../network/presets.ts';
 import * as z from 'zod/mini';
 import { judgedShells } from '../../command.ts';
 import { schemaKeysAt } from '../../yaml/schema-problems.ts';
@@ -121,6 +123,17 @@ const testCase = z.strictObject({
   expect: z.enum(policyDecisions),
 });
 
+const hosts = (description: string) =>
+  z
+    .array(
+      z.string().check(
+        z.refine((text) => expandPreset(text).every((one) => parseHostRule(one) !== null), {
+          error: 'must be a host ("example.com", "*.example.com", "example.com:8443") or a preset',
+        }),
+      ),
+    )
+    .check(z.maxLength(hostRulesMax), z.describe(description));
+
 const names = (description: string) =>
   z
     .array(
@@ -174,7 +187,12 @@ export const policySchema = z
     ),
     network: z.optional(
       z.strictObject({
-        mode: z.enum(['off', 'ask', 'on']).check(about('The most that a session may be given.')),
+        mode: z.optional(
+          z.enum(['off', 'ask', 'on']).check(about('The most that a session may be given.')),
+        ),
+        allow: z.optional(hosts('Reached without approval by sessions with rules for hosts.')),
+        deny: z.optional(hosts('Never reached through the bridge.')),
+        private: z.optional(hosts('Names that may lead to private addresses.')),
       }),
     ),
     environment: z.optional(

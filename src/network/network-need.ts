@@ -1,8 +1,12 @@
 /**
- * Whether the text of a command shows that it needs the network, so that a person is asked in time.
+ * Whether the text of a command shows that it needs the network, and which hosts, so that a person
+ * is asked in time.
  * It makes no decision: a command that it misses runs without network, and a false match costs one
  * approval request.
  */
+
+import { hostPresets, type HostPresetName } from './presets.ts';
+import { parseHostRule } from './host-rules.ts';
 
 /** Words before a program, and their arguments. */
 const wrappers =
@@ -56,6 +60,63 @@ const programs: ReadonlyMap<string, (args: readonly string[]) => boolean> = new 
 
 /** The program and its first word, if it needs the network; `null`: none is recognised. */
 export function detectNetworkNeed(text: string): string | null {
+  for (const { program, args } of networkCommandsIn(text)) {
+    return [program, ...args.slice(0, 1)].join(' ');
+  }
+  return null;
+}
+
+/** What a program is reached by, where its arguments name no host. */
+const registries: Readonly<Record<string, HostPresetName>> = {
+  npm: 'npm',
+  pnpm: 'npm',
+  yarn: 'npm',
+  bun: 'npm',
+  pip: 'pypi',
+  pip3: 'pypi',
+  uv: 'pypi',
+  poetry: 'pypi',
+  cargo: 'crates',
+  go: 'go',
+  gem: 'rubygems',
+  bundle: 'rubygems',
+};
+
+/**
+ * Host rules, in order, for the hosts that the text of a command implies. A host that it misses is
+ * met when the command runs.
+ */
+export function impliedHosts(text: string): readonly string[] {
+  const found = new Set<string>();
+  for (const { program, args } of networkCommandsIn(text)) {
+    const named = args.flatMap((word) => hostOf(word) ?? []);
+    const preset = Object.hasOwn(registries, program) ? registries[program] : undefined;
+    for (const host of named) found.add(host);
+    if (preset !== undefined) for (const host of hostPresets[preset].hosts) found.add(host);
+  }
+  return [...found].toSorted();
+}
+
+/** As a rule; `null`: a word that leads to no host. */
+function hostOf(word: string): string | null {
+  if (!isFar(word)) return null;
+  const [, scheme, authority] = /^(\w+):\/\/(?:[^/@]*@)?([^/?#]+)/.exec(word) ?? [];
+  const [, copied] = /^[\w.-]+@([\w.-]+):/.exec(word) ?? [];
+  const isShell = scheme === 'ssh' || (scheme === undefined && copied !== undefined);
+  const [, host = '', port] = /^(.*?)(?::(\d+))?$/.exec(authority ?? copied ?? '') ?? [];
+  const isWeb = scheme === 'http' || scheme === 'https';
+  const own = port ?? (isShell ? '22' : scheme === 'git' ? '9418' : undefined);
+  const isUsual = isWeb && (own === undefined || own === '80' || own === '443');
+  return parseHostRule(isUsual ? host : `${host}:${own}`)?.text ?? null;
+}
+
+interface NetworkCommand {
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+/** Commands of a text that need the network. */
+function* networkCommandsIn(text: string): Generator<NetworkCommand> {
   for (const words of commandsIn(text)) {
     const at = words.findIndex((word) => !wrappers.test(word) && !assignment.test(word));
     const [first = '', ...rest] = at === -1 ? [] : words.slice(at);
@@ -64,11 +125,8 @@ export function detectNetworkNeed(text: string): string | null {
     const program = name.slice(name.lastIndexOf('/') + 1);
     const args =
       given[0]?.startsWith('-') === true && program !== 'curl' ? withoutFlags(given) : given;
-    if (programs.get(program)?.(args) === true) {
-      return [program, ...args.slice(0, 1)].join(' ');
-    }
+    if (programs.get(program)?.(args) === true) yield { program, args };
   }
-  return null;
 }
 
 /** Flags of a program before its subcommand, `git -C DIR fetch`. */

@@ -1,0 +1,77 @@
+/** How a session's commands reach the network, and what each way means for its sandbox. */
+
+/**
+ * `off`: a loopback of the session's own and nothing else. `hosts`: the hosts of its rules, through
+ * the bridge. `open`: every public host, through the bridge. `host`: the host's own network.
+ */
+export const networkAccessModes = ['off', 'hosts', 'open', 'host'] as const;
+export type NetworkAccess = (typeof networkAccessModes)[number];
+
+/** `on` was the word for `host`; it is still read. */
+export const requestedNetworkModes = [...networkAccessModes, 'on'] as const;
+export type RequestedNetwork = (typeof requestedNetworkModes)[number];
+
+/** A word that no version wrote, as a later one's in a stored session, opens nothing. */
+export function normalNetworkAccess(word: RequestedNetwork): NetworkAccess {
+  switch (word) {
+    case 'off':
+    case 'hosts':
+    case 'open':
+    case 'host':
+      return word;
+    case 'on':
+      return 'host';
+    default:
+      return 'off';
+  }
+}
+
+/** Whether a session has a network namespace of its own. */
+export function hasOwnNetwork(network: NetworkAccess): boolean {
+  switch (network) {
+    case 'off':
+    case 'hosts':
+    case 'open':
+      return true;
+    case 'host':
+      return false;
+  }
+}
+
+/** Whether its own network namespace leads to hosts, through the bridge. */
+export function isBridged(network: NetworkAccess): network is 'hosts' | 'open' {
+  switch (network) {
+    case 'hosts':
+    case 'open':
+      return true;
+    case 'off':
+    case 'host':
+      return false;
+  }
+}
+
+/** Whether anything outside the sandbox can be reached. */
+export function reachesNetwork(network: NetworkAccess): boolean {
+  switch (network) {
+    case 'off':
+      return false;
+    case 'hosts':
+    case 'open':
+    case 'host':
+      return true;
+  }
+}
+
+/** For a person, as what a command reaches. */
+export function networkText(network: NetworkAccess, hosts: readonly string[] = []): string {
+  switch (network) {
+    case 'off':
+      return 'off';
+    case 'hosts':
+      return `hosts: ${hosts.length === 0 ? 'those that are allowed' : hosts.join(', ')}`;
+    case 'open':
+      return 'OPEN: any public host';
+    case 'host':
+      return "HOST: this machine's own network";
+  }
+}

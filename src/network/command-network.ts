@@ -1,0 +1,57 @@
+/** What one command may reach, and what of it a person must be asked about first. Pure. */
+import type { EgressRules } from '../command.ts';
+import { isBridged, type NetworkAccess } from '../network-access.ts';
+import { coversName, coversRule, parseHostRules, type HostRule } from './host-rules.ts';
+
+/** Hosts that a policy permits without a question, and those that it never permits. */
+export interface PolicyHosts {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  /** Names that may lead to private addresses. */
+  readonly private: readonly string[];
+}
+
+export interface CommandNetworkInput {
+  readonly network: NetworkAccess;
+  /** Host rules that its session requested. */
+  readonly requested: readonly string[];
+  /** Host rules that its text implies. */
+  readonly implied: readonly string[];
+  readonly policy: PolicyHosts;
+  /** Host rules that a person answered for already. */
+  readonly answered: readonly string[];
+  /** Where names are served instead, by a person's configuration. */
+  readonly connect: EgressRules['connect'];
+}
+
+export interface CommandNetwork {
+  /** `null`: there is no bridge. Hosts that its text implies are allowed only if they are asked. */
+  egressWhen(isAsked: boolean): EgressRules | null;
+  /** Hosts that nobody has permitted yet, as rules, in order. */
+  readonly asked: readonly string[];
+}
+
+export function planCommandNetwork(input: CommandNetworkInput): CommandNetwork {
+  const { network, policy, connect } = input;
+  if (!isBridged(network)) return { egressWhen: () => null, asked: [] };
+  const permitted = parseHostRules([...policy.allow, ...input.answered]);
+  const denied = parseHostRules(policy.deny);
+  // What is denied is not asked about: the bridge refuses it.
+  const isDenied = (name: string): boolean => denied.some((rule) => coversName(rule, name));
+  const [requested, implied] = [parseHostRules(input.requested), parseHostRules(input.implied)];
+  const asked = [...requested, ...implied].filter(
+    (rule) => !coversRule(permitted, rule) && !isDenied(rule.name),
+  );
+  const texts = (rules: readonly HostRule[]): string[] =>
+    [...new Set(rules.map(({ text }) => text))].toSorted();
+  const toAsk = network === 'open' ? [] : texts(asked);
+  const { deny, private: inner } = policy;
+  const egressWhen = (isAsked: boolean): EgressRules => ({
+    mode: network,
+    allow: texts([...permitted, ...requested, ...(isAsked ? implied : [])]),
+    deny,
+    private: inner,
+    connect,
+  });
+  return { egressWhen, asked: toAsk };
+}
