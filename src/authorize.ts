@@ -50,7 +50,7 @@ export async function authorize(
 ): Promise<AuthorizedExecution | PendingApproval> {
   const { context, authorization } = circumstances;
   const { judge, requester, parent } = authorization;
-  const network = networkOf(dependencies, circumstances, request);
+  const network = networkOf(dependencies, circumstances, { request, id });
   const exposure = { ...authorization.exposure, askedHosts: network.asked };
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
   const cwd = await dependencies.files.resolveDirectory(context, request);
@@ -114,10 +114,10 @@ export async function authorize(
 function networkOf(
   dependencies: RunDependencies,
   { context, authorization }: Circumstances,
-  { command, language }: ExecutionRequest,
+  { request: { command, language }, id }: { request: ExecutionRequest; id: ExecId },
 ): CommandNetwork {
   const { requester, hosts: policy, session } = authorization;
-  const by = { requester, session: context.sessionId };
+  const by = { requester, session: context.sessionId, exec: id };
   return planCommandNetwork({
     network: context.network,
     requested: session.hosts,

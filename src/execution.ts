@@ -136,10 +136,10 @@ export interface RunDependencies {
   readonly variables: VariableSource;
   /** Names of values that a person's rules show to a requester in a project. */
   revealed(workspace: ApprovalSubject['workspace'], requester: string): ReadonlySet<string>;
-  /** Host rules that a person's answers let commands reach. */
+  /** Host rules that a person's answers let commands reach, but for the answer to this command. */
   allowedHosts(
     workspace: ApprovalSubject['workspace'],
-    by: { readonly requester: string; readonly session: SessionId },
+    by: { readonly requester: string; readonly session: SessionId; readonly exec: ExecId },
   ): readonly string[];
   /** Where names are served instead, by the configuration. */
   readonly connectHosts: EgressRules['connect'];

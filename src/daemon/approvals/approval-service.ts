@@ -101,13 +101,20 @@ export class DaemonApprovalService implements ApprovalService, Disposable {
     return workspace === null ? nothing : this.#options.rules.revealed(workspace, requester);
   }
 
-  /** Host rules that the person's answers let commands reach. */
+  /**
+   * Host rules that the person's answers let commands reach. What was answered for `exec` itself is
+   * not among them: it starts by that answer.
+   */
   allowedHosts(
     workspace: ApprovalSubject['workspace'],
-    { requester, session }: { readonly requester: string; readonly session: SessionId },
+    by: { readonly requester: string; readonly session: SessionId; readonly exec: ExecId },
   ): readonly string[] {
-    const own = workspace === null ? [] : this.#options.rules.hosts(workspace, requester);
-    return [...own, ...this.approvals.sessionHosts(session)];
+    const { requester, session, exec } = by;
+    const ofProject = workspace === null ? [] : this.#options.rules.hosts(workspace, requester);
+    const own = this.approvals.list({ session }).filter(({ execId }) => execId === exec);
+    const asked = new Set(own.flatMap(({ asked: { hosts = [] } }) => hosts));
+    const all = [...ofProject, ...this.approvals.sessionHosts(session)];
+    return all.filter((host) => !asked.has(host));
   }
 
   /** As a person sees it: with the input of a command that waits. */
