@@ -34,6 +34,8 @@ const eventKinds = [
   'exec.input',
   /** Running digests of a stream of redacted output, once a second while there is output. */
   'exec.output',
+  /** Connections to one host and port through the bridge, allowed or not; at the end. */
+  'exec.connected',
   // Durable before the receipt.
   'exec.ended',
   'exec.changed',

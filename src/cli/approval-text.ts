@@ -109,7 +109,7 @@ function reachOf({ asked }: ApprovalView, columns: number): string[] {
   const without = kind === 'none' ? 'none, it runs in the host' : 'none, only a private /tmp';
   const lines = [
     'What it reaches:',
-    `  ${held}, network ${networkText(normalNetworkAccess(asked.network))}`,
+    `  ${held}, network ${networkText(normalNetworkAccess(asked.network), asked.hosts)}`,
     ...quoteLines(`workspace: ${asked.workspace ?? without}`, columns),
   ];
   const { read, write } = asked.files;

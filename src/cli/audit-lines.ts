@@ -46,6 +46,9 @@ export function formatEventTime(ms: number): string {
 
 type Data = AuditEvent['data'];
 
+const jsonWord = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value ?? '?');
+
 /** The summary of an event in its line, by kind; other kinds show JSON. */
 const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = {
   'exec.requested': ({ command }) => [command],
@@ -55,6 +58,11 @@ const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = 
     approval == null ? '' : `approved: ${jsonText(approval, 'id') ?? '?'}`,
   ],
   'exec.output': (data) => [`${sizesOf(data)} so far`],
+  'exec.connected': ({ allowed, host, port, count, rule }) => [
+    `${allowed === true ? 'reached' : 'refused'} ${jsonWord(host)}:${jsonWord(port)}`,
+    `${jsonWord(count)}×`,
+    rule,
+  ],
   'exec.ended': (data) => [
     `exit ${JSON.stringify(data['exit_code'] ?? '?')}`,
     data['signal'],

@@ -29,7 +29,7 @@ export function ApprovalExposure({ approval }: { readonly approval: ApprovalView
           },
           {
             name: 'Network',
-            value: networkText(normalNetworkAccess(asked.network)),
+            value: networkText(normalNetworkAccess(asked.network), asked.hosts),
             isProminent: asked.network !== 'off',
           },
           {

@@ -111,7 +111,10 @@ export class ExecRecorder implements Recorder {
     if (before?.failure) throw before.failure;
     const { exit, reverted, recorded } = outcome;
     const of = basis === undefined ? { exec: id, session: exit.session_id } : whose(id, basis);
-    const events: AuditRecord[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
+    const events: AuditRecord[] = [
+      ...connectionData(exit).map((data) => ({ kind: 'exec.connected' as const, ...of, data })),
+      { kind: 'exec.ended', ...of, data: endData(exit, reverted) },
+    ];
     // Later findings are in the next record of the session, because this statement is signed.
     const isSigned = before?.kinds.has('exec.statement') === true;
     if (recorded !== null && recorded.changes.length > 0 && !isSigned) {
@@ -121,7 +124,9 @@ export class ExecRecorder implements Recorder {
       const data = { envelope: await this.#signer.sign(id, basis, outcome, beside) };
       events.push({ kind: 'exec.statement', ...of, data });
     }
-    const isNew = ({ kind }: AuditRecord): boolean => before?.kinds.has(kind) !== true;
+    // Connections are recorded together with the end.
+    const isNew = ({ kind }: AuditRecord): boolean =>
+      before?.kinds.has(kind === 'exec.connected' ? 'exec.ended' : kind) !== true;
     const news = events.filter(isNew);
     return before !== undefined && news.length === 0
       ? before.mark
@@ -258,6 +263,9 @@ function startEvents(basis: ExecBasis): EventData[] {
 function filesData({ read, write }: ExecBasis['sandbox']['files']): Json {
   return { read: { ...read }, write: { ...write } };
 }
+
+const connectionData = ({ connections = [] }: Exit): AuditRecord['data'][] =>
+  connections.map((connection) => ({ ...connection }));
 
 function endData(exit: Exit, reverted: readonly string[]): AuditRecord['data'] {
   const { redactions, limits } = exit;
