@@ -110,7 +110,8 @@ const figures = got.stdout.trim().split(' ').map(Number);
 if (got.code !== 0 || figures.length !== 6) throw new Error(got.stderr);
 const [one = 0, oneBridged = 0, all = 0, allBridged = 0, pull = 0, pullBridged = 0] = figures;
 console.log(
-  `A connection ${(one * 1000).toFixed(2)} ms direct, ${(oneBridged * 1000).toFixed(2)} ms bridged; ` +
+  `A connection ${(one * 1000).toFixed(2)} ms direct, ` +
+    `${(oneBridged * 1000).toFixed(2)} ms bridged; ` +
     `100 at once ${(all * 1000).toFixed(0)} and ${(allBridged * 1000).toFixed(0)} ms; ` +
     `${(megabytes / pull).toFixed(0)} and ${(megabytes / pullBridged).toFixed(0)} MB/s`,
 );

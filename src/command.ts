@@ -3,8 +3,8 @@
  * Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
  */
 import type { SharedTree } from './caches.ts';
-import type { NetworkAccess } from './network-access.ts';
-import type { RedactionSummary } from './redacted.ts';
+import type { ConnectionSummary, EgressRules, NetworkAccess } from './network-access.ts';
+import type { RawLog, RedactionSummary } from './redacted.ts';
 
 /** `s-` and 32 lower-case hex digits (128 random bits). */
 export type SessionId = `s-${string}`;
@@ -80,41 +80,6 @@ export interface Grants {
   readonly sandbox: SandboxKind;
 }
 
-/** What a command may reach through the bridge; field names are the runner's wire. */
-export interface EgressRules {
-  readonly mode: 'hosts' | 'open';
-  /** Host rules as text: `example.com`, `*.example.com:8443`. */
-  readonly allow: readonly string[];
-  /** Beats `allow` and `open`. */
-  readonly deny: readonly string[];
-  /** Names that may lead to private addresses. */
-  readonly private: readonly string[];
-  /**
-   * Where a name is served instead, as `address:port` (`[address]:port` for IPv6), in any range:
-   * a person wrote it.
-   */
-  readonly connect: Readonly<Record<string, string>>;
-}
-
-/** Connections of a command to one host and port through the bridge, summed. */
-export interface ConnectionSummary {
-  readonly host: string;
-  /** 0: the name was looked up, and refused before any connection. */
-  readonly port: number;
-  /** Address that was dialled last; `null`: none was. */
-  readonly address: string | null;
-  readonly allowed: boolean;
-  /** The rule that decided: its text, `open`, or what was wrong, such as `name mismatch`. */
-  readonly rule: string;
-  readonly count: number;
-  readonly sent_bytes: number;
-  readonly received_bytes: number;
-  /** Several commands of the session ran: it may have been another's. Absent: no. */
-  readonly shared?: true;
-}
-
-/** Bound of {@link ConnectionSummary} entries of one command; later hosts are not listed. */
-export const connectionSummariesMax = 200;
 export type SandboxKind = 'bubblewrap' | 'none';
 
 /** The bounds of one command. `null` means not bounded. */
@@ -366,21 +331,6 @@ export interface OutputProgress extends OutputDigests {
   readonly session_id: SessionId;
   readonly stdout_bytes: number;
   readonly stderr_bytes: number;
-}
-
-/** What was sealed of a command's output: known values masked, all else as it was printed. */
-export interface RawLog {
-  /** SHA-256 (hex) of the sealed file and its bytes. */
-  readonly sha256: string;
-  readonly bytes: number;
-  /** Bytes of output in it, a known value as its tag; `null`: not known, for the redactor ended. */
-  readonly plain_bytes: number | null;
-  /** Whether it holds the output to its end. */
-  readonly complete: boolean;
-  /** What kept the rest from being sealed, a clause; `null`: nothing. */
-  readonly why: string | null;
-  /** Public keys of who can read it. */
-  readonly recipients: readonly string[];
 }
 
 /** How one command ended, as the runner saw it. `exit_code` comes from a wait, never made up. */

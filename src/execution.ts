@@ -22,8 +22,8 @@ import type {
   SessionId,
   Shell,
   Verdict,
-  EgressRules,
 } from './command.ts';
+import type { EgressRules } from './network-access.ts';
 import type { FileLookups, SandboxLookups } from './host/port.ts';
 import type { Exposure, RequestedVariable } from './policy/decide.ts';
 import type { PolicyJudge } from './policy/judge.ts';

@@ -75,3 +75,39 @@ export function networkText(network: NetworkAccess, hosts: readonly string[] = [
       return "HOST: this machine's own network";
   }
 }
+
+/** What a command may reach through the bridge; field names are the runner's wire. */
+export interface EgressRules {
+  readonly mode: 'hosts' | 'open';
+  /** Host rules as text: `example.com`, `*.example.com:8443`. */
+  readonly allow: readonly string[];
+  /** Beats `allow` and `open`. */
+  readonly deny: readonly string[];
+  /** Names that may lead to private addresses. */
+  readonly private: readonly string[];
+  /**
+   * Where a name is served instead, as `address:port` (`[address]:port` for IPv6), in any range:
+   * a person wrote it.
+   */
+  readonly connect: Readonly<Record<string, string>>;
+}
+
+/** Connections of a command to one host and port through the bridge, summed. */
+export interface ConnectionSummary {
+  readonly host: string;
+  /** 0: the name was looked up, and refused before any connection. */
+  readonly port: number;
+  /** Address that was dialled last; `null`: none was. */
+  readonly address: string | null;
+  readonly allowed: boolean;
+  /** The rule that decided: its text, `open`, or what was wrong, such as `name mismatch`. */
+  readonly rule: string;
+  readonly count: number;
+  readonly sent_bytes: number;
+  readonly received_bytes: number;
+  /** Several commands of the session ran: it may have been another's. Absent: no. */
+  readonly shared?: true;
+}
+
+/** Bound of {@link ConnectionSummary} entries of one command; later hosts are not listed. */
+export const connectionSummariesMax = 200;

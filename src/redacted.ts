@@ -63,3 +63,18 @@ export interface RedactionSummary {
   /** Distinct secrets beyond that bound. */
   readonly omitted: number;
 }
+
+/** What was sealed of a command's output: known values masked, all else as it was printed. */
+export interface RawLog {
+  /** SHA-256 (hex) of the sealed file and its bytes. */
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Bytes of output in it, a known value as its tag; `null`: not known, for the redactor ended. */
+  readonly plain_bytes: number | null;
+  /** Whether it holds the output to its end. */
+  readonly complete: boolean;
+  /** What kept the rest from being sealed, a clause; `null`: nothing. */
+  readonly why: string | null;
+  /** Public keys of who can read it. */
+  readonly recipients: readonly string[];
+}

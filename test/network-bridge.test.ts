@@ -1,4 +1,4 @@
-// A session's way to hosts: names by rule, through the bridge, with real programs in a real sandbox.
+// A session's way to hosts: names by rule, through the bridge, from a real sandbox.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -72,7 +72,8 @@ test('TLS reaches the host that it names, and no other at its address', { skip }
   const good = await box.run(`${curl} https://secure.test/`);
   assert.equal(good.stdout, 'secret of secure.test\n', good.stderr);
   const fronted = await box.run(
-    `a=$(getent hosts secure.test | cut -d' ' -f1); ${curl} --resolve hidden.test:443:$a https://hidden.test/`,
+    `a=$(getent hosts secure.test | cut -d' ' -f1)
+${curl} --resolve hidden.test:443:$a https://hidden.test/`,
   );
   assert.equal(fronted.stdout, '');
   assert.notEqual(fronted.code, 0);

@@ -25,15 +25,29 @@ interface Program {
   readonly script: (base: string) => string;
 }
 
+/** Lines of a script, of which each goes on only if those before it did well. */
+const steps = (...lines: readonly string[]): string => `(${lines.join(' && ')})`;
+
 const node = (name: string): Program => ({
   needs: name,
   scheme: 'https',
-  script: (base) =>
-    `NODE_EXTRA_CA_CERTS=$CA ${name} -e "fetch('${base}/text').then(r=>r.text()).then(console.log)"`,
+  script: (base) => {
+    const text = `fetch('${base}/text').then((r) => r.text()).then(console.log)`;
+    return `NODE_EXTRA_CA_CERTS=$CA ${name} -e "${text}"`;
+  },
 });
 
-const javaSource = (base: string): string =>
-  `import java.net.*;import java.net.http.*;public class T{public static void main(String[] a)throws Exception{System.out.println(HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create("${base}/text")).build(),HttpResponse.BodyHandlers.ofString()).body());}}`;
+const javaSource = (base: string): string => `
+import java.net.*; import java.net.http.*;
+public class T { public static void main(String[] a) throws Exception {
+  var request = HttpRequest.newBuilder(URI.create("${base}/text")).build();
+  var text = HttpResponse.BodyHandlers.ofString();
+  System.out.println(HttpClient.newHttpClient().send(request, text).body());
+} }`;
+
+const pip = '/usr/bin/python3 -m pip download -q --disable-pip-version-check --retries 0 --no-deps';
+const chromiumFlags =
+  '--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir=$W/chrome';
 
 const programs: Readonly<Record<string, Program>> = {
   curl: { needs: 'curl', scheme: 'https', script: (base) => `curl -sS --cacert $CA ${base}/text` },
@@ -51,8 +65,10 @@ const programs: Readonly<Record<string, Program>> = {
   'Python urllib': {
     needs: '/usr/bin/python3',
     scheme: 'https',
-    script: (base) =>
-      `SSL_CERT_FILE=$CA /usr/bin/python3 -c "import urllib.request as u; print(u.urlopen('${base}/text').read().decode())"`,
+    script: (base) => {
+      const text = `import urllib.request as u; print(u.urlopen('${base}/text').read().decode())`;
+      return `SSL_CERT_FILE=$CA /usr/bin/python3 -c "${text}"`;
+    },
   },
   'Perl HTTP::Tiny': {
     needs: 'perl',
@@ -64,37 +80,53 @@ const programs: Readonly<Record<string, Program>> = {
     needs: 'git',
     scheme: 'https',
     script: (base) =>
-      `git -c http.sslCAInfo=$CA clone -q ${base}/repo.git "$W/clone" && cat "$W/clone/file"; rm -rf "$W/clone"`,
+      steps(
+        'rm -rf $W/clone',
+        `git -c http.sslCAInfo=$CA clone -q ${base}/repo.git $W/clone`,
+        'cat $W/clone/file',
+      ),
   },
   npm: {
     needs: 'npm',
     scheme: 'https',
     script: (base) =>
-      `mkdir -p $W/n && cd $W/n && npm init -y >/dev/null && npm i --fetch-retries 0 --cafile $CA --registry ${base}/npm tiny-of-test >/dev/null && node -p "require('tiny-of-test')"; rm -rf $W/n`,
+      steps(
+        'rm -rf $W/n; mkdir -p $W/n; cd $W/n',
+        'npm init -y >/dev/null',
+        `npm i --fetch-retries 0 --cafile $CA --registry ${base}/npm tiny-of-test >/dev/null`,
+        `node -p "require('tiny-of-test')"`,
+      ),
   },
   pip: {
     needs: '/usr/bin/python3',
     scheme: 'https',
     script: (base) =>
-      `/usr/bin/python3 -m pip --disable-pip-version-check download -q --retries 0 --cert $CA -i ${base}/pypi --no-deps -d $W/p tiny_of_test && unzip -p $W/p/*.whl tiny_of_test.py | cut -d'"' -f2; rm -rf $W/p`,
+      steps(
+        'rm -rf $W/p',
+        `${pip} --cert $CA -i ${base}/pypi -d $W/p tiny_of_test`,
+        'unzip -p $W/p/*.whl tiny_of_test.py',
+      ),
   },
   'apt, without its installer': {
     needs: '/usr/lib/apt/methods/http',
     scheme: 'http',
-    script: (base) =>
-      `(printf '600 URI Acquire\\nURI: ${base}/text\\nFilename: %s\\n\\n' "$W/apt"; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s $W/apt ] && break; done) | timeout 20 /usr/lib/apt/methods/http >/dev/null; cat "$W/apt"; rm -f "$W/apt"`,
+    script: (base) => {
+      const asked = `printf '600 URI Acquire\\nURI: ${base}/text\\nFilename: %s\\n\\n' $W/apt`;
+      const wait = 'for i in 1 2 3 4 5 6 7 8 9 10; do [ -s $W/apt ] && break; sleep 0.2; done';
+      const method = 'timeout 20 /usr/lib/apt/methods/http >/dev/null';
+      return `rm -f $W/apt; (${asked}; ${wait}) | ${method}; cat $W/apt`;
+    },
   },
   'Java HttpClient': {
     needs: 'java',
     scheme: 'http',
-    script: (base) =>
-      `echo '${javaSource(base)}' > $W/T.java && java -Xshare:auto -XX:TieredStopAtLevel=1 $W/T.java; rm -f $W/T.java`,
+    script: (base) => `echo '${javaSource(base)}' > $W/T.java; java $W/T.java`,
   },
   'headless Chromium': {
     needs: '/usr/lib/chromium/chromium',
     scheme: 'http',
     script: (base) =>
-      `timeout 60 /usr/lib/chromium/chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir=$W/chrome --dump-dom ${base}/text 2>/dev/null; rm -rf $W/chrome`,
+      `timeout 60 /usr/lib/chromium/chromium ${chromiumFlags} --dump-dom ${base}/text 2>/dev/null`,
   },
 };
 

@@ -1,7 +1,7 @@
 // Host rules, kinds of addresses and what a resolver's message says: pure parts of the bridge.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EgressRules } from '../src/command.ts';
+import type { EgressRules } from '../src/network-access.ts';
 import { readClientHello } from '../src/egress/client-hello.ts';
 import { dial } from '../src/egress/dial.ts';
 import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from '../src/egress/dns-message.ts';

@@ -16,6 +16,16 @@ const skip = whyNoBox;
 const projects = ['a', 'b', 'c', 'd'];
 const hosts = ['one.test', 'two.test', 'three.test', 'denied.test', 'known.test'];
 
+const receiptOf = (found: ApprovalView | Receipt): Receipt => {
+  assert.ok(!('asked' in found), 'it was asked about');
+  return found;
+};
+const questionOf = (found: ApprovalView | Receipt): ApprovalView => {
+  assert.ok('asked' in found, 'it was not asked about');
+  return found;
+};
+const curl = (host: string): string => `curl -sS -m 10 http://${host}/`;
+
 describe('sessions with hosts', { skip }, () => {
   let server: Server;
   let daemon: Daemon;
@@ -68,14 +78,6 @@ describe('sessions with hosts', { skip }, () => {
       return found;
     }
   }
-  const receiptOf = (found: ApprovalView | Receipt): Receipt => {
-    assert.ok(!('asked' in found), 'it was asked about');
-    return found;
-  };
-  const questionOf = (found: ApprovalView | Receipt): ApprovalView => {
-    assert.ok('asked' in found, 'it was not asked about');
-    return found;
-  };
   async function answer(
     { approval_id, digest, exec_id }: ApprovalView,
     scope: 'once' | 'session' | 'project',
@@ -83,7 +85,6 @@ describe('sessions with hosts', { skip }, () => {
     await client.decide({ approval_id, digest, decision: 'approve', scope });
     await client.attach(exec_id).drain();
   }
-  const curl = (host: string): string => `curl -sS -m 10 http://${host}/`;
 
   test('a host of the text is asked about once a session', async () => {
     const session = await open('a');
@@ -167,7 +168,8 @@ describe('sessions with hosts', { skip }, () => {
 
   test('the egress process is killed: connections end, and the next one works', async () => {
     const session = await open('c');
-    const command = `${curl('known.test')}; kill_me=1; sleep 3; ${curl('known.test')} --retry 5 --retry-all-errors`;
+    const again = `${curl('known.test')} --retry 5 --retry-all-errors`;
+    const command = `${curl('known.test')}; sleep 3; ${again}`;
     const running = run(session, command);
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     const egress = descendantsOf(runnerPid(daemon) ?? 0)

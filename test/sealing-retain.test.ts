@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { openAuditLog } from '../src/audit/open-log.ts';
 import { readEvents } from '../src/audit/read-events.ts';
-import type { RawLog } from '../src/command.ts';
+import type { RawLog } from '../src/redacted.ts';
 import { Auditing } from '../src/daemon/auditing/auditing.ts';
 import { RawLogs } from '../src/daemon/auditing/raw-logs.ts';
 import { generateIdentity } from '../src/sealing/keys.ts';

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
-import type { RawLog } from '../src/command.ts';
+import type { RawLog } from '../src/redacted.ts';
 import { encodeBech32 } from '../src/sealing/bech32.ts';
 import {
   generateIdentity,

@@ -1,5 +1,5 @@
 /** Wires the services of a runtime: each receives its dependencies as constructor parameters. */
-import type { EgressRules } from '../command.ts';
+import type { EgressRules } from '../network-access.ts';
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { WorkspaceHost } from '../host/port.ts';
 import type { RuntimeBounds } from '../limits.ts';

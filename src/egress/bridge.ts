@@ -4,7 +4,8 @@
  */
 import type { Socket as UdpSocket } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { ConnectionSummary, EgressRules, ExecId } from '../command.ts';
+import type { ExecId } from '../command.ts';
+import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 import { EgressDecider, openPorts, type NetworkDecision } from '../network/egress-rules.ts';
 import { normalHostName } from '../network/host-rules.ts';
 import { ConnectionLog, type ConnectionRecord } from './connection-log.ts';

@@ -1,6 +1,6 @@
 /** Connections of one command, summed by host, port and verdict. */
 import type { Socket } from 'node:net';
-import { connectionSummariesMax, type ConnectionSummary } from '../command.ts';
+import { connectionSummariesMax, type ConnectionSummary } from '../network-access.ts';
 
 type Sum = { -readonly [Key in keyof ConnectionSummary]: ConnectionSummary[Key] };
 

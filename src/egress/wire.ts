@@ -2,7 +2,8 @@
  * Between the runner and the egress process: messages of Node's IPC channel, in order. Only the
  * runner sends descriptors: the sockets of a session's network namespace.
  */
-import type { ConnectionSummary, EgressRules, ExecId } from '../command.ts';
+import type { ExecId } from '../command.ts';
+import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 
 /** A session's network namespace; the runner numbers them. */
 export type BridgeId = number;

@@ -1,5 +1,5 @@
 /** What one command may reach, and what of it a person must be asked about first. Pure. */
-import type { EgressRules } from '../command.ts';
+import type { EgressRules } from '../network-access.ts';
 import { isBridged, type NetworkAccess } from '../network-access.ts';
 import { coversName, coversRule, parseHostRules, type HostRule } from './host-rules.ts';
 

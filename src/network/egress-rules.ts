@@ -1,5 +1,5 @@
 /** What the commands of a session may reach through the bridge, and the decision on one name. */
-import type { EgressRules } from '../command.ts';
+import type { EgressRules } from '../network-access.ts';
 import {
   coversName,
   coversPort,

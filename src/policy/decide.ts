@@ -192,7 +192,7 @@ function onlyListed(verdict: Verdict): Verdict {
 
 /** One rule for each exposure outside a sandbox of full assurance; empty if there is none. */
 export function exposureRules(exposure: Exposure): DecidingRule[] {
-  const { sandbox, level, network, protectedPaths, extraGrants } = exposure;
+  const { sandbox, level, protectedPaths, extraGrants } = exposure;
   const found: DecidingRule[] = [];
   if (sandbox === 'none') found.push(asking('reach.sandbox', 'would run without a sandbox'));
   else if (level !== 'full') {

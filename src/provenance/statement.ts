@@ -7,7 +7,8 @@ import { hash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { canonicalJson } from '../canonical.ts';
 import type { RecordedChanges } from '../change.ts';
-import type { AssuranceLevel, ExecId, Exit, FileGrants, RawLog, SessionId } from '../command.ts';
+import type { AssuranceLevel, ExecId, Exit, FileGrants, SessionId } from '../command.ts';
+import type { RawLog } from '../redacted.ts';
 import type {
   CommandPredicate,
   ResourceDescriptor,

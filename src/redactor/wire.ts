@@ -13,8 +13,8 @@
  *   redactor → runner  {checked: {n, names}}
  *   redactor → runner  {unsealed: {channel, failure}}            what follows is not in the raw log
  */
-import type { RawLog } from '../command.ts';
-import type { KnownSecret, RedactionSummary } from '../redacted.ts';
+
+import type { RawLog, KnownSecret, RedactionSummary } from '../redacted.ts';
 import type { RedactionOptions } from '../redaction/open-redactor.ts';
 import type { SealFailure, RawLogWriterOptions } from '../sealing/raw-log-writer.ts';
 

@@ -61,7 +61,8 @@ while (my ($kind, $address, $port) = splice(@ARGV, 0, 3)) {
   if ($is_tcp) { setsockopt($socket, SOL_SOCKET, SO_REUSEADDR, 1) or fail("option") }
   bind($socket, pack_sockaddr_in($port, inet_aton($address))) or fail("bind $address $port");
   my $type = $is_tcp ? '"net.Native"' : '"dgram.Socket","dgramType":"udp4"';
-  pass(fileno($socket), '{"cmd":"NODE_HANDLE","type":' . $type . ',"msg":{"kind":"' . $kind . '"}}');
+  my $message = qq({"cmd":"NODE_HANDLE","type":$type,"msg":{"kind":"$kind"}});
+  pass(fileno($socket), $message);
 }
 `;
 

@@ -4,7 +4,8 @@
  * another one takes over the bridges, with the same names at the same addresses.
  */
 import { fork, spawn, type ChildProcess, type SendHandle } from 'node:child_process';
-import type { ConnectionSummary, EgressRules, ExecId, Plan, SandboxNamespace } from '../command.ts';
+import type { ExecId, Plan, SandboxNamespace } from '../command.ts';
+import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 import type { BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
 import { TrlError } from '../errors.ts';
 import { openPorts } from '../network/egress-rules.ts';

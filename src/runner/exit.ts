@@ -1,14 +1,7 @@
 /** The exit record of a command, from what was waited for and counted. Nothing here acts. */
-import type {
-  ConnectionSummary,
-  EnforcedLimit,
-  Exit,
-  OutputDigests,
-  Plan,
-  RawLog,
-  StopReason,
-} from '../command.ts';
-import type { RedactionSummary } from '../redacted.ts';
+import type { EnforcedLimit, Exit, OutputDigests, Plan, StopReason } from '../command.ts';
+import type { ConnectionSummary } from '../network-access.ts';
+import type { RawLog, RedactionSummary } from '../redacted.ts';
 import type { CommandBox, WaitResult } from './command-box.ts';
 import { isUnsandboxedRoot, type MemoryGroup } from './cgroup.ts';
 import type { Journal } from './journal.ts';

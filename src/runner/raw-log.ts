@@ -1,7 +1,7 @@
 /** Finds what is left of a raw log whose redactor ended before it reported. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import type { RawLog } from '../command.ts';
+import type { RawLog } from '../redacted.ts';
 import type { ChannelOpen } from '../redactor/wire.ts';
 
 /** Its chunks can be read up to the end of the file; what came after them is lost. */

@@ -6,8 +6,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { ExecId, RawLog } from '../command.ts';
-import type { KnownSecret, RedactionSummary } from '../redacted.ts';
+import type { ExecId } from '../command.ts';
+import type { RawLog, KnownSecret, RedactionSummary } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { limits } from '../limits.ts';

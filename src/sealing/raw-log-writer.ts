@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { RawLog } from '../command.ts';
+import type { RawLog } from '../redacted.ts';
 import { SegmentFile, syncDirectory, systemErrorCode } from '../segment-files.ts';
 import { RawLogChunkBuffer, rawLogPath, sealChunk, type RawLogStream } from './chunk.ts';
 import {

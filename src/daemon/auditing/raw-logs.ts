@@ -1,5 +1,6 @@
 /** Keeps raw logs within their bound: removes the oldest, and records each removal first. */
-import type { ExecId, RawLog } from '../../command.ts';
+import type { ExecId } from '../../command.ts';
+import type { RawLog } from '../../redacted.ts';
 import { limits } from '../../limits.ts';
 import { listRawLogs, applyRawLogRetention } from '../../sealing/retention.ts';
 import type { Auditing } from './auditing.ts';

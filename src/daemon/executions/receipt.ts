@@ -1,5 +1,5 @@
 /** Turns an outcome into what the wire answers, with sentences that help. */
-import type { NetworkAccess } from '../../network-access.ts';
+import type { ConnectionSummary, NetworkAccess } from '../../network-access.ts';
 import { notAllowedRule } from '../../network/egress-rules.ts';
 import type { CacheTool } from '../../caches.ts';
 import type { Assurance, Exit, Plan, Verdict } from '../../command.ts';
@@ -108,6 +108,12 @@ export function createReceiptHead(facts: PlanFacts, ended: EndedExecution): Rece
   };
 }
 
+const withoutVerdict = ({
+  allowed: _allowed,
+  rule: _rule,
+  ...connection
+}: ConnectionSummary): NonNullable<ReceiptHead['connections']>[number] => connection;
+
 /** What it reached through the bridge, and what was refused. */
 function networkOf({ connections }: Exit): Pick<ReceiptHead, 'connections' | 'denials'> {
   if (connections === undefined) return {};
@@ -115,9 +121,7 @@ function networkOf({ connections }: Exit): Pick<ReceiptHead, 'connections' | 'de
     .filter(({ allowed }) => !allowed)
     .map(({ host, port, rule }) => ({ kind: 'network' as const, host, port, rule }));
   return {
-    connections: connections
-      .filter(({ allowed }) => allowed)
-      .map(({ allowed: _, rule: __, ...connection }) => connection),
+    connections: connections.filter(({ allowed }) => allowed).map(withoutVerdict),
     ...(denials.length === 0 ? {} : { denials }),
   };
 }
