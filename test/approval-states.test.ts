@@ -252,6 +252,26 @@ test('what is over is forgotten after a day, what still grants is kept longest',
   assert.equal(disk.rows.size, 0);
 });
 
+test('what is over takes 16 MiB, and the oldest leaves before it takes more', () => {
+  const { approvals, disk } = desk();
+  const closed = (command: string): string => {
+    const one = approvals.ask(asked({ command }), ask, 'x-1');
+    approvals.decide(one.id, no(one));
+    return one.id;
+  };
+  const bytes = (): number => [...disk.rows.values()].reduce((sum, row) => sum + row.length, 0);
+  const bytesMax = 16 * 2 ** 20;
+  const first = closed('a'.repeat(2 ** 20));
+  for (let at = 1; at < 15; at += 1) closed(String(at).padEnd(2 ** 20, '.'));
+  const rowBytes = (disk.rows.get(closed('b')) ?? '').length;
+  closed('c'.repeat(bytesMax - bytes() - rowBytes + 1));
+  approvals.expire();
+  assert.deepEqual([bytes(), disk.rows.size], [bytesMax, 17]);
+  closed('d');
+  approvals.expire();
+  assert.deepEqual([disk.rows.has(first), disk.rows.size], [false, 17]);
+});
+
 test('a row that was changed behind the runtime approves nothing', () => {
   const first = desk();
   const approval = first.approvals.ask(asked(), ask, 'x-1');

@@ -47,6 +47,15 @@ test('nothing starts but what is allowed', () => {
   assert.throws(() => approveByPolicy(plan, block), denied);
 });
 
+test('the box that plans of a session share is sealed once', () => {
+  const allow: Verdict = { ...ask, decision: 'allow' };
+  const [one, other] = (['x-1', 'x-2'] as const).map((id) =>
+    approveByPolicy({ ...plan, exec_id: id }, allow),
+  );
+  assert.notEqual(one?.digest, other?.digest);
+  assert.equal(one?.box, other?.box);
+});
+
 test('a yes is for this command of this session, as it was asked', () => {
   const approval = used();
   assert.equal(approveByAnswer(plan, ask, { asked: asked(), approval }).plan, plan);

@@ -92,6 +92,18 @@ test('segments end at the edge of a group, and the next runtime goes on', async 
   });
 });
 
+test('the next runtime continues a log whose last event is long', async () => {
+  await withDirectory(async (directory) => {
+    for (let round = 0; round < 2; round += 1) {
+      const log = await openAuditLog({ directory });
+      await log.append([event(round, 'x'.repeat(300_000))]);
+      await log.close();
+    }
+    assert.deepEqual(contents(directory), ['log.opened', 0, 'log.opened', 1]);
+    assert.deepEqual(listLogDirectories(directory).length, 1);
+  });
+});
+
 test('two runtimes write two logs', async () => {
   await withDirectory(async (directory) => {
     const one = await openAuditLog({ directory });

@@ -6,12 +6,14 @@ import { test } from 'node:test';
 import { AuditFindings, auditFindingsMax } from '../src/audit/audit-findings.ts';
 import { openAuditKey } from '../src/audit/audit-key.ts';
 import { parseEventLine, parseHeadLine } from '../src/audit/line-format.ts';
+import { HeadSignatures } from '../src/audit/line-verifier.ts';
 import {
   buildConsistencyProof,
   buildInclusionProof,
   MerkleTree,
   leafHash,
 } from '../src/audit/merkle.ts';
+import { noteKeyHash, parseNote, signHeadNote } from '../src/audit/signed-note.ts';
 import { verifyLog } from '../src/audit/verify.ts';
 import { logAt, withAudit, writeLog } from './support/audit-log.ts';
 
@@ -87,6 +89,54 @@ test('findings are in the order of the log, those of no place last, and bounded'
   );
 });
 
+test('a text is a head where all of one is in it, and nothing else', () => {
+  const log = '0123456789abcdef'.repeat(2);
+  const [root, blob] = [Buffer.alloc(32, 1), Buffer.alloc(68, 2)].map((one) =>
+    one.toString('base64'),
+  );
+  const text = (origin: string, size: string, previous: string): string =>
+    `trl.dev/audit/${origin}\n${size}\n${root}\n${previous}\n\n— name ${blob}\n`;
+  const parsed = parseNote(text(log, '42', 'previous 40'));
+  assert.deepEqual(parsed?.checkpoint, { log, size: 42, root: Buffer.alloc(32, 1), previous: 40 });
+  for (const other of [
+    text(`${log}0`, '42', 'previous 40'),
+    text(`x${log}`, '42', 'previous 40'),
+    text(log.slice(1), '42', 'previous 40'),
+    text(log, '42x', 'previous 40'),
+    text(log, '042', 'previous 40'),
+    text(log, '-42', 'previous 40'),
+    text(log, '', 'previous 40'),
+    text(log, '1'.repeat(16), 'previous 40'),
+    text(log, '42', 'previous 40x'),
+    text(log, '42', 'previous 040'),
+    text(log, '42', '40'),
+    text(log, '42', 'previous 40\n'),
+    `${text(log, '42', 'previous 40')}x`,
+  ]) {
+    assert.equal(parseNote(other), null, other);
+  }
+});
+
+test('a bounded number of signatures is checked at once, and ended checks make room', async () => {
+  await withAudit(async (directory) => {
+    const { privateKey, publicKey, rawPublicKey } = openAuditKey(directory);
+    const log = '0'.repeat(32);
+    const checkpoint = { log, size: 1, root: Buffer.alloc(32), previous: 0 };
+    const note = signHeadNote(checkpoint, privateKey, noteKeyHash(log, rawPublicKey));
+    const parsed = parseNote(note) ?? assert.fail(note);
+    const signatures = new HeadSignatures(publicKey);
+    let added = 0;
+    for (; !signatures.isFull && added < 200; added += 1) {
+      signatures.add(parsed, { note, segment: '0', offset: added, size: added });
+    }
+    assert.ok(added < 200);
+    await signatures.waitForRoom();
+    assert.ok(!signatures.isFull);
+    await signatures.waitForAll();
+    assert.deepEqual([signatures.bad, signatures.newest?.size], [[], added - 1]);
+  });
+});
+
 test('a log that ends with a head is not waited for', { timeout: 60_000 }, async () => {
   await withAudit(async (directory) => {
     await writeLog(directory);
@@ -106,6 +156,14 @@ test('a key is taken from a file of the size of one', async () => {
     writeFileSync(file, pem.padEnd(4_096, '\n'));
     assert.equal(openAuditKey(directory).id, id);
     writeFileSync(file, pem.padEnd(4_097, '\n'));
+    assert.throws(() => openAuditKey(directory), { code: 'AUDIT_UNAVAILABLE' });
+  });
+});
+
+test('a key file without a key in it is refused as AUDIT_UNAVAILABLE', async () => {
+  await withAudit(async (directory) => {
+    openAuditKey(directory);
+    writeFileSync(path.join(directory, 'key'), 'not a key');
     assert.throws(() => openAuditKey(directory), { code: 'AUDIT_UNAVAILABLE' });
   });
 });

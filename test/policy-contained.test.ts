@@ -15,7 +15,11 @@ const held: Exposure = {
   extraGrants: [],
 };
 
-const judges = { auto: policyFromProfile('auto'), guarded: policyFromProfile('guarded') };
+const judges = {
+  auto: policyFromProfile('auto'),
+  guarded: policyFromProfile('guarded'),
+  locked: policyFromProfile('locked'),
+};
 
 /** The decision, and the rules that made it. */
 function outcome(
@@ -123,6 +127,18 @@ test('what nobody means is blocked in any sandbox', () => {
       assert.match(outcome(command, reach), /^block /, command);
     }
   }
+});
+
+test('a command on the list is allowed only after a look at the file system', () => {
+  const needs = (command: string, by: keyof typeof judges): boolean => {
+    const judge = createPolicyJudge(judges[by], null, null);
+    return judge.needsFacts(judge.parse(command, 'bash'));
+  };
+  for (const by of ['guarded', 'locked'] as const) {
+    assert.ok(needs('ls src', by), by);
+    assert.ok(!needs('make', by), by);
+  }
+  assert.ok(!needs('ls src', 'auto'));
 });
 
 test('guarded holds for all of them as before', () => {

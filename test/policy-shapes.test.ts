@@ -203,6 +203,7 @@ test('a project that would lead a command elsewhere fits no rule', (t) => {
     '[include]\n\tpath = ../x\n',
     '[remote "x"]\n\turl = ext::sh -c x\n',
     '[remote "x"]\n\turl = ../x\n',
+    '[remote "x"]\n    url = git@evil:x\n',
     '[remote "x"] url = ../x\n',
     '[remote "x"]\n\tuploadpack = ./x\n',
     '[http]\n\tproxy = http://evil\n',

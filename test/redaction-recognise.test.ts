@@ -56,7 +56,16 @@ const cases: readonly (readonly [BenignFamily | null, readonly string[]])[] = [
   ['mangled-symbol', ['T «_ZNKSt7__cxx1112basic_stringIcE»', '«core::ops::call_once::h{h16}»']],
   ['hex-dump', ['00000320: 642d 6c69 «{h4}» 782d  d-li', '00000d00  32 36 00 47 «{h8}» |26.G|']],
   ['certificate', ['«MII{b3}CCAb+gAwIBAgI{b40}»']],
-  ['public-key', ['ssh-ed25519 «AAAAC3NzaC1lZDI1NTE5AAAAI{b43}» me@host']],
+  [
+    'public-key',
+    [
+      'ssh-ed25519 «AAAAC3NzaC1lZDI1NTE5AAAAI{b43}» me@host',
+      // The kind of key before it explains any other text, too.
+      'ssh-rsa «{b60}» me@host',
+      'ecdsa-sha2-nistp256 «{b60}» me@host',
+      'sk-ssh-ed25519@openssh.com «{b60}» me@host',
+    ],
+  ],
   ['key-fingerprint', ['256 SHA256:«{b43}» me@host (ED25519)', '256 «SHA256:{b43}» me@host']],
   ['data-uri', ['url(data:image/png;base64,«{b60}»)']],
   ['media-bytes', ['"logo": "«iVBORw0KGgoAAAA{b60}»"']],
