@@ -118,6 +118,7 @@ describe('of a question that is over', { skip: whyNoBox, concurrency: 4 }, () =>
           cachedSession: given,
           newSession: given,
           networkSession: given,
+          hostsSession: given,
           queuedExecutions: new Map(),
         },
       };
@@ -169,6 +170,7 @@ describe('of a question that is over', { skip: whyNoBox, concurrency: 4 }, () =>
         cachedSession: given,
         newSession: given,
         networkSession: given,
+        hostsSession: given,
         queuedExecutions: new Map(),
       },
     };

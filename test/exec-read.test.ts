@@ -115,6 +115,7 @@ describe('of a megabyte of output', { skip: whyNoBox }, () => {
         cachedSession: never,
         newSession: never,
         networkSession: never,
+        hostsSession: never,
         queuedExecutions: new Map(),
       },
     };

@@ -105,6 +105,7 @@ describe('on the socket', { skip: whyNoBox }, () => {
       cachedSession: never,
       newSession: never,
       networkSession: never,
+      hostsSession: never,
       queuedExecutions: new Map(),
     };
     const full = { ...context, sessions, workspace: { root: daemon.root } };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { networkSessionParams } from '../src/cli/run.ts';
-import { isStateChanging, detectNetworkNeed } from '../src/network/network-need.ts';
+import { detectNetworkNeed, impliedHosts, isStateChanging } from '../src/network/network-need.ts';
 
 test('what needs the network is seen from the text', () => {
   const needs = [
@@ -77,10 +77,34 @@ test('a command that leaves variables for the next one is known', () => {
   ]);
 });
 
+test('the hosts that a text implies are named by rules', () => {
+  const implied: Readonly<Record<string, string>> = {
+    'npm ci && npm test': 'registry.npmjs.org registry.yarnpkg.com',
+    'python3 -m pip install x': 'files.pythonhosted.org pypi.org',
+    'cargo fetch': 'crates.io index.crates.io static.crates.io',
+    'curl -sS https://API.Example.com/a?b https://example.com:8443/':
+      'api.example.com example.com:8443',
+    'curl http://user:pass@example.com:80/x': 'example.com',
+    'git clone git@github.com:o/r.git': 'github.com:22',
+    'git clone ssh://git@git.example.com:2222/r': 'git.example.com:2222',
+    "git clone 'https://example.com/r.git'": 'example.com',
+    'curl http://127.0.0.1:80/ http://localhost:3000': '',
+    'curl https://10.0.0.1/ https://[::1]/': '',
+    'git fetch': '',
+    'npm test': '',
+    'echo https://example.com': '',
+  };
+  for (const [text, hosts] of Object.entries(implied)) {
+    assert.equal(impliedHosts(text).join(' '), hosts, text);
+  }
+});
+
 test('trl run gets network only as a question, where somebody may answer it', () => {
   const none = { has: () => false };
-  const asked = { network: 'on', policy: 'auto' };
+  const asked = { network: 'hosts', policy: 'auto' };
   assert.deepEqual(networkSessionParams(none, 'npm install', true), asked);
+  // Its hosts are in the configuration of the repository, which the text does not tell.
+  assert.deepEqual(networkSessionParams(none, 'git fetch', true), { ...asked, network: 'host' });
   assert.deepEqual(networkSessionParams(none, 'npm install', false), {});
   assert.deepEqual(networkSessionParams(none, 'npm test', true), {});
   for (const flag of ['net', 'policy', 'session']) {

@@ -50,7 +50,7 @@ test('a command gets the network once a person agrees, where the session is', as
   assert.equal(online.exit_code, 0, online.stderr);
   assert.equal(online.stdout, `${daemon.root}/net\none\n`);
   assert.equal((await ran('cat page')).stdout, 'from afar\n');
-  assert.deepEqual(seen, ['on']);
+  assert.deepEqual(seen, ['host']);
   const lost = await ran('echo "getaddrinfo EAI_AGAIN registry.npmjs.org" >&2; exit 1');
   assert.match(lost.notes.join(), /It had no network[^]*"network": true/);
   // Seen from the text, it is asked about before it starts, where somebody may answer.

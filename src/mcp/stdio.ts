@@ -162,6 +162,7 @@ function keeping(inner: Conversation): {
       cachedSession: () => note(inner.cachedSession()),
       newSession: () => note(inner.newSession()),
       networkSession: () => note(inner.networkSession()),
+      hostsSession: () => note(inner.hostsSession()),
       ...(inner.mayUse === undefined ? {} : { mayUse: inner.mayUse }),
       queuedExecutions: inner.queuedExecutions,
       ...(inner.files === undefined ? {} : { files: inner.files }),

@@ -31,7 +31,10 @@ export function createConversation(options: ConversationOptions): Conversation {
   const { client, root, name, policy = 'auto', shell = '/bin/bash', shareCache } = options;
   const lifetime = options.endsWithClient === true ? 'client' : 'kept';
   const known = new Set<SessionId>();
-  const create = async (called: string, network: 'off' | 'host' = 'off'): Promise<SessionId> => {
+  const create = async (
+    called: string,
+    network: 'off' | 'hosts' | 'host' = 'off',
+  ): Promise<SessionId> => {
     const params = {
       working_dir: await placeOf(root),
       policy,
@@ -40,18 +43,19 @@ export function createConversation(options: ConversationOptions): Conversation {
       lifetime,
       ...(shareCache === undefined ? {} : { share_cache: shareCache }),
     } as const;
-    const { id } = await client.createSession(network === 'host' ? { ...params, network } : params);
+    const { id } = await client.createSession(network === 'off' ? params : { ...params, network });
     known.add(id);
     return id;
   };
-  const [net, more] = [`${name} network`, `${name} +`];
+  const [net, hosts, more] = [`${name} network`, `${name} hosts`, `${name} +`];
   const own = new NamedSession(client, name, () => create(name));
   const online = new NamedSession(client, net, () => create(net, 'host'));
+  const toHosts = new NamedSession(client, hosts, () => create(hosts, 'hosts'));
   const mayUse = async (id: SessionId): Promise<boolean> => {
     if (known.has(id)) return true;
     // An earlier server of the conversation may have created it.
     for (const one of await client.sessions()) {
-      if ([name, net, more].includes(one.name ?? '')) known.add(one.session_id);
+      if ([name, net, hosts, more].includes(one.name ?? '')) known.add(one.session_id);
     }
     return known.has(id);
   };
@@ -60,6 +64,7 @@ export function createConversation(options: ConversationOptions): Conversation {
     cachedSession: () => own.likely(),
     newSession: () => create(more),
     networkSession: () => online.id(),
+    hostsSession: () => toHosts.id(),
     ...(options.isAlone === true ? { mayUse } : {}),
     queuedExecutions: new Map(),
     files: new Map(),

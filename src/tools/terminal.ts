@@ -13,7 +13,7 @@ import { argumentSchemas, parseToolArguments } from './arguments.ts';
 import { trackBackgroundCommand } from './background-commands.ts';
 import { resolveToolDirectory } from './directory.ts';
 import { resolveCallSession } from './handles.ts';
-import { isStateChanging, detectNetworkNeed } from '../network/network-need.ts';
+import { detectNetworkNeed, impliedHosts, isStateChanging } from '../network/network-need.ts';
 import { runCommand, startCommand, terminalBounds } from './run-command.ts';
 import { defineTool } from './tool.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
@@ -94,7 +94,7 @@ export const terminalTool: Tool = defineTool(
       const need = args.network === undefined ? needIn(context, args) : null;
       const isOnline = args.network === true || (need !== null && context.isAnswered === true);
       const place = isOnline
-        ? await onlineIn(context, args)
+        ? await onlineIn(context, args, need !== null && impliedHosts(args.command).length > 0)
         : { sessionId: await resolveCallSession(context, args.session_id), cwd: args.cwd };
       const { sessionId, cwd } = place;
       const params = {
@@ -164,19 +164,20 @@ function noteOf(need: string | null, isOnline: boolean): readonly string[] {
 }
 
 /**
- * The session with network, in the directory of the conversation's own session.
+ * The session with network, or with hosts alone, in the directory of the conversation's own session.
  *
  * @throws TrlError `INVALID_PARAMS` if the call names a session: that one has network, or not
  */
 async function onlineIn(
   { client, sessions, workspace }: ToolContext,
   args: { readonly cwd?: string | undefined; readonly session_id?: string | undefined },
+  isByHost: boolean,
 ): Promise<{ readonly sessionId: SessionId; readonly cwd: string }> {
   if (args.session_id !== undefined) {
     const message = 'Cannot take "network" with "session_id": it runs in a session of its own';
     throw new TrlError('INVALID_PARAMS', message);
   }
-  const sessionId = await sessions.networkSession();
+  const sessionId = await (isByHost ? sessions.hostsSession() : sessions.networkSession());
   const own = await sessions.cachedSession();
   // As if it ran there: exported variables and the directory are copied.
   await client.call('session.update', { session_id: sessionId, state_of: own });

@@ -98,6 +98,8 @@ export interface Conversation {
   newSession(): Promise<SessionId>;
   /** A session whose commands have network, each after approval; found or created. */
   networkSession(): Promise<SessionId>;
+  /** One that reaches the hosts that somebody allows, beside it. */
+  hostsSession(): Promise<SessionId>;
   /** Whether calls may name a session; default: any that the client may use. */
   readonly mayUse?: (session: SessionId) => Promise<boolean>;
   /** Commands that wait for a person, by the calls that started them; the tools maintain it. */

@@ -159,6 +159,7 @@ async function contextOf(
       cachedSession: () => Promise.resolve(session),
       newSession: () => others.newSession(),
       networkSession: () => others.networkSession(),
+      hostsSession: () => others.hostsSession(),
       queuedExecutions: new Map(),
     },
     // The script waits for approval as long as it may run.
