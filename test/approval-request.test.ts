@@ -48,7 +48,8 @@ const differences: readonly (readonly [string, Partial<ApprovalSubject>])[] = [
     'what the sandbox shows or holds changed',
     { sandbox: { kind: 'bubblewrap', level: 'full', box: 'other' } },
   ],
-  ['the network is on instead of off', { network: 'host' }],
+  ['the network is host instead of off', { network: 'host' }],
+  ['the hosts that it asks for changed: a.test', { hosts: ['a.test'] }],
   ['what its output would show of what is hidden changed', { reveal: ['0'.repeat(32)] }],
   [
     'what it may write changed: /etc is new',

@@ -170,7 +170,7 @@ test('the last look before the start lets through what was answered, and nothing
     assert.throws(() => confirmSubjectUnchanged(asked(), asked(now)), refused);
   };
   late({ command: 'b' }, /run the command: the command is another text just before the start; run/);
-  late({ network: 'host' }, /the network is on instead of off just before the start/);
+  late({ network: 'host' }, /the network is host instead of off just before the start/);
   confirmSubjectUnchanged(
     withoutWorkspaceState(asked({ binding: bound })),
     asked({ binding: bound }),

@@ -90,7 +90,7 @@ test('every block is taken by a test, or is named with the reason why not', () =
 });
 
 const origin = { kind: 'user', home: '/home/ada', version: '9.9.9' } as const;
-const policies = new Set(['docs/policy.md', 'docs/publication.md']);
+const policies = new Set(['docs/network.md', 'docs/policy.md', 'docs/publication.md']);
 const configurations = new Set([
   'docs/environment.md',
   'docs/raw-logs.md',
@@ -138,7 +138,7 @@ test('the parts of a receipt that are shown have the fields of the wire', () => 
   assert.equal(documentSchemas.Redactions.safeParse(redactions).error, undefined);
   const [mark, header] = blocksIn('docs/raw-logs.md', 'json');
   const { raw_log: rawLog } = JSON.parse(`{${mark?.text}}`);
-  const program = readFileSync(path.join(root, 'src/command.ts'), 'utf8');
+  const program = readFileSync(path.join(root, 'src/redacted.ts'), 'utf8');
   for (const name of Object.keys(rawLog)) assert.ok(program.includes(name), name);
   const keys = Object.keys(JSON.parse(header?.text ?? ''));
   assert.deepEqual(keys, ['algorithm', 'exec', 'nonce', 'recipients', 'version']);

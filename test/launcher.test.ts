@@ -87,6 +87,7 @@ function programs(dir: string, cli: string, runner: string): void {
     'daemon/main.ts': 'export {};',
     'daemon/auditing/reader.ts': 'export {};',
     'redactor/main.ts': 'export {};',
+    'egress/main.ts': 'export {};',
     'runner/main.ts': runner,
   })) {
     mkdirSync(path.dirname(path.join(dir, 'src', file)), { recursive: true });

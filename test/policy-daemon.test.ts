@@ -292,14 +292,14 @@ test('without a sandbox answers tell what holds, and no bound of policy is void'
   await repolicy(daemon);
   await using bare = await sessionOf(daemon, { sandbox: 'none' });
   const { data: info } = await bare.client.ask('session.info', { session_id: bare.id });
-  assert.equal(info.network, 'on');
+  assert.equal(info.network, 'host');
   const receipt = await bare.run('true');
-  assert.equal(receipt.sandbox.network, 'on');
+  assert.equal(receipt.sandbox.network, 'host');
   const told = auditEvents(daemon.home);
   const { envelope }: Json = told.findLast(({ kind }) => kind === 'exec.statement')?.data ?? {};
   const { predicate } = JSON.parse(Buffer.from(envelope.payload, 'base64').toString());
   const { sandbox, projection, grants, reads_complete: isComplete } = predicate;
-  assert.deepEqual([sandbox.network, projection.network, isComplete], ['on', 'on', false]);
+  assert.deepEqual([sandbox.network, projection.network, isComplete], ['host', 'host', false]);
   assert.deepEqual(grants.read, { allow: ['/'], deny: [] });
   assert.deepEqual(grants.write, { allow: ['/'], deny: [] });
   if (process.getuid?.() === 0) {
@@ -328,7 +328,7 @@ test('without a sandbox answers tell what holds, and no bound of policy is void'
   await repolicy(daemon, 'network: { mode: ask }');
   assert.equal(await outcome(bare, 'true'), 'ask reach.network');
   const [asked] = (await bare.client.ask('approval.list', { state: 'pending' })).data.approvals;
-  assert.equal(asked.asked.network, 'on');
+  assert.equal(asked.asked.network, 'host');
   assert.deepEqual(asked.asked.files.read, { allow: ['/'], deny: [] });
   await repolicy(daemon, 'limits: { processes: 64 }');
   assert.equal(await outcome(bare, 'true'), 'ask reach.limits');

@@ -38,7 +38,7 @@ commands:
     reason: changes what runs in production
     instead: Use terraform plan.
 files: {read: [~/data], deny: [~/data/private]}
-network: {mode: off}
+network: {mode: off, allow: [pypi, '*.Example.com'], deny: [a.test:22], private: [b.test]}
 environment: {withhold: [AWS_*, DATABASE_URL]}
 limits: {timeout: 5m, memory: 1.5g, processes: 64}
 approvals: {expires: 90s, same_uid: false}
@@ -76,6 +76,11 @@ approvals: {expires: 90s, same_uid: false}
     ],
     files: { read: [['~/data']], write: [], deny: ['~/data/private'] },
     network: 'off',
+    hosts: {
+      allow: ['pypi.org', 'files.pythonhosted.org', '*.example.com'],
+      deny: ['a.test:22'],
+      private: ['b.test'],
+    },
     withhold: ['AWS_*', 'DATABASE_URL'],
     limits: { timeoutMs: 300_000, memoryBytes: 1_610_612_736, processes: 64 },
     approvals: { expiresMs: 90_000, sameUid: false, sessionScope: true },
@@ -271,6 +276,20 @@ for (const [match, reason] of tooOpen) {
 test('a program that runs others may be allowed with exact words', () => {
   const text = 'commands: [{decision: allow, match: [node, tools/check.js], reason: x}]';
   assert.deepEqual(problemsIn(text), []);
+});
+
+test('hosts are names or presets; a project denies them, and allows none', () => {
+  const text = 'network: {allow: [npm, a.test], deny: [b.test], private: [c.test]}';
+  const hosts = (kind: PolicyFileOrigin['kind']) =>
+    readPolicyFile(text, { ...origin, kind }).bounds.hosts;
+  const npm = ['registry.npmjs.org', 'registry.yarnpkg.com'];
+  const own = { allow: [...npm, 'a.test'], deny: ['b.test'], private: ['c.test'] };
+  assert.deepEqual(hosts('user'), own);
+  assert.deepEqual(hosts('managed'), own);
+  assert.deepEqual(hosts('project'), { allow: [], deny: ['b.test'], private: [] });
+  for (const one of ['1.2.3.4', '"*"', '"*.com"', 'a b', 'https://a.test', '"[::1]"']) {
+    assert.match(problemsIn(`network: {deny: [${one}]}`).join(), /must be a host/, one);
+  }
 });
 
 test("a project's file may only tighten", () => {

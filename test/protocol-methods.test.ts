@@ -48,7 +48,11 @@ const refusals: readonly Refusal[] = [
   ['exec.cancel', { session_id: 's-1', exec_id: 'x-1' }, '"session_id" must be given'],
   ['exec.cancel', { exec_id: 'x-1', signal: 'BANG' }, '"signal" must be a signal name'],
   ['session.create', { shell: 7 }, '"shell" must be a path, got 7'],
-  ['session.create', { network: true }, '"network" must be "off" or "on", got true'],
+  [
+    'session.create',
+    { network: true },
+    '"network" must be "off", "hosts", "open" or "host", got true',
+  ],
   ['session.create', { files: { read: { deny: [1] } } }, '"files.read.deny.0" must be a path'],
   ['session.update', { session_id: 's-1', unset: ['A='] }, '"unset.0" must be a name'],
   ['session.destroy', { session_id: 's-1', force: 'yes' }, '"force" must be true or false'],

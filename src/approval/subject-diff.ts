@@ -97,6 +97,10 @@ function changesOfReach(before: ApprovalSubject, now: ApprovalSubject): SubjectD
     ...instead('sandbox', 'the sandbox', sandboxName(before), sandboxName(now)),
     ...changesOfGrants(before.files, now.files),
   ];
+  if (!same(before.hosts ?? [], now.hosts ?? [])) {
+    const is = now.hosts?.join(', ') ?? 'none';
+    found.push({ field: 'network', text: `the hosts that it asks for changed: ${is}` });
+  }
   if (!same(before.reveal ?? [], now.reveal ?? [])) {
     found.push({ field: 'reveal', text: 'what its output would show of what is hidden changed' });
   }

@@ -28,7 +28,7 @@ export const workSections: readonly VerbSection[] = [
           "trl run 'npm test 2>&1 | tail'      one word is shell text",
           'trl run -- grep -r "a b" src        several words are an argument list',
           'trl run --json --timeout 5m make    the receipt, in one line',
-          'trl run --allow-read ~/data --net on -- python3 fetch.py',
+          'trl run --allow-read ~/data --net example.com -- python3 fetch.py',
           'trl run --dry-run npm update        shows the changes without keeping them',
         ],
         load: async () => (await import('./run.ts')).runSingleCommand,
