@@ -26,16 +26,21 @@ const questionOf = (found: ApprovalView | Receipt): ApprovalView => {
 };
 const curl = (host: string): string => `curl -sS -m 10 http://${host}/`;
 
+async function greeting(): Promise<Server> {
+  const server = createServer((request, response) => {
+    response.end(`hello from ${request.headers.host}\n`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+}
+
 describe('sessions with hosts', { skip }, () => {
   let server: Server;
   let daemon: Daemon;
   let client: Client;
 
   before(async () => {
-    server = createServer((request, response) => {
-      response.end(`hello from ${request.headers.host}\n`);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    server = await greeting();
     const port = Number(Object(server.address())['port']);
     const connect = hosts.map((name) => `    ${name}: "127.0.0.1:${port}"\n`).join('');
     daemon = await startRuntime({
@@ -60,7 +65,6 @@ describe('sessions with hosts', { skip }, () => {
   after(async () => {
     await client?.close();
     await daemon?.stop();
-    server?.closeAllConnections();
     server?.close();
   });
 

@@ -42,7 +42,7 @@ test('a file says what a tool is', () => {
       name: 'open_ticket',
       title: 'Open a ticket',
       injectsEnv: ['TICKETS_TOKEN', 'TICKETS_*'],
-      network: 'on',
+      network: 'host',
       files: { read: ['/srv/tickets'], write: [] },
       limits: { processes: 8 },
       timeoutMs: 5_000,
@@ -79,7 +79,7 @@ const refused: readonly (readonly [string, RegExp])[] = [
   [`${withText}command: [env, /bin/bash, -lc, "{input.b}"]\n`, /4:32: .* as code/],
   [`${withText}command: [python3, [-c, "print({input.b})"]]\n`, / as code/],
   [`${minimal}command: [a]\nfiles: { read: [data] }\n`, /"data" must be an absolute path/],
-  [`${minimal}command: [a]\nnetwork: maybe\n`, /"off" or "on"/],
+  [`${minimal}command: [a]\nnetwork: maybe\n`, /"off" or "host"/],
   [`${minimal}command: [a]\ntimeout: 0\n`, /from 1 to 3600/],
   [`${minimal}command: &a [a]\n`, /./],
 ];

@@ -4,7 +4,7 @@
  * Arguments: NR_SETNS NR_SENDMSG USER NETWORK SETUP, then for each socket `tcp|udp ADDRESS PORT`.
  * USER and NETWORK are paths of namespaces. With SETUP 1 the loopback device first gets the address
  * and the range of names: a local route to a whole range makes each of its addresses this host's
- * ("AnyIP"), so that an accepted socket tells by its own address which name was meant. It is asked
+ * ("AnyIP"), so that an accepted socket shows by its own address which name was meant. It is asked
  * of the kernel in its own words (rtnetlink, RFC 3549), since no program for it may be installed.
  *
  * Sockets leave on descriptor 3, a channel of Node's: a line of JSON with the descriptor beside it

@@ -164,7 +164,7 @@ function noteOf(need: string | null, isOnline: boolean): readonly string[] {
 }
 
 /**
- * The session with network, or with hosts alone, in the directory of the conversation's own session.
+ * The session with network, or with hosts alone, in the directory of the conversation's own.
  *
  * @throws TrlError `INVALID_PARAMS` if the call names a session: that one has network, or not
  */
