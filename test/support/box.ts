@@ -35,6 +35,8 @@ export interface BoxOptions {
   readonly network?: Grants['network'];
   /** What its commands may reach, as one command that never ends; default: nothing. */
   readonly egress?: Partial<EgressRules>;
+  /** Its egress process, which stays open; default: one of its own. */
+  readonly through?: EgressProcess;
   readonly host?: Partial<HostFacts>;
   /** The environment that host facts are gathered from. */
   readonly env?: NodeJS.ProcessEnv;
@@ -113,7 +115,7 @@ export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
   });
   const quarantine = temporary();
   const guard = await openGuard(facts, quarantine.path);
-  const egress = new EgressProcess(egressProgram);
+  const egress = options.through ?? new EgressProcess(egressProgram);
   const holder = await withBridge(egress, box.holder, await openNamespace(box.holder));
   await holder.bounded;
   await holder.bridge?.begin(egressExec, { ...noEgress, ...options.egress });
@@ -134,14 +136,14 @@ export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
     },
     [Symbol.asyncDispose]: () => {
       holder.close();
-      egress.close();
+      if (options.through === undefined) egress.close();
       quarantine[Symbol.dispose]();
       return Promise.resolve();
     },
   };
 }
 
-const egressProgram = path.join(import.meta.dirname, '../../src/egress/main.ts');
+export const egressProgram = path.join(import.meta.dirname, '../../src/egress/main.ts');
 /** The command whose rules hold in a bridged box. */
 export const egressExec = 'x-00000000000000000000000000000001';
 const noEgress: EgressRules = { mode: 'hosts', allow: [], deny: [], private: [], connect: {} };
