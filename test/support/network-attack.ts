@@ -1,10 +1,18 @@
 /** Attacks on a session's way to hosts: what is sent from inside a box, and servers to be reached. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTls } from 'node:tls';
 import { EgressProcess } from '../../src/runner/egress-process.ts';
 import { egressExec, egressProgram, whyNoBox, type OpenBox } from './box.ts';
@@ -196,6 +204,8 @@ async function listening(
 
 export interface SharedEgress extends AsyncDisposable {
   readonly egress: EgressProcess;
+  /** Its file, by which its process is found. */
+  readonly program: string;
   /** Names that the system was asked to resolve. */
   resolved(): string[];
 }
@@ -235,6 +245,7 @@ export function openEgress(addresses: Readonly<Record<string, readonly string[][
   const egress = new EgressProcess(program);
   return {
     egress,
+    program,
     resolved: () => readFileSync(log, 'utf8').split('\n').slice(0, -1),
     [Symbol.asyncDispose]: () => {
       egress.close();
@@ -246,3 +257,25 @@ export function openEgress(addresses: Readonly<Record<string, readonly string[][
 
 /** Each byte by itself. */
 export const bytesOf = (text: Wire): Wire[] => text.match(/[\s\S]/g) ?? [];
+
+/** The process id of what answers now. */
+export function egressPid({ program }: SharedEgress): number {
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const words = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
+      if (words.includes(program)) return Number(entry);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  throw new Error('there is no egress process');
+}
+
+/** Until something of another process is so. */
+export async function until(isSo: () => boolean): Promise<void> {
+  for (const end = Date.now() + 60_000; !isSo();) {
+    if (Date.now() > end) throw new Error('it never came');
+    await sleep(20);
+  }
+}
