@@ -54,6 +54,8 @@ test('the box that plans of a session share is sealed once', () => {
   );
   assert.notEqual(one?.digest, other?.digest);
   assert.equal(one?.box, other?.box);
+});
+
 test('the compiler takes no copy of an approved plan for one', () => {
   const approved = approveByPolicy(plan, { ...ask, decision: 'allow' });
   const other = { ...plan, command: 'make uninstall' };
