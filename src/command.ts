@@ -289,16 +289,17 @@ export interface SandboxNamespace {
   };
 }
 
-declare const approved: unique symbol;
-/** A plan that passed policy and, where asked, a person. Minted only by `approval/`. */
-export type ApprovedPlan = {
+declare class Approved {
+  private readonly approved: true;
+}
+/** Passed policy and, where asked, a person. Minted only by `approval/`; a spread of it is none. */
+export type ApprovedPlan = Approved & {
   readonly plan: Plan;
   /** SHA-256 (hex) of `canonical`. */
   readonly digest: string;
   /** Canonical JSON of the plan with the box's digest in place of the box. */
   readonly canonical: string;
   readonly box: CanonicalBox;
-  readonly [approved]: true;
 };
 
 /** A box as text, under the SHA-256 (hex) of it. */

@@ -5,7 +5,7 @@ import type { Approval } from '../src/approval/approval.ts';
 import { approveByPolicy, approveByAnswer, approveByRule } from '../src/approval/approve.ts';
 import type { LastingRule, RuleSubject } from '../src/approval/lasting-rules.ts';
 import type { ApprovalSubject } from '../src/approval/subject.ts';
-import type { Plan, Verdict } from '../src/command.ts';
+import type { ApprovedPlan, Plan, Verdict } from '../src/command.ts';
 import { limits } from '../src/limits.ts';
 import { resolveBounds } from '../src/session/bounds.ts';
 import { ask, asked, desk, no, yes } from './support/approval.ts';
@@ -54,6 +54,15 @@ test('the box that plans of a session share is sealed once', () => {
   );
   assert.notEqual(one?.digest, other?.digest);
   assert.equal(one?.box, other?.box);
+});
+
+test('the compiler takes no copy of an approved plan for one', () => {
+  const approved = approveByPolicy(plan, { ...ask, decision: 'allow' });
+  const other = { ...plan, command: 'make uninstall' };
+  // @ts-expect-error -- a copy may have another plan than what was approved
+  // oxlint-disable-next-line typescript/no-misused-spread -- the lint finds it, too
+  const copy: ApprovedPlan = { ...approved, plan: other };
+  assert.notEqual(copy.plan, approved.plan);
 });
 
 test('a yes is for this command of this session, as it was asked', () => {

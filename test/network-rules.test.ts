@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { EgressRules } from '../src/network-access.ts';
 import { readClientHello } from '../src/egress/client-hello.ts';
 import { dial } from '../src/egress/dial.ts';
+import { NameLookups } from '../src/egress/name-lookups.ts';
 import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from '../src/egress/dns-message.ts';
 import { namesMax, SyntheticAddresses } from '../src/egress/synthetic-addresses.ts';
 import { addressKind } from '../src/network/addresses.ts';
@@ -160,9 +161,9 @@ test('only what is globally reachable is a public address', () => {
 
 test('a permitted name is dialled at a checked address alone', async () => {
   const target = { name: 'localhost', port: 9, mayBePrivate: true, servedAt: null };
-  await assert.rejects(dial(target), { name: 'DialError', message: 'special address' });
+  await assert.rejects(dial(target, new NameLookups()), { name: 'DialError', message: 'special address' });
   const nowhere = { ...target, name: 'nobody.invalid' };
-  await assert.rejects(dial(nowhere), { name: 'DialError', message: 'name not found' });
+  await assert.rejects(dial(nowhere, new NameLookups()), { name: 'DialError', message: 'name not found' });
 });
 
 test('a name keeps its address, and the range has an end', () => {

@@ -17,6 +17,7 @@ export function createRunDependencies(
     | 'masking'
     | 'approvalService'
     | 'workspaceHost'
+    | 'sessions'
   >,
   recorder: Recorder,
 ): RunDependencies {
@@ -29,6 +30,7 @@ export function createRunDependencies(
     masking,
     approvalService: approving,
     workspaceHost,
+    sessions,
   } = options;
   return {
     recorder,
@@ -46,11 +48,15 @@ export function createRunDependencies(
     mac: (name, value) => macOf(macKey, name, value),
     launch: async (approved, permitted) => {
       const { session_id: session, command_env: env } = approved.plan;
+      sessions.refuseEnded(session);
       const own = masking.given.note(session, env);
       const known = masking.valuesOf(session, own);
       await runners.addKnownSecrets(own, session);
+      // A session that ends from here on ends the command: the runner is told of both in order.
+      const committed = permitted.then(() => sessions.refuseEnded(session));
+      committed.catch(() => {});
       try {
-        return await runners.launch(approved, { known, own: false, committed: permitted });
+        return await runners.launch(approved, { known, own: false, committed });
       } catch (error) {
         throw namingBounds(error, approved.plan.bounds);
       }

@@ -12,6 +12,7 @@ import { ConnectionLog, type ConnectionRecord } from './connection-log.ts';
 import { dial, DialError, type Dialled } from './dial.ts';
 import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from './dns-message.ts';
 import type { DnsQuestion } from './dns-message.ts';
+import { NameLookups } from './name-lookups.ts';
 import { relayHttp } from './relay-http.ts';
 import { relayStream } from './relay-stream.ts';
 import { SyntheticAddresses } from './synthetic-addresses.ts';
@@ -33,8 +34,10 @@ export interface PermittedConnection {
   refuse(rule: string): void;
 }
 
-/** Connections at once; more are reset. */
+/** Connections at once, of clients and to hosts; more are reset. */
 const connectionsMax = 512;
+/** Listeners on addresses of names; on more addresses nothing listens. */
+const listenersMax = 128;
 /** Queries that wait for a listener. */
 const openMs = 5_000;
 
@@ -43,12 +46,23 @@ interface Command {
   readonly log: ConnectionLog;
 }
 
+/** What a client's connection is for, once that is permitted. */
+interface Destination {
+  readonly name: string;
+  readonly port: number;
+}
+
 export class Bridge {
   readonly #events: BridgeEvents;
   readonly #addresses = new SyntheticAddresses();
   readonly #commands = new Map<ExecId, Command>();
   readonly #servers: Server[] = [];
-  readonly #sockets = new Set<Socket>();
+  readonly #clients = new Map<Socket, Destination>();
+  /** Connections to hosts, and those that are being made. */
+  #dialled = 0;
+  readonly #lookups = new NameLookups();
+  /** Names of an earlier process, whose listeners are gone with it. */
+  #restored: readonly string[] = [];
   /** Listeners on addresses of names, beside those of every address. */
   readonly #listening = new Map<string, PromiseWithResolvers<void>>();
   #resolver: UdpSocket | null = null;
@@ -60,6 +74,7 @@ export class Bridge {
   /** Names of an earlier process, in the order of their addresses. */
   restore(names: readonly string[]): void {
     for (const name of names) this.#addresses.addressOf(name);
+    this.#restored = names;
   }
 
   /** @param handle a TCP socket that is bound in the namespace */
@@ -80,13 +95,23 @@ export class Bridge {
   }
 
   begin(exec: ExecId, rules: EgressRules): void {
-    this.#commands.set(exec, { decider: new EgressDecider(rules), log: new ConnectionLog() });
+    const decider = new EgressDecider(rules);
+    this.#commands.set(exec, { decider, log: new ConnectionLog() });
     if (this.#commands.size > 1) for (const { log } of this.#commands.values()) log.share();
+    // Programs keep addresses, and connect without asking again.
+    for (const name of this.#restored) {
+      const address = this.#addresses.addressOf(name)?.address;
+      if (address !== undefined) void this.#openPorts(address, decider.portsOf(name));
+    }
   }
 
+  /** Ends connections that no other command may have: a socket can be passed on. */
   end(exec: ExecId): readonly ConnectionSummary[] {
     const summaries = this.#commands.get(exec)?.log.summaries() ?? [];
     this.#commands.delete(exec);
+    for (const [socket, { name, port }] of this.#clients) {
+      if (!this.#decide(name, port).isAllowed) socket.resetAndDestroy();
+    }
     return summaries;
   }
 
@@ -98,7 +123,7 @@ export class Bridge {
     this.#resolver?.close();
     this.#resolver = null;
     for (const server of this.#servers) server.close();
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#clients.keys()) socket.resetAndDestroy();
     this.#commands.clear();
   }
 
@@ -145,7 +170,7 @@ export class Bridge {
       return dnsAnswer(question, responseCodes.noSuchName);
     }
     const decision = this.#decide(name, null);
-    if (!decision.isAllowed || decision.by === null) {
+    if (!decision.isAllowed) {
       if (isAddressQuestion(question)) this.#refuse(name, 0, decision.rule);
       return dnsAnswer(question, responseCodes.noSuchName);
     }
@@ -154,7 +179,11 @@ export class Bridge {
     const found = this.#addresses.addressOf(name);
     if (found === null) return dnsAnswer(question, responseCodes.serverFailure);
     if (found.isNew) this.#events.name(name);
-    await this.#openPorts(found.address, decision.by.portsOf(name));
+    const commands = [...this.#commands.values()];
+    await this.#openPorts(
+      found.address,
+      commands.flatMap(({ decider }) => decider.portsOf(name)),
+    );
     return dnsAnswer(question, responseCodes.ok, found.address);
   }
 
@@ -165,6 +194,7 @@ export class Bridge {
       const key = `${address}:${port}`;
       const known = this.#listening.get(key);
       if (known !== undefined) return known.promise;
+      if (this.#listening.size >= listenersMax) return Promise.resolve();
       const opening = Promise.withResolvers<void>();
       this.#listening.set(key, opening);
       this.#events.open(address, port);
@@ -177,54 +207,37 @@ export class Bridge {
   #accept(socket: Socket): void {
     const { localAddress = '', localPort: port = 0 } = socket;
     socket.on('error', () => socket.destroy());
-    if (this.#sockets.size >= connectionsMax) {
+    if (this.#clients.size >= connectionsMax) {
       this.#refuse(localAddress, port, 'too many connections');
       socket.resetAndDestroy();
       return;
     }
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
     const name = this.#addresses.nameOf(localAddress);
     const decision = name === null ? null : this.#decide(name, port);
-    if (name === null || decision === null || decision.by === null) {
+    if (name === null || decision === null || !decision.isAllowed) {
       this.#refuse(name ?? localAddress, port, decision?.rule ?? 'address without a name');
       socket.resetAndDestroy();
       return;
     }
-    const permitted = this.#permit(socket, { name, port, rule: decision.rule }, decision.by);
+    this.#clients.set(socket, { name, port });
+    socket.once('close', () => this.#clients.delete(socket));
+    const permitted = this.#permit(socket, { name, port });
     if (port === 80) relayHttp(socket, permitted);
     else void relayStream(socket, permitted);
   }
 
-  #permit(
-    socket: Socket,
-    { name, port, rule }: { readonly name: string; readonly port: number; readonly rule: string },
-    by: EgressDecider,
-  ): PermittedConnection {
-    const refuse = (why: string): void => {
-      this.#refuse(name, port, why);
-      socket.resetAndDestroy();
-    };
-    const target = {
-      name,
-      port,
-      mayBePrivate: by.mayBePrivate(name),
-      servedAt: by.servedAt(name),
-    };
+  #permit(socket: Socket, destination: Destination): PermittedConnection {
+    const { name, port } = destination;
     return {
       name,
       port,
-      refuse,
+      refuse: (why) => {
+        this.#refuse(name, port, why);
+        socket.resetAndDestroy();
+      },
       dial: async () => {
         try {
-          const dialled = await dial(target);
-          const record = { host: name, port, allowed: true, rule };
-          for (const { log } of this.#commands.values()) {
-            log.watch(record, dialled.socket, dialled.address);
-          }
-          this.#sockets.add(dialled.socket);
-          dialled.socket.once('close', () => this.#sockets.delete(dialled.socket));
-          return dialled;
+          return await this.#dial(destination);
         } catch (error) {
           const why = error instanceof DialError ? error.message : 'cannot connect';
           this.#refuse(name, port, why);
@@ -232,6 +245,32 @@ export class Bridge {
         }
       },
     };
+  }
+
+  /** By the rules that hold now: one connection may ask for several, at any time. */
+  async #dial({ name, port }: Destination): Promise<Dialled> {
+    const { by, rule } = this.#decide(name, port);
+    if (by === null) throw new DialError(rule);
+    if (this.#dialled >= connectionsMax) throw new DialError('too many connections');
+    this.#dialled += 1;
+    try {
+      const target = {
+        name,
+        port,
+        mayBePrivate: by.mayBePrivate(name),
+        servedAt: by.servedAt(name),
+      };
+      const dialled = await dial(target, this.#lookups);
+      this.#dialled += 1;
+      dialled.socket.once('close', () => (this.#dialled -= 1));
+      const record = { host: name, port, allowed: true, rule };
+      for (const { log } of this.#commands.values()) {
+        log.watch(record, dialled.socket, dialled.address);
+      }
+      return dialled;
+    } finally {
+      this.#dialled -= 1;
+    }
   }
 }
 

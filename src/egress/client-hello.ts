@@ -33,7 +33,8 @@ export function readClientHello(bytes: Buffer): ClientHello {
     parts.push(part);
     collected += part.length;
     at += 5 + length;
-    if (collected >= 4) {
+    // Once: a record of one byte each must not cost a copy of all before it.
+    if (wanted === 4 && collected >= 4) {
       const head = Buffer.concat(parts);
       if (head[0] !== clientHello) return none;
       wanted = 4 + head.readUIntBE(1, 3);

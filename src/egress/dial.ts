@@ -1,10 +1,9 @@
 /** Connects to a permitted name: resolves it, checks every address, dials exactly a checked one. */
-import { lookup } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';
 import { addressKind } from '../network/addresses.ts';
+import type { NameLookups } from './name-lookups.ts';
 
 const connectMs = 15_000;
-const resolveMs = 10_000;
 /** Addresses of a name that are tried. */
 const triesMax = 4;
 
@@ -28,10 +27,10 @@ export interface Dialled {
 }
 
 /** @throws DialError */
-export async function dial(target: DialTarget): Promise<Dialled> {
+export async function dial(target: DialTarget, lookups: NameLookups): Promise<Dialled> {
   const { servedAt } = target;
   if (servedAt !== null) return await dialAddress(servedAt.address, servedAt.port);
-  const addresses = await resolveChecked(target);
+  const addresses = await resolveChecked(target, lookups);
   let last: unknown = new DialError('no address');
   for (const address of addresses.slice(0, triesMax)) {
     try {
@@ -44,9 +43,11 @@ export async function dial(target: DialTarget): Promise<Dialled> {
 }
 
 /** A name that leads to one address which it must not is not connected to at all. */
-async function resolveChecked({ name, mayBePrivate }: DialTarget): Promise<readonly string[]> {
-  const found = await Promise.race([lookup(name, { all: true }), afterResolveMs()]).catch(() => []);
-  const addresses = found.map(({ address }) => address);
+async function resolveChecked(
+  { name, mayBePrivate }: DialTarget,
+  lookups: NameLookups,
+): Promise<readonly string[]> {
+  const addresses = await lookups.find(name);
   if (addresses.length === 0) throw new DialError('name not found');
   for (const address of addresses) {
     const kind = addressKind(address);
@@ -55,12 +56,6 @@ async function resolveChecked({ name, mayBePrivate }: DialTarget): Promise<reado
     }
   }
   return addresses;
-}
-
-async function afterResolveMs(): Promise<never[]> {
-  return await new Promise((resolve) => {
-    setTimeout(() => resolve([]), resolveMs).unref();
-  });
 }
 
 async function dialAddress(address: string, port: number): Promise<Dialled> {

@@ -38,10 +38,10 @@ function take(request: EgressRequest, handle: unknown): void {
     say({ begun: { exec } });
   } else if ('end' in request) {
     const { bridge, exec } = request.end;
-    say({ ended: { exec, connections: bridgeOf(bridge).end(exec) } });
+    say({ ended: { exec, connections: bridges.get(bridge)?.end(exec) ?? [] } });
   } else if ('opened' in request) {
     const { bridge, address, port } = request.opened;
-    bridgeOf(bridge).opened(address, port);
+    bridges.get(bridge)?.opened(address, port);
   } else {
     bridges.get(request.close.bridge)?.close();
     bridges.delete(request.close.bridge);

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
-import { normalHostName } from '../network/host-rules.ts';
+import { isNameAsSent } from '../network/host-rules.ts';
 import type { PermittedConnection } from './bridge.ts';
 import { clientHelloBytesMax, readClientHello } from './client-hello.ts';
 import { looksLikeHttp, relayHttp } from './relay-http.ts';
@@ -39,7 +39,7 @@ async function helloFor(name: string, socket: Socket, first: Buffer): Promise<Bu
   const until = Date.now() + helloMs;
   for (;;) {
     const hello = readClientHello(bytes);
-    if (hello.kind === 'hello') return normalHostName(hello.name ?? '') === name ? bytes : null;
+    if (hello.kind === 'hello') return isNameAsSent(hello.name ?? '', name) ? bytes : null;
     const left = until - Date.now();
     if (hello.kind === 'none' || bytes.length > clientHelloBytesMax || left <= 0) return null;
     const more = await firstBytes(socket, left);

@@ -29,7 +29,12 @@ const metadata = ['100.100.100.200/32', '192.0.0.192/32', '168.63.129.16/32'];
 
 /** Global unicast is 2000::/3; of it these are not reachable, or lead to an IPv4 address. */
 const specialRanges6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20', '5f00::/16'];
-const metadata6 = ['fd00:ec2::254/128', 'fd20:ce::254/128'];
+const metadata6 = [
+  'fd00:ec2::254/128',
+  'fd20:ce::254/128',
+  'fd00:42::42/128',
+  'fd00:c1::a9fe:a9fe/128',
+];
 
 const list = (family: 'ipv4' | 'ipv6', ranges: readonly string[]): BlockList => {
   const found = new BlockList();

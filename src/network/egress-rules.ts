@@ -41,9 +41,9 @@ export class EgressDecider {
   decide(name: string, port: number | null): NetworkDecision {
     const isMatch = (rule: HostRule): boolean =>
       coversName(rule, name) && (port === null || coversPort(rule, port));
-    // A denied name is denied on the ports of its rule; by name alone only where no port is left.
-    const denied = this.#deny.find((rule) =>
-      port === null ? coversName(rule, name) && rule.port === null : isMatch(rule),
+    // A denial without a port is one of every port, not only of those that a rule permits.
+    const denied = this.#deny.find(
+      (rule) => coversName(rule, name) && (rule.port === null || rule.port === port),
     );
     if (denied !== undefined) return { isAllowed: false, rule: `deny ${denied.text}` };
     const allowed = this.#allow.find(isMatch);

@@ -53,6 +53,17 @@ export function parseAddressAndPort(
 
 export const isAddressAndPort = (text: string): boolean => parseAddressAndPort(text) !== null;
 
+/**
+ * Whether what a client wrote is a name, but for case and the final dot. Without IDNA: its server
+ * compares bytes, so what another reader makes of them must not count.
+ *
+ * @param name in its normal form
+ */
+export function isNameAsSent(text: string, name: string): boolean {
+  const lower = text.toLowerCase();
+  return lower === name || lower === `${name}.`;
+}
+
 /** @returns `null` for a text that is no rule */
 export function parseHostRule(text: string): HostRule | null {
   const [, star, host = '', digits] = /^(\*\.)?([^:*]+)(?::(\d{1,5}))?$/u.exec(text) ?? [];

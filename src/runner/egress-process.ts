@@ -4,6 +4,7 @@
  * another one takes over the bridges, with the same names at the same addresses.
  */
 import { fork, spawn, type ChildProcess, type SendHandle } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExecId, Plan, SandboxNamespace } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 import type { BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
@@ -17,6 +18,10 @@ const helperMs = 10_000;
 const readyMs = 15_000;
 const resolverAddress = '127.0.0.53';
 const complaintBytesMax = 2_000;
+/** Before another process is tried where one did not get ready. */
+const restartMs = 1_000;
+/** For names: far more than the few that one session may hold (`egress/name-lookups.ts`). */
+const lookupThreads = 64;
 /** Keeps its memory small. */
 const lean = ['--max-semi-space-size=4', '--disable-sigusr1'];
 
@@ -100,12 +105,19 @@ class EgressLink {
   readonly #begun = new Map<ExecId, PromiseWithResolvers<void>>();
   readonly #ended = new Map<ExecId, PromiseWithResolvers<readonly ConnectionSummary[]>>();
   isDead = false;
+  #isReady = false;
+  /** Sockets that bridges want, and whose helper does not run yet. */
+  readonly wanted = new Map<BridgeId, SocketSpec[]>();
 
-  constructor(program: string, on: { event(event: EgressEvent): void; lost(): void }) {
+  /** @param on `lost`: it ended; `wasReady`: after it had begun to work */
+  constructor(
+    program: string,
+    on: { event(event: EgressEvent): void; lost(wasReady: boolean): void },
+  ) {
     const child = fork(program, [], {
       execArgv: lean,
       // Its environment has nothing of ours.
-      env: {},
+      env: { UV_THREADPOOL_SIZE: String(lookupThreads) },
       cwd: '/',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
@@ -118,22 +130,23 @@ class EgressLink {
       if (this.isDead) return;
       this.isDead = true;
       clearTimeout(timer);
-      ready.reject(unavailable('the egress process ended'));
-      const error = unavailable('the egress process ended');
-      for (const { reject } of this.#begun.values()) reject(error);
+      const ended = unavailable('the egress process ended');
+      ready.reject(ended);
+      for (const { reject } of this.#begun.values()) reject(ended);
       for (const { resolve } of this.#ended.values()) resolve([]);
-      on.lost();
+      on.lost(this.#isReady);
     };
     child.once('exit', lose);
     child.once('error', lose);
     child.on('message', (event: EgressEvent) => {
       if ('ready' in event) {
         clearTimeout(timer);
+        this.#isReady = true;
         ready.resolve();
-      } else if ('begun' in event) this.#begun.get(event.begun.exec)?.resolve();
-      else if ('ended' in event) {
-        const { exec, connections } = event.ended;
-        this.#ended.get(exec)?.resolve(connections);
+      } else if ('begun' in event) {
+        this.#begun.get(event.begun.exec)?.resolve();
+      } else if ('ended' in event) {
+        this.#ended.get(event.ended.exec)?.resolve(event.ended.connections);
       } else on.event(event);
     });
     // It must not keep a runner alive that has nothing else to do.
@@ -232,6 +245,8 @@ export class EgressProcess {
     const link = this.#current();
     await link.ready;
     await this.#connect(link, bridge, true);
+    // What it got is lost with it, and nobody would connect this bridge again.
+    if (link.isDead) throw unavailable('the egress process ended');
     this.#bridges.set(bridge.id, bridge);
     return bridge;
   }
@@ -259,23 +274,24 @@ export class EgressProcess {
     if (this.#link !== null && !this.#link.isDead) return this.#link;
     const link: EgressLink = new EgressLink(this.#program, {
       event: (event) => void this.#take(link, event),
-      lost: () => this.#restart(),
+      lost: (wasReady) => this.#restart(wasReady),
     });
     this.#link = link;
     return link;
   }
 
   /** What runs gets its network back: its connections were reset, and new ones are possible. */
-  #restart(): void {
+  #restart(wasReady: boolean): void {
     if (this.#isClosed || this.#bridges.size === 0) return;
-    const link = this.#current();
     for (const bridge of this.#bridges.values()) {
-      bridge.ready = this.#reconnect(link, bridge);
+      bridge.ready = this.#reconnect(bridge, wasReady ? 0 : restartMs);
       bridge.ready.catch(() => {});
     }
   }
 
-  async #reconnect(link: EgressLink, bridge: SessionBridge): Promise<void> {
+  async #reconnect(bridge: SessionBridge, afterMs: number): Promise<void> {
+    if (afterMs > 0) await sleep(afterMs, undefined, { ref: false });
+    const link = this.#current();
     await link.ready;
     void link.send({ named: { bridge: bridge.id, names: bridge.names } });
     await this.#connect(link, bridge, false);
@@ -295,14 +311,33 @@ export class EgressProcess {
     if ('name' in event) this.#bridges.get(event.name.bridge)?.names.push(event.name.name);
     if (!('open' in event)) return;
     const { bridge: id, address, port } = event.open;
+    const waiting = link.wanted.get(id);
+    if (waiting !== undefined) {
+      waiting.push(['tcp', address, port]);
+      return;
+    }
+    // One helper at a time, however many names a command looks up at once.
+    link.wanted.set(id, []);
+    let batch: readonly SocketSpec[] = [['tcp', address, port]];
+    while (batch.length > 0) {
+      await this.#listen(link, id, batch);
+      batch = link.wanted.get(id) ?? [];
+      link.wanted.set(id, []);
+    }
+    link.wanted.delete(id);
+  }
+
+  async #listen(link: EgressLink, id: BridgeId, sockets: readonly SocketSpec[]): Promise<void> {
     const bridge = this.#bridges.get(id);
     if (bridge === undefined) return;
-    const wanted = { isFirst: false, sockets: [['tcp', address, port]] as const };
     // A port that a command has taken on every address is its own: then nothing leads out there.
-    await passSockets(bridge.namespaces, wanted, (_, handle) =>
-      link.send({ listen: { bridge: id } }, handle),
-    ).catch(() => {});
-    void link.send({ opened: { bridge: id, address, port } });
+    await passSockets(bridge.namespaces, { isFirst: false, sockets }, async (_, handle) => {
+      // A bridge that was closed meanwhile would listen for ever.
+      if (this.#bridges.has(id)) await link.send({ listen: { bridge: id } }, handle);
+    }).catch(() => {});
+    for (const [, address, port] of sockets) {
+      void link.send({ opened: { bridge: id, address, port } });
+    }
   }
 }
 

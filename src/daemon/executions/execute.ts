@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RefusalBackoff } from '../../approval/refusal-backoff.ts';
 import { authorize } from '../../authorize.ts';
 import type { Caller, CommandRequest, ExecId } from '../../command.ts';
-import { isTrlError, TrlError } from '../../errors.ts';
+import { isTrlError } from '../../errors.ts';
 import type {
   AuthorizedExecution,
   ExecutionContext,
@@ -121,6 +121,8 @@ export class CommandExecutor {
       result = await starting;
     } catch (error) {
       if (isForeground) session.busy = null;
+      // The layers of a session go when it ends, and what needs them fails.
+      if (!isTrlError(error)) this.#parts.sessions.refuseEnded(session.record.id);
       // Each refusal delays the next one, so that trying spellings gains nothing.
       if (isTrlError(error, 'POLICY_DENIED')) {
         await sleep(this.#backoff.recordRefusal(session.record.id));
@@ -137,7 +139,7 @@ export class CommandExecutor {
     params: CommandParams,
     { mode, caller, call }: LaunchOrigin,
   ): Promise<TrackedExecution | NeedsApproval> {
-    const { masking, contexts, execs, scripts, approvalService, starter } = this.#parts;
+    const { masking, contexts, execs, scripts, approvalService, starter, sessions } = this.#parts;
     const { names: typedSecrets } = masking.look(params.command);
     if (typedSecrets.length > 0) recordTypedSecrets(session, typedSecrets, this.#parts);
     const policy = await contexts.policyOf(session);
@@ -145,6 +147,8 @@ export class CommandExecutor {
     contexts.separate(session, request, execs.running(session.record.id));
     const id = newExecId();
     const { context, result } = await this.#authorize(session, request, { policy, caller, id });
+    // It may have been destroyed meanwhile.
+    sessions.refuseEnded(session.record.id);
     const decided =
       'approved' in result ? result : (authorizeByEarlierAnswer(approvalService, result) ?? result);
     const record = createExecRecord({ id, session, request, context, result, call, decided });
@@ -216,7 +220,7 @@ export class CommandExecutor {
       const result = await authorize(dependencies, circumstances, request, id);
       // It may have been cancelled meanwhile, or its session destroyed.
       signal.throwIfAborted();
-      if (sessions.find(session.record.id) !== session) throw sessionGoneError();
+      sessions.refuseEnded(session.record.id);
       const authorized = entry.claim(result);
       if (authorized === null) return null;
       const started = (): void => {
@@ -229,6 +233,3 @@ export class CommandExecutor {
     }
   }
 }
-
-const sessionGoneError = (): TrlError =>
-  new TrlError('SESSION_NOT_FOUND', 'The session was destroyed before the command could start');

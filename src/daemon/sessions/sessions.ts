@@ -159,6 +159,17 @@ export class Sessions {
     return this.#all.get(id)?.record.owner ?? this.#gone.of(id);
   }
 
+  /**
+   * A command whose session ended while it was prepared must not start.
+   *
+   * @throws TrlError `SESSION_NOT_FOUND`
+   */
+  refuseEnded(id: SessionId): void {
+    if (this.#all.has(id)) return;
+    const message = 'The session was destroyed before the command could start';
+    throw new TrlError('SESSION_NOT_FOUND', message);
+  }
+
   find(id: SessionId): LiveSession | null {
     return this.#all.get(id) ?? null;
   }
