@@ -1,6 +1,8 @@
 // What may be asked of a session's network, what policy makes of it, and what records of earlier
 // versions mean.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import path from 'node:path';
@@ -15,8 +17,9 @@ import { newSessionId } from '../src/session/record.ts';
 import { StateStore } from '../src/session/store.ts';
 import { auditEvents } from './support/audit-daemon.ts';
 import { whyNoBox } from './support/box.ts';
-import { startRuntime, type Daemon } from './support/daemon.ts';
+import { startRuntime, surroundings, type Daemon } from './support/daemon.ts';
 
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const policy = `base: trusted
 network:
   mode: on
@@ -139,6 +142,29 @@ describe('what is asked of the network', { skip: whyNoBox }, () => {
     const both = `${curl('port.test')}; ${curl('one.test')}`;
     assert.deepEqual(await asked({ network: 'hosts' }, both), ['one.test', 'port.test']);
     assert.equal(await asked({ network: 'hosts' }, curl('known.test')), 'hello\n');
+  });
+
+  test('trl run says what was refused, also of a command that succeeds', async () => {
+    const command = `${curl('one.test')}; ${curl('all.test')} 2>/dev/null || true`;
+    const child = spawn(trl, ['run', '--net', 'one.test', command], {
+      cwd: daemon.root,
+      env: {
+        ...process.env,
+        ...surroundings(daemon.home),
+        TRL_SOCKET_PATH: daemon.socketPath,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const printed = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        printed[name] += text;
+      });
+    }
+    const [code] = await once(child, 'close');
+    assert.deepEqual([code, printed.stdout], [0, 'hello\n'], printed.stderr);
+    assert.match(printed.stderr, /^trl: refused: network to all\.test \(deny all\.test\)$/m);
+    assert.doesNotMatch(printed.stderr, /one\.test/);
   });
 
   test('commands in any wrapper imply their hosts', async () => {

@@ -122,6 +122,18 @@ function boundsMet({ limits, exit_code: code, stopped }: ExecEnd): string[] {
   });
 }
 
+const denialLinesMax = 10;
+
+/** What was refused while it ran, also where it succeeded: a line for each, up to a bound. */
+function refusals({ denials = [] }: ExecEnd): string[] {
+  const lines = denials.slice(0, denialLinesMax).map(({ host, port, rule }) => {
+    const where = port === 0 ? host : `${host}:${port}`;
+    return `refused: network to ${where} (${rule})`;
+  });
+  const more = denials.length - lines.length;
+  return more > 0 ? [...lines, `refused: ${more} more; see denials of the receipt`] : lines;
+}
+
 /**
  * The receipt in one line, why it was ended, then what the runtime suggests; of changes only where
  * they are not printed beside it.
@@ -139,6 +151,7 @@ export function printReceiptSummary(
     printDimmed(`ended after ${showDuration(end.duration_ms)}: ${why}${offline}`);
   }
   for (const bound of boundsMet(end)) printDimmed(bound);
+  for (const refused of refusals(end)) printDimmed(refused);
   // Paths that were restored are printed even if the command itself succeeded.
   if (interactive || end.exit_code !== 0 || end.reverted.length > 0) {
     for (const hint of end.hints) {

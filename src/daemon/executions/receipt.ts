@@ -1,6 +1,7 @@
 /** Turns an outcome into what the wire answers, with sentences that help. */
 import type { ConnectionSummary, NetworkAccess } from '../../network-access.ts';
 import { notAllowedRule } from '../../network/egress-rules.ts';
+import { webPorts } from '../../network/host-rules.ts';
 import type { CacheTool } from '../../caches.ts';
 import type { Assurance, Exit, Plan, Verdict } from '../../command.ts';
 import type { CollectedOutput } from '../../output/output-collector.ts';
@@ -126,16 +127,23 @@ function networkOf({ connections }: Exit): Pick<ReceiptHead, 'connections' | 'de
   };
 }
 
-/** How to ask for a host that no rule names. */
+/** How to ask for a host that no rule names, or not with that port. */
 function denialHints({ connections = [] }: Exit): string[] {
   const isUnnamed = connections.filter(({ allowed, rule }) => !allowed && rule === notAllowedRule);
-  const hosts = [...new Set(isUnnamed.map(({ host }) => host))];
+  const hosts = [...new Set(isUnnamed.map(hostToAsk))];
   if (hosts.length === 0) return [];
-  const names = hosts.slice(0, hostsInHintMax).join(',');
+  const names = hosts.slice(0, hostsInHintMax);
   return [
-    `The network refused ${hosts.slice(0, hostsInHintMax).join(', ')}: no rule allows it; ` +
-      `ask with "hosts" of a session (--net ${names}), or allow it in policy: network.allow`,
+    `The network refused ${names.join(', ')}: no rule allows it; ` +
+      `ask with "hosts" of a session (--net ${names.join(',')}), or allow it in policy: ` +
+      'network.allow',
   ];
+}
+
+/** As the rule that would allow it: one without a port is for those of the web. */
+function hostToAsk({ host, port }: ConnectionSummary): string {
+  const isUsual = port === 0 || webPorts.includes(port);
+  return isUsual ? host : `${host}:${port}`;
 }
 
 /**
