@@ -18,6 +18,7 @@ const network: RuleSubject = {
   requester,
   project: 'registry',
 };
+const reached: RuleSubject = { hosts: ['*.a.test', 'b.test:8443'], workspace, requester };
 
 class File implements Disposable {
   readonly #home = mkdtempSync(path.join(tmpdir(), 'trl-lasting-'));
@@ -84,6 +85,26 @@ test('what is shown is shown to whoever asked, in that directory, until the rule
   assert.deepEqual(shows(), []);
 });
 
+test('hosts are reached by whoever asked, in that directory, until the rule goes', () => {
+  using own = new File();
+  const { rules } = own;
+  const hosts = (at = workspace, who = requester) => rules.hosts(at, who);
+  assert.deepEqual(hosts(), []);
+  const { id } = rules.add(reached, 'approver:ada');
+  rules.add(shown, 'approver:ada');
+  rules.add({ ...reached, hosts: ['c.test'] }, 'approver:ada');
+  assert.deepEqual(hosts(), ['*.a.test', 'b.test:8443', 'c.test']);
+  assert.deepEqual(hosts(workspace, 'uid:2'), []);
+  for (const other of [{ path: '/v' }, { dev: 2 }, { ino: 3 }]) {
+    assert.deepEqual(hosts({ ...workspace, ...other }), [], JSON.stringify(other));
+  }
+  assert.deepEqual([...rules.revealed(workspace, requester)], reveal);
+  rules.remove(id);
+  assert.deepEqual(hosts(), ['c.test']);
+  own.write('none');
+  assert.deepEqual(hosts(), []);
+});
+
 test('a rule is removed by the beginning of its name, where no other begins so', () => {
   using own = new File();
   const { rules } = own;
@@ -120,6 +141,12 @@ const bad: readonly unknown[] = [
   { v: 1, rules: [{ ...good, of: { ...shown, requester: 1 } }] },
   { v: 1, rules: [{ ...good, of: { ...shown, workspace: '/w' } }] },
   { v: 1, rules: [{ ...good, of: { ...shown, workspace: { path: 1 } } }] },
+  { v: 1, rules: [{ ...good, of: { ...reached, hosts: 'a.test' } }] },
+  { v: 1, rules: [{ ...good, of: { ...reached, hosts: [1] } }] },
+  { v: 1, rules: [{ ...good, of: { ...reached, hosts: ['10.0.0.1'] } }] },
+  { v: 1, rules: [{ ...good, of: { ...reached, hosts: ['*'] } }] },
+  { v: 1, rules: [{ ...good, of: { ...reached, requester: 1 } }] },
+  { v: 1, rules: [{ ...good, of: { ...reached, reveal } }] },
   { v: 1, rules: [{ ...good, of: { ...network, words: 'npm' } }] },
   { v: 1, rules: [{ ...good, of: { ...network, words: [1] } }] },
   { v: 1, rules: [{ ...good, of: { ...network, program: 1 } }] },
@@ -161,5 +188,9 @@ test('a rule reads as what it permits', () => {
   assert.equal(ruleText(network), `${reach}, without a question, for uid:1 in /w`);
   const hosts = ruleText({ ...network, network: { hosts: ['a.example', 'b.example'] } });
   assert.match(hosts, /reaches a\.example, b\.example, without/);
+  assert.equal(
+    ruleText(reached),
+    'commands connect to *.a.test, b.test:8443, without a question, for uid:1 in /w',
+  );
   assert.match(ruleText(shown), /^output shows .*, without a question, for uid:1 in \/w$/);
 });

@@ -69,7 +69,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['snapshot', place(['segment-files.ts'])],
   ['sealing', place(['segment-files.ts'])],
   ['identity', place(['private-file.ts', 'file-lock.ts'])],
-  ['approval', place(['private-file.ts', 'file-lock.ts'])],
+  ['approval', place(['private-file.ts', 'file-lock.ts', 'network'])],
   // What people write in files is read in one way.
   ['yaml', place(['file-lock.ts'], ['yaml', 'zod'])],
   ['provenance', place([], ['zod'])],

@@ -10,6 +10,7 @@ import { canonicalJson } from '../canonical.ts';
 import { TrlError } from '../errors.ts';
 import { withFileLock } from '../file-lock.ts';
 import { readPrivateFile, writePrivateFile } from '../private-file.ts';
+import { parseHostRule } from '../network/host-rules.ts';
 import { quoteArgv, describeReveal } from '../quote.ts';
 
 /**
@@ -208,8 +209,8 @@ function isRule(value: unknown): value is LastingRule {
   const { id, created_at: at, by, of } = fieldsOf(value);
   const { words, program, workspace, requester, project, reveal, hosts } = fieldsOf(of);
   const common = [id, at, by, requester, fieldsOf(workspace)['path']];
+  if (hosts !== undefined) return reveal === undefined && isHosts(hosts) && isTexts(common);
   if (reveal !== undefined) return isTexts(reveal) && isTexts(common);
-  if (hosts !== undefined) return isTexts(hosts) && isTexts(common);
   const texts = [...common, program, project];
   const isWords = isTexts(words);
   // What a later version says of hosts is no rule of this one.
@@ -219,6 +220,10 @@ function isRule(value: unknown): value is LastingRule {
 
 const isTexts = (value: unknown): boolean =>
   Array.isArray(value) && value.every((one) => typeof one === 'string');
+
+const isHosts = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.every((one) => typeof one === 'string' && parseHostRule(one)?.text === one);
 
 const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {};

@@ -165,7 +165,7 @@ export async function runPolicyShow(args: CliArguments): Promise<number> {
     printJson(policy);
     return 0;
   }
-  const { base, network, approvals, files, limits, withhold, publication } = policy;
+  const { base, network, hosts, approvals, files, limits, withhold, publication } = policy;
   const seconds = approvals.expiresMs / 1_000;
   const grantable = (lists: readonly (readonly string[])[]): string =>
     lists.length === 0 ? 'as asked for' : lists.map((list) => list.join(', ')).join(' and ');
@@ -182,6 +182,7 @@ export async function runPolicyShow(args: CliArguments): Promise<number> {
       }),
     ),
     ['network', `at most ${network}`],
+    ...showHosts(hosts),
     ['read', grantable(files.read)],
     ['write', grantable(files.write)],
     ['deny', files.deny.join(', ') || 'nothing more'],
@@ -195,6 +196,11 @@ export async function runPolicyShow(args: CliArguments): Promise<number> {
   process.stdout.write(lines.join(''));
   return 0;
 }
+
+const showHosts = (hosts: Policy['hosts']): (readonly [string, string])[] =>
+  (['allow', 'deny', 'private'] as const).flatMap((of) =>
+    hosts[of].length === 0 ? [] : [['hosts', `${of} ${hosts[of].join(', ')}`] as const],
+  );
 
 /** Whether `policy` is only what is taken where nobody names one and no file decides. */
 const isUnset = (name: string | undefined, { layers }: Policy): boolean =>

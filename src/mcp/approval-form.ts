@@ -8,6 +8,7 @@ import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import { answerScopes, type AnswerScope, type ApprovalView } from '../api/approval.ts';
 import { approvalTextKind, scopeMeanings } from '../client/approval-text.ts';
 import { fieldOf, isObject } from '../json-shape.ts';
+import { networkText, normalNetworkAccess } from '../network-access.ts';
 import {
   bindingLines,
   approvalInputLines,
@@ -116,7 +117,8 @@ function messageOf({ approval_id: id, digest, asked, verdict, changes }: Approva
     '',
     ...approvalInputLines(asked),
     ...bindingLines(asked),
-    `in ${escapeForeignInline(asked.cwd)}, network ${asked.network}, ` +
+    `in ${escapeForeignInline(asked.cwd)}, ` +
+      `network ${networkText(normalNetworkAccess(asked.network), asked.hosts)}, ` +
       `sandbox ${asked.sandbox.level}`,
     ...variables,
     ...why,
