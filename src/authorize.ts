@@ -116,13 +116,14 @@ function networkOf(
   { context, authorization }: Circumstances,
   { request: { command, language }, id }: { request: ExecutionRequest; id: ExecId },
 ): CommandNetwork {
-  const { requester, hosts: policy, session } = authorization;
+  const { judge, requester, hosts: policy, session } = authorization;
   const by = { requester, session: context.sessionId, exec: id };
   return planCommandNetwork({
     network: context.network,
     requested: session.hosts,
     implied: language === 'python' ? [] : impliedHosts(command),
     policy,
+    asks: judge.asks,
     answered: dependencies.allowedHosts(context.workspaceIdentity, by),
     connect: dependencies.connectHosts,
   });

@@ -161,9 +161,15 @@ test('only what is globally reachable is a public address', () => {
 
 test('a permitted name is dialled at a checked address alone', async () => {
   const target = { name: 'localhost', port: 9, mayBePrivate: true, servedAt: null };
-  await assert.rejects(dial(target, new NameLookups()), { name: 'DialError', message: 'special address' });
+  await assert.rejects(dial(target, new NameLookups()), {
+    name: 'DialError',
+    message: 'special address',
+  });
   const nowhere = { ...target, name: 'nobody.invalid' };
-  await assert.rejects(dial(nowhere, new NameLookups()), { name: 'DialError', message: 'name not found' });
+  await assert.rejects(dial(nowhere, new NameLookups()), {
+    name: 'DialError',
+    message: 'name not found',
+  });
 });
 
 test('a name keeps its address, and the range has an end', () => {

@@ -22,6 +22,7 @@ function bridgeOf(id: BridgeId): Bridge {
   const made = new Bridge({
     name: (name) => say({ name: { bridge: id, name } }),
     open: (address, port) => say({ open: { bridge: id, address, port } }),
+    ask: (exec, host, port) => say({ ask: { bridge: id, exec, host, port } }),
   });
   bridges.set(id, made);
   return made;
@@ -39,6 +40,9 @@ function take(request: EgressRequest, handle: unknown): void {
   } else if ('end' in request) {
     const { bridge, exec } = request.end;
     say({ ended: { exec, connections: bridges.get(bridge)?.end(exec) ?? [] } });
+  } else if ('answer' in request) {
+    const { bridge, host, port, allow } = request.answer;
+    bridgeOf(bridge).answered(host, port, allow);
   } else if ('opened' in request) {
     const { bridge, address, port } = request.opened;
     bridges.get(bridge)?.opened(address, port);

@@ -14,6 +14,10 @@ export const openPorts: readonly number[] = [...webPorts, 22];
 
 /** Of what no rule names. */
 export const notAllowedRule = 'not allowed';
+/** Of a host that a person was asked about while a program waited. */
+export const deniedByPerson = 'denied by a person';
+export const unanswered = 'nobody answered in time';
+export const lateAnswer = 'allowed after the program gave up';
 
 export interface NetworkDecision {
   readonly isAllowed: boolean;
