@@ -29,8 +29,11 @@ import type {
 import type { RequestedVariable } from './policy/decide.ts';
 import type { ParsedCommand } from './policy/judge.ts';
 import { withoutGitFilters } from './policy/shell/harden.ts';
-import { planCommandNetwork, type CommandNetwork } from './network/command-network.ts';
-import { impliedHosts } from './network/network-need.ts';
+import { impliedHosts } from './policy/implied-hosts.ts';
+import { listInvocations } from './policy/invocations.ts';
+import { planCommandNetwork } from './network/command-network.ts';
+import { parseHostRules } from './network/host-rules.ts';
+import type { EgressRules } from './network-access.ts';
 import { scriptLocation, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import { isBelow } from './workspace/inspect-path.ts';
 import { isNameListed } from './variable-names.ts';
@@ -50,8 +53,6 @@ export async function authorize(
 ): Promise<AuthorizedExecution | PendingApproval> {
   const { context, authorization } = circumstances;
   const { judge, requester, parent } = authorization;
-  const network = networkOf(dependencies, circumstances, { request, id });
-  const exposure = { ...authorization.exposure, askedHosts: network.asked };
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
   const cwd = await dependencies.files.resolveDirectory(context, request);
   await dependencies.yieldToEventLoop();
@@ -59,6 +60,8 @@ export async function authorize(
   const parsed = isScript
     ? await judge.parsePython(request.command)
     : judge.parse(request.command, context.shell.dialect);
+  const network = networkOf(dependencies, circumstances, { request, parsed, id });
+  const exposure = { ...authorization.exposure, askedHosts: network.asked };
   const scripts = scriptsDirectory([context.workspace ?? '', ...context.files.read.allow]);
   const lookUp = (): Promise<CommandLookup> =>
     lookUpCommandFacts(dependencies, context, { request, parsed, at: isScript ? scripts : cwd });
@@ -78,8 +81,7 @@ export async function authorize(
   const values = await dependencies.variables.values(requested);
   const withValues = { ...request, cwd, env: { ...values, ...request.env } };
   const planned = await planCommand(dependencies, circumstances, withValues, id);
-  const isAsked = verdict.rules.some(({ id }) => id === 'reach.hosts');
-  const egress = network.egressWhen(isAsked);
+  const { egress } = network;
   const command = egress === null ? planned : { ...planned, egress };
   const plan = isScript ? planScript(context, command, scripts) : command;
   const workspaceMode = request.workspaceMode ?? null;
@@ -114,19 +116,40 @@ export async function authorize(
 function networkOf(
   dependencies: RunDependencies,
   { context, authorization }: Circumstances,
-  { request: { command, language }, id }: { request: ExecutionRequest; id: ExecId },
-): CommandNetwork {
+  { id, ...text }: { request: ExecutionRequest; parsed: ParsedCommand; id: ExecId },
+): { readonly egress: EgressRules | null; readonly asked: readonly string[] } {
   const { judge, requester, hosts: policy, session } = authorization;
   const by = { requester, session: context.sessionId, exec: id };
-  return planCommandNetwork({
+  // A denied port leaves the other ports of its host, which are asked about as any.
+  const denied = parseHostRules(policy.deny).filter(({ port }) => port === null);
+  const planned = planCommandNetwork({
     network: context.network,
     requested: session.hosts,
-    implied: language === 'python' ? [] : impliedHosts(command),
-    policy,
+    implied: impliedBy(context, text),
+    policy: { ...policy, deny: denied.map(({ text }) => text) },
     asks: judge.asks,
     answered: dependencies.allowedHosts(context.workspaceIdentity, by),
     connect: dependencies.connectHosts,
   });
+  const { asked } = planned;
+  // Where nobody is asked, a session that names hosts reaches these alone.
+  const isAnswered = judge.asks || session.hosts.length === 0;
+  const egress = planned.egressWhen(asked.length > 0 && isAnswered);
+  return { asked, egress: egress === null ? null : { ...egress, deny: policy.deny } };
+}
+
+/** Host rules that the text of a command implies, where rules for hosts decide. */
+function impliedBy(
+  { network, shell }: ExecutionContext,
+  { request, parsed }: { request: ExecutionRequest; parsed: ParsedCommand },
+): readonly string[] {
+  if (network !== 'hosts' || request.language === 'python') return [];
+  const { analysis, invocations } = parsed;
+  const { items } =
+    invocations.items.length > 0
+      ? invocations
+      : listInvocations(request.command, shell.dialect, analysis);
+  return impliedHosts(items);
 }
 
 /**

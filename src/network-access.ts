@@ -22,6 +22,8 @@ export function normalNetworkAccess(word: RequestedNetwork): NetworkAccess {
     case 'on':
       return 'host';
     default:
+      // Every known word has its case above, by the compiler.
+      word satisfies never;
       return 'off';
   }
 }

@@ -94,6 +94,25 @@ test('auto runs what a sandbox holds and undo takes back, and explains it so', (
   }
 });
 
+test('each network asks about what it opens, and hosts about those that nobody allowed', () => {
+  const reach = (network: Exposure['network'], askedHosts: readonly string[] = []): string =>
+    outcome('make', { ...held, network, askedHosts });
+  assert.equal(reach('off'), 'allow');
+  assert.equal(reach('open'), 'ask reach.network');
+  assert.equal(reach('host'), 'ask reach.network');
+  assert.equal(reach('hosts'), 'allow');
+  assert.equal(reach('hosts', ['a.test', 'b.test:8443']), 'ask reach.hosts');
+  assert.equal(
+    outcome('make', { ...held, network: 'hosts' }, 'locked'),
+    'block ask.unlisted reach.network',
+  );
+  // Keys that the sandbox hides stay blocked where anything leaves it.
+  for (const network of ['hosts', 'open', 'host'] as const) {
+    assert.match(outcome('cat ~/.ssh/id_rsa', { ...held, network }), /^block /, network);
+  }
+  assert.equal(outcome('cat ~/.ssh/id_rsa', held), 'allow');
+});
+
 test('where a wall is missing, what is held there stays blocked', () => {
   const worse: readonly Partial<Exposure>[] = [
     { sandbox: 'none', level: 'none' },

@@ -13,6 +13,9 @@ const pathBytesMax = 4_096;
 const nameBytesMax = 256;
 const patternsMax = 256;
 const namesMax = 4_096;
+const hostsMax = 256;
+/** A name of 253 bytes with `*.` and a port. */
+const hostTextMax = 261;
 const base64Form = /^[A-Za-z0-9+/]*={0,2}$/;
 const secondsMax = (limits.timeoutMs.max ?? 0) / 1_000;
 
@@ -125,10 +128,14 @@ export const environmentNamesParam = z
   .array(environmentName(), { error: 'a list of names' })
   .check(z.maxLength(namesMax, `a list of at most ${namesMax} names`));
 
-/** Digests of redactions, as in a receipt. */
+/** Host rules and presets; what each may be is checked where they are expanded. */
 export const hostsParam = z
-  .array(z.string().check(z.minLength(1), z.maxLength(260)), { error: 'a list of hosts' })
-  .check(z.maxLength(256, { error: 'at most 256 hosts' }));
+  .array(text('a host or a preset', hostTextMax).check(z.minLength(1, 'a host or a preset')), {
+    error: 'a list of hosts',
+  })
+  .check(z.maxLength(hostsMax, { error: `at most ${hostsMax} hosts` }));
+
+/** Digests of redactions, as in a receipt. */
 export const revealedDigestsParam = z
   .array(z.string().check(z.regex(/^[0-9a-f]{32}$/u, 'the "digest" of a redaction')), {
     error: 'a list of digests',

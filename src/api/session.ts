@@ -119,6 +119,8 @@ export const sessionSchema = z.object({
   command_count: shared.countSchema,
   timeout_s: shared.countSchema,
   network: shared.networkSchema,
+  /** Host rules that were requested with it; absent: none. */
+  hosts: z.exactOptional(shared.nameListSchema),
   sandbox: shared.sandboxKindSchema,
   /** Programs whose caches of the host's user its commands see; absent: none. */
   share_cache: z.exactOptional(shared.sharedCachesSchema),
@@ -155,6 +157,7 @@ export const sessionMethods = {
         'workspace_mode',
         'files',
         'network',
+        'hosts',
         'sandbox',
         'share_cache',
         'policy',

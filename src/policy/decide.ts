@@ -1,5 +1,5 @@
 /** Decides the verdict on a command. Pure: takes an analysis and facts. */
-import type { NetworkAccess } from '../network-access.ts';
+import { reachesNetwork, type NetworkAccess } from '../network-access.ts';
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
 import { isInjectionName, isNameListed } from '../variable-names.ts';
 import {
@@ -118,7 +118,12 @@ function staysInside(exposure: Exposure | null): boolean {
 
 /** Whether the keys of the home directory are certain to be absent from the sandbox. */
 function hidesKeys(exposure: Exposure | null): boolean {
-  return exposure !== null && exposure.keysHidden && exposureRules(exposure).length === 0;
+  return exposure !== null && exposure.keysHidden && isContained(exposure);
+}
+
+/** Whether nothing leaves the sandbox: hosts that need no approval are a way out of it, too. */
+export function isContained(exposure: Exposure): boolean {
+  return !reachesNetwork(exposure.network) && exposureRules(exposure).length === 0;
 }
 
 /** `auto`: allows what the sandbox contains; exposure outside the sandbox needs approval. */
@@ -141,7 +146,8 @@ function unlessExposed(
     const lasting = 'may change the workspace, where nothing can be undone';
     return verdictOf(policy, 'ask', [asking('reach.undo', lasting)]);
   }
-  const reason = 'stays inside a sandbox of full assurance, without network';
+  const out = reachesNetwork(exposure.network) ? 'with allowed hosts alone' : 'without network';
+  const reason = `stays inside a sandbox of full assurance, ${out}`;
   return verdictOf(policy, 'allow', [allowing('auto.contained', reason)]);
 }
 

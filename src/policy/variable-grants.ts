@@ -5,7 +5,7 @@
  */
 import type { DecidingRule, Verdict } from '../command.ts';
 import { isInjectionName, matchesNamePattern } from '../variable-names.ts';
-import { exposureRules, type Exposure, type RequestedVariable } from './decide.ts';
+import { isContained, type Exposure, type RequestedVariable } from './decide.ts';
 import {
   policyDecisions,
   type PolicyBaseName,
@@ -105,11 +105,11 @@ function grantDefault(
       return { decision: 'allow', why: '' };
     case 'auto': {
       if (!isSecret) return { decision: 'allow', why: '' };
-      const isContained = exposure !== null && exposureRules(exposure).length === 0;
-      const why = isContained
+      const isHeld = exposure !== null && isContained(exposure);
+      const why = isHeld
         ? ', inside a sandbox of full assurance without network'
         : ', and what it does with it is not held inside its sandbox';
-      return { decision: isContained ? 'allow' : 'ask', why };
+      return { decision: isHeld ? 'allow' : 'ask', why };
     }
     case 'guarded':
       return { decision: 'ask', why: '' };

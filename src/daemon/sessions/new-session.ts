@@ -1,6 +1,12 @@
 /** The record of a new session, from what its caller asked for and policy permits. Pure. */
 import { isBridged, normalNetworkAccess, reachesNetwork } from '../../network-access.ts';
-import { coversName, parseHostRule, parseHostRules } from '../../network/host-rules.ts';
+import {
+  coversRule,
+  hostRulesMax,
+  parseHostRule,
+  parseHostRules,
+  type HostRule,
+} from '../../network/host-rules.ts';
 import { expandPreset, hostPresetNames } from '../../network/presets.ts';
 import { join } from 'node:path';
 import { cacheDirectoriesOf, type CacheTool } from '../../caches.ts';
@@ -130,7 +136,7 @@ const boundedUmask = (octal: string): number => (Number.parseInt(octal, 8) & 0o0
 /**
  * Host rules in their normal form and in order.
  *
- * @throws TrlError `INVALID_PARAMS` for a word that is no host and no preset
+ * @throws TrlError `INVALID_PARAMS` for a word that is no host and no preset, and for too many
  */
 function hostsOf({ hosts = [] }: SessionCreateParams): readonly string[] {
   const rules = hosts.flatMap(expandPreset).map((word) => {
@@ -139,15 +145,19 @@ function hostsOf({ hosts = [] }: SessionCreateParams): readonly string[] {
     const ways = 'a name, *.NAME or NAME:PORT, or one of ' + hostPresetNames.join(', ');
     throw new TrlError('INVALID_PARAMS', `Cannot allow ${JSON.stringify(word)}: it is not ${ways}`);
   });
-  return [...new Set(rules)].toSorted();
+  const all = [...new Set(rules)].toSorted();
+  if (all.length <= hostRulesMax) return all;
+  const message = `Cannot allow ${all.length} hosts: at most ${hostRulesMax}, those of presets too`;
+  throw new TrlError('INVALID_PARAMS', message);
 }
 
-/** @throws TrlError `POLICY_DENIED` for a host that policy denies */
+/** @throws TrlError `POLICY_DENIED` for a host of which policy denies all that was asked for */
 function refuseDeniedHosts({ hosts = [] }: Grants, policy: Policy): void {
   const denied = parseHostRules(policy.hosts.deny);
-  const found = parseHostRules(hosts).find(({ name }) =>
-    denied.some((rule) => coversName(rule, name)),
-  );
+  const withPort = (port: HostRule['port']): readonly HostRule[] =>
+    denied.map((rule) => (rule.port === null ? { ...rule, port } : rule));
+  // A denied name without a port is not looked up: no port of it can be reached.
+  const found = parseHostRules(hosts).find((rule) => coversRule(withPort(rule.port), rule));
   if (found === undefined) return;
   const message = `Cannot allow ${found.text}: policy "${policy.name}" denies it`;
   throw new TrlError('POLICY_DENIED', message);

@@ -242,6 +242,7 @@ export function sessionViewOf({ record, busy, typedSecrets: typed }: LiveSession
     command_count: record.commandCount,
     timeout_s: Math.ceil((record.bounds.timeout_ms ?? limits.timeoutMs.default) / 1_000),
     network: record.grants.network,
+    ...(record.grants.hosts === undefined ? {} : { hosts: record.grants.hosts }),
     sandbox: record.grants.sandbox,
     ...(record.shareCache === undefined ? {} : { share_cache: record.shareCache }),
     assurance: record.assurance,
