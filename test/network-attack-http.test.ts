@@ -85,7 +85,7 @@ const refused: Readonly<Record<string, Wire>> = {
     smuggled,
   ),
   'a transfer encoding in HTTP/1.0':
-    `POST / HTTP/1.0\r\n${good}${chunked}` + 'Content-Length: 1\r\n\r\n',
+    `POST / HTTP/1.0\r\n${good}` + `${chunked}Content-Length: 1\r\n\r\n`,
   'a host that the connection drops': get(`${good}Connection: close, Host\r\n`),
   'a length that the connection drops':
     get(`${good}Connection: close, Content-Length\r\n${length(smuggled)}`) + smuggled,

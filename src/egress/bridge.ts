@@ -3,7 +3,7 @@
  * whose rules hold.
  */
 import type { Socket as UdpSocket } from 'node:dgram';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, isIPv4, type Server, type Socket } from 'node:net';
 import type { ExecId } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 import {
@@ -22,7 +22,7 @@ import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from './dns-mess
 import type { DnsQuestion } from './dns-message.ts';
 import { NameLookups } from './name-lookups.ts';
 import { relayHttp } from './relay-http.ts';
-import { relayStream } from './relay-stream.ts';
+import { relayStream, relayTunnel } from './relay-stream.ts';
 import { whileOpen } from './while-open.ts';
 import { SyntheticAddresses } from './synthetic-addresses.ts';
 
@@ -124,7 +124,8 @@ export class Bridge {
     });
   }
 
-  begin(exec: ExecId, rules: EgressRules): void {
+  /** Resolves when all that its rules name is listened on. */
+  async begin(exec: ExecId, rules: EgressRules): Promise<void> {
     const decider = new EgressDecider(rules);
     const asks = rules.ask === true;
     this.#commands.set(exec, { decider, log: new ConnectionLog(), asks, answers: new Map() });
@@ -134,6 +135,9 @@ export class Bridge {
       const address = this.#addresses.addressOf(name)?.address;
       if (address !== undefined) void this.#openPorts(address, decider.portsOf(name));
     }
+    await Promise.all(
+      decider.addresses.map(({ address, port }) => this.#openPorts(address, [port])),
+    );
   }
 
   /** Ends connections that no other command may have: a socket can be passed on. */
@@ -255,7 +259,7 @@ export class Bridge {
       socket.resetAndDestroy();
       return;
     }
-    const name = this.#addresses.nameOf(localAddress);
+    const name = this.#addresses.nameOf(localAddress) ?? this.#addressIn(localAddress, port);
     const decision = name === null ? null : this.#decide(name, port);
     if (name !== null && decision !== null && decision.asker !== null) {
       void this.#hold(socket, { name, port }, decision.asker);
@@ -269,11 +273,21 @@ export class Bridge {
     this.#connect(socket, { name, port });
   }
 
+  /** An address that a rule names; `null`: none does. */
+  #addressIn(address: string, port: number): string | null {
+    const isNamed = [...this.#commands.values()].some(({ decider }) =>
+      decider.addresses.some((one) => one.address === address && one.port === port),
+    );
+    return isNamed ? address : null;
+  }
+
   #connect(socket: Socket, { name, port }: Destination): void {
     this.#clients.set(socket, { name, port });
     socket.once('close', () => this.#clients.delete(socket));
     const permitted = this.#permit(socket, { name, port });
-    if (port === 80) relayHttp(socket, permitted);
+    // Who names an address names what answers there, whatever it calls itself.
+    if (isIPv4(name)) void relayTunnel(socket, permitted);
+    else if (port === 80) relayHttp(socket, permitted);
     else void relayStream(socket, permitted);
   }
 
@@ -336,7 +350,7 @@ export class Bridge {
         name,
         port,
         mayBePrivate: by.mayBePrivate(name),
-        servedAt: by.servedAt(name),
+        servedAt: by.servedAt(name, port),
       };
       const dialled = await dial(target, this.#lookups);
       this.#dialled += 1;

@@ -35,8 +35,9 @@ function take(request: EgressRequest, handle: unknown): void {
   } else if ('named' in request) bridgeOf(request.named.bridge).restore(request.named.names);
   else if ('begin' in request) {
     const { bridge, exec, rules } = request.begin;
-    bridgeOf(bridge).begin(exec, rules);
-    say({ begun: { exec } });
+    void bridgeOf(bridge)
+      .begin(exec, rules)
+      .then(() => say({ begun: { exec } }));
   } else if ('end' in request) {
     const { bridge, exec } = request.end;
     say({ ended: { exec, connections: bridges.get(bridge)?.end(exec) ?? [] } });
