@@ -19,6 +19,7 @@ const evil = 'Host: evil.test\r\n';
 const smuggled = `GET /smuggled HTTP/1.1\r\n${evil}\r\n`;
 const get = (lines: Wire, path = '/'): Wire => `GET ${path} HTTP/1.1\r\n${lines}\r\n`;
 const post = (lines: Wire, body: Wire): Wire => `POST / HTTP/1.1\r\n${lines}\r\n${body}`;
+const oneByte = 'Content-Length: 1\r\n\r\n';
 const chunked = 'Transfer-Encoding: chunked\r\n';
 const length = (body: Wire): Wire => `Content-Length: ${body.length}\r\n`;
 const upgrade = (to: string): Wire => `Connection: Upgrade, HTTP2-Settings\r\nUpgrade: ${to}\r\n`;
@@ -84,8 +85,7 @@ const refused: Readonly<Record<string, Wire>> = {
     `${good}Transfer-Encoding:\x0bchunked\r\n`,
     smuggled,
   ),
-  'a transfer encoding in HTTP/1.0':
-    `POST / HTTP/1.0\r\n${good}` + `${chunked}Content-Length: 1\r\n\r\n`,
+  'a transfer encoding in HTTP/1.0': `POST / HTTP/1.0\r\n${good}${chunked}${oneByte}`,
   'a host that the connection drops': get(`${good}Connection: close, Host\r\n`),
   'a length that the connection drops':
     get(`${good}Connection: close, Content-Length\r\n${length(smuggled)}`) + smuggled,
