@@ -1,5 +1,5 @@
-// npm run prove: the tests of what lies in files, with their files on a disk. `npm test` has them in
-// memory where it can, where each sync succeeds at once and names come in another order.
+// npm run prove: the tests of what lies in files, with their files on a disk. `npm test` has them
+// in memory where it can, where each sync succeeds at once and names come in another order.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 

@@ -45,7 +45,7 @@ export function queryLogs<What extends keyof LogQueries>(
   return promise;
 }
 
-/** The built version, of a checkout too: a thread compiles the sources anew at each start. */
+/** The built version, of a checkout too: a thread compiles the sources at each start. */
 const program = (): URL =>
   embedded() ??
   new URL(
