@@ -21,6 +21,7 @@ import type {
   ExecutionRequest,
   ExecutionContext,
   Authorization,
+  AuthorizedExecution,
   RunDependencies,
 } from './execution.ts';
 
@@ -173,6 +174,40 @@ function isFirst(search: string, directory: string, context: ExecutionContext): 
     context.isPrivate(one) ||
     (workspace !== null && isPathInside(path.normalize(one), workspace));
   return !isOurs(directory) && !search.split(':').some(isOurs);
+}
+
+/** A question about a host that a running command is held at; it starts nothing. */
+export function createHostSubject(
+  context: ExecutionContext,
+  { approved: { plan }, requester, exposure, verdict }: AuthorizedExecution,
+  host: string,
+): ApprovalSubject {
+  const { workspaceIdentity: workspace } = context;
+  const hosts = [host];
+  return {
+    v: 1,
+    command: plan.command,
+    ...(plan.language === undefined ? {} : { language: plan.language }),
+    argv: plan.argv,
+    shell: plan.shell,
+    mode: plan.mode,
+    cwd: plan.cwd ?? context.home,
+    cwdPlace: null,
+    workspace,
+    env: [],
+    stdin: { kind: 'closed', mac: null },
+    pty: null,
+    sandbox: { kind: plan.box.kind, level: exposure.level, box: context.scope },
+    network: context.network,
+    hosts,
+    files: context.files,
+    bounds: plan.bounds,
+    policy: verdict.policy,
+    session: plan.session_id,
+    requester,
+    ...(workspace === null ? {} : { rule: { hosts, workspace, requester } }),
+    contents: [],
+  };
 }
 
 /** Everything that a person's answer binds. */

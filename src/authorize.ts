@@ -118,7 +118,7 @@ function networkOf(
   { context, authorization }: Circumstances,
   { id, ...text }: { request: ExecutionRequest; parsed: ParsedCommand; id: ExecId },
 ): { readonly egress: EgressRules | null; readonly asked: readonly string[] } {
-  const { requester, hosts: policy, session } = authorization;
+  const { judge, requester, hosts: policy, session } = authorization;
   const by = { requester, session: context.sessionId, exec: id };
   // A denied port leaves the other ports of its host, which are asked about as any.
   const denied = parseHostRules(policy.deny).filter(({ port }) => port === null);
@@ -127,12 +127,14 @@ function networkOf(
     requested: session.hosts,
     implied: impliedBy(context, text),
     policy: { ...policy, deny: denied.map(({ text }) => text) },
+    asks: judge.asks,
     answered: dependencies.allowedHosts(context.workspaceIdentity, by),
     connect: dependencies.connectHosts,
   });
-  // What policy asks about no hosts for, it permits.
   const { asked } = planned;
-  const egress = planned.egressWhen(asked.length > 0);
+  // Where nobody is asked, a session that names hosts reaches these alone.
+  const isAnswered = judge.asks || session.hosts.length === 0;
+  const egress = planned.egressWhen(asked.length > 0 && isAnswered);
   return { asked, egress: egress === null ? null : { ...egress, deny: policy.deny } };
 }
 

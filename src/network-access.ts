@@ -81,6 +81,8 @@ export function networkText(network: NetworkAccess, hosts: readonly string[] = [
 /** What a command may reach through the bridge; field names are the runner's wire. */
 export interface EgressRules {
   readonly mode: 'hosts' | 'open';
+  /** Connections to hosts that no rule names are held while a person is asked; absent: refused. */
+  readonly ask?: true;
   /** Host rules as text: `example.com`, `*.example.com:8443`. */
   readonly allow: readonly string[];
   /** Beats `allow` and `open`. */

@@ -19,6 +19,7 @@ import type { ExecutionRequest, PendingApproval } from '../src/execution.ts';
 import { newExecId } from '../src/session/record.ts';
 import { StateStore } from '../src/session/store.ts';
 import { ask, asked, desk, no, yes, type Desk } from './support/approval.ts';
+import { rounds } from './support/form.ts';
 
 const caller: Caller = {
   actor: 'uid:1',
@@ -310,7 +311,9 @@ test('thousands of commands that were asked about and refused leave little behin
   const rig = new Rig();
   const { approvals } = rig.desk;
   const text = 'x'.repeat(64 * 1_024);
-  for (let at = 0; at < 3_000; at += 1) {
+  // More than the thousand that may be kept, and their long texts more than the bytes.
+  const commands = rounds(1_200, 3_000);
+  for (let at = 0; at < commands; at += 1) {
     const record = rig.park(at % 3 === 0 ? `echo ${at} ${text}` : `echo ${at}`);
     const question = questionOf(rig, record);
     approvals.decide(question.id, no(question));

@@ -240,7 +240,7 @@ def bind(kind, address, port, option=None):
     try: s.bind((address, port)); return 'bound'
     except OSError as e: return name_of(e)
 say([bind(kind, address, port, option)
-    for kind, port in ((socket.SOCK_DGRAM, 53), (socket.SOCK_STREAM, 53), (socket.SOCK_STREAM, 80), (socket.SOCK_STREAM, 443), (socket.SOCK_STREAM, 22))
+    for kind, port in ((2, 53), (1, 53), (1, 80), (1, 443), (1, 22))
     for address in ('127.0.0.53', '0.0.0.0', '198.18.0.2')
     for option in (None, socket.SO_REUSEADDR, socket.SO_REUSEPORT)])
 `,

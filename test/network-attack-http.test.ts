@@ -19,6 +19,7 @@ const evil = 'Host: evil.test\r\n';
 const smuggled = `GET /smuggled HTTP/1.1\r\n${evil}\r\n`;
 const get = (lines: Wire, path = '/'): Wire => `GET ${path} HTTP/1.1\r\n${lines}\r\n`;
 const post = (lines: Wire, body: Wire): Wire => `POST / HTTP/1.1\r\n${lines}\r\n${body}`;
+const oneByte = 'Content-Length: 1\r\n\r\n';
 const chunked = 'Transfer-Encoding: chunked\r\n';
 const length = (body: Wire): Wire => `Content-Length: ${body.length}\r\n`;
 const upgrade = (to: string): Wire => `Connection: Upgrade, HTTP2-Settings\r\nUpgrade: ${to}\r\n`;
@@ -84,7 +85,7 @@ const refused: Readonly<Record<string, Wire>> = {
     `${good}Transfer-Encoding:\x0bchunked\r\n`,
     smuggled,
   ),
-  'a transfer encoding in HTTP/1.0': `POST / HTTP/1.0\r\n${good}${chunked}Content-Length: 1\r\n\r\n`,
+  'a transfer encoding in HTTP/1.0': `POST / HTTP/1.0\r\n${good}${chunked}${oneByte}`,
   'a host that the connection drops': get(`${good}Connection: close, Host\r\n`),
   'a length that the connection drops':
     get(`${good}Connection: close, Content-Length\r\n${length(smuggled)}`) + smuggled,
@@ -201,7 +202,8 @@ test('an upgrade is passed on once the host has taken it', bound, async () => {
   await using server = await serve((socket, bytes) => {
     if (bytes.startsWith('GET')) {
       socket.write(
-        'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Own: a\r\n\r\nfirst',
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+          'X-Own: a\r\n\r\nfirst',
       );
     } else socket.end(`echo ${bytes}`);
   });
@@ -236,7 +238,8 @@ const answers: Readonly<Record<string, Wire>> = {
   'a status of four digits': 'HTTP/1.1 2000 X\r\n\r\n',
   'a switch that nobody asked for': 'HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
   'a switch without a protocol': 'HTTP/1.1 101 X\r\n\r\n',
-  'a thousand interim answers': `${'HTTP/1.1 103 X\r\nLink: a\r\n\r\n'.repeat(1000)}HTTP/1.1 204 X\r\n\r\n`,
+  'a thousand interim answers':
+    'HTTP/1.1 103 X\r\nLink: a\r\n\r\n'.repeat(1000) + 'HTTP/1.1 204 X\r\n\r\n',
   'no HTTP': 'SSH-2.0-x\r\n',
   'a header of 1 MB': `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(1e6)}\r\n\r\n`,
   'a header with control characters': 'HTTP/1.1 200 OK\r\nX: a\x01b\x7f\r\n\r\n',

@@ -195,7 +195,8 @@ test('curl and openssl reach the host by its own name alone', bound, async () =>
     );
     assert.equal(
       got.stdout,
-      'own 1\nconnect-to 0\nresolve 0\naddress 0\nnoservername 0\nservername 0\ntls12 0\nright 1\n' +
+      'own 1\nconnect-to 0\nresolve 0\naddress 0\nnoservername 0\nservername 0\n' +
+        'tls12 0\nright 1\n' +
         'plain 0\nproxy 0\nsocks 0\ndenied 0\n',
       got.stderr,
     );

@@ -111,6 +111,20 @@ except OSError as e: print('out', type(e).__name__)
   },
 );
 
+test('an address of a rule is reached, on its port alone', { skip }, async () => {
+  const http = createHttp((request, response) => response.end(`got ${request.headers.host}\n`));
+  await using server = await listening(http);
+  await using other = await listening(createHttp((_, response) => response.end('OTHER')));
+  const egress = { allow: [server.at, '10.255.255.7:80', 'some.test'] };
+  await using box = await openBox({ network: 'hosts', egress });
+  const got = await box.run(`
+curl -sS http://${server.at}/; curl -sS -H 'Host: any' http://${server.at}/
+curl -sS -m 5 http://${other.at}/; curl -sS -m 5 http://10.255.255.7:81/; echo $?`);
+  assert.equal(got.stdout, `got ${server.at}\ngot any\n7\n`, got.stderr);
+  const [first] = await connections(box);
+  assert.equal(first, `${server.at.replace(':', ' ')} ok ${server.at}`);
+});
+
 test('a permitted name that leads to this machine is not dialled', { skip }, async () => {
   // Asked of the resolver itself: the sandbox's /etc/hosts knows that name.
   await using box = await openBox({ network: 'hosts', egress: { allow: ['localhost:22'] } });

@@ -23,6 +23,18 @@ test('a rule is a name, or it is none', () => {
     '*': null,
     'a.*.com': null,
     '1.2.3.4': null,
+    '1.2.3.4:80': '1.2.3.4:80',
+    '127.0.0.1:5432': '127.0.0.1:5432',
+    '10.0.0.5:443': '10.0.0.5:443',
+    '127.0.0.53:53': null,
+    '169.254.169.254:80': null,
+    '0.0.0.0:80': null,
+    '198.18.0.2:80': null,
+    '224.0.0.1:80': null,
+    '127.0.0.01:80': null,
+    '2130706433:80': null,
+    '[::1]:80': null,
+    '*.127.0.0.1:80': null,
     '0x7f.1': null,
     '2130706433': null,
     '127.1': null,
@@ -98,9 +110,9 @@ test('deny beats allow and open; a rule without a port is for the web', () => {
     assert.equal(decider.decide(name, port).isAllowed, byHosts, `${name} ${port}`);
     assert.equal(open.decide(name, port).isAllowed, byOpen, `open ${name} ${port}`);
   }
-  assert.deepEqual(decider.servedAt('a.test'), { address: '127.0.0.1', port: 81 });
-  assert.deepEqual(decider.servedAt('b.test'), { address: '::1', port: 82 });
-  assert.equal(decider.servedAt('c.test'), null);
+  assert.deepEqual(decider.servedAt('a.test', 443), { address: '127.0.0.1', port: 81 });
+  assert.deepEqual(decider.servedAt('b.test', 443), { address: '::1', port: 82 });
+  assert.equal(decider.servedAt('c.test', 443), null);
   assert.ok(decider.mayBePrivate('intra.test') && !decider.mayBePrivate('www.example.com'));
   assert.throws(() => new EgressDecider({ ...rules, deny: ['1.2.3.4'] }), RangeError);
 });
@@ -161,9 +173,15 @@ test('only what is globally reachable is a public address', () => {
 
 test('a permitted name is dialled at a checked address alone', async () => {
   const target = { name: 'localhost', port: 9, mayBePrivate: true, servedAt: null };
-  await assert.rejects(dial(target, new NameLookups()), { name: 'DialError', message: 'special address' });
+  await assert.rejects(dial(target, new NameLookups()), {
+    name: 'DialError',
+    message: 'special address',
+  });
   const nowhere = { ...target, name: 'nobody.invalid' };
-  await assert.rejects(dial(nowhere, new NameLookups()), { name: 'DialError', message: 'name not found' });
+  await assert.rejects(dial(nowhere, new NameLookups()), {
+    name: 'DialError',
+    message: 'name not found',
+  });
 });
 
 test('a name keeps its address, and the range has an end', () => {

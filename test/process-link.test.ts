@@ -91,7 +91,13 @@ test('what a welcome does not say is not so', async () => {
 test('where nobody answers there is no link', async () => {
   const nowhere = path.join(tmpdir(), 'trl-no-runner-here');
   const nothing = (): void => {};
-  const events = { exit: nothing, progress: nothing, waiting: nothing, toolCall: nothing };
+  const events = {
+    exit: nothing,
+    progress: nothing,
+    waiting: nothing,
+    toolCall: nothing,
+    hostAsked: () => {},
+  };
   const lost = (): void => assert.fail('a link that never was is not lost');
   const auth = { key: Buffer.alloc(32), epoch: 1 };
   await assert.rejects(

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createReceiptHead, type PlanFacts } from '../src/daemon/executions/receipt.ts';
+import { lateAnswer } from '../src/network/egress-rules.ts';
 import type { ConnectionSummary } from '../src/network-access.ts';
 import { ask } from './support/approval.ts';
 import { record } from './support/provenance.ts';
@@ -57,6 +58,8 @@ test('a hint names hosts as the rule that would allow them, with its port', () =
   const [hint = ''] = found.hints;
   assert.match(hint, /refused a\.test, b\.test:8443:.*--net a\.test,b\.test:8443\)/);
   assert.match(hint, /network\.allow/);
+  const late = receiptOf([{ ...refused, host: 'a.test', port: 443, rule: lateAnswer }]);
+  assert.deepEqual(late.hints, ['Allowed after the program gave up: a.test; run it again']);
   const many = Array.from({ length: 9 }, (_, at) => ({
     ...refused,
     host: `h${at}.test`,

@@ -211,6 +211,7 @@ async function runnerAlone() {
       waiting: () => {},
       progress: () => {},
       toolCall: () => {},
+      hostAsked: () => {},
       lost: () => {},
     });
   const { link, dir } = await open();

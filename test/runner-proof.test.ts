@@ -20,6 +20,7 @@ const events = {
   progress: nothing,
   waiting: nothing,
   toolCall: nothing,
+  hostAsked: () => {},
   lost: nothing,
 };
 

@@ -104,6 +104,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
     'daemon',
     place(
       [
+        'approval-subject.ts',
         'authorize.ts',
         'execution.ts',
         'run.ts',

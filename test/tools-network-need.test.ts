@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { networkSessionParams } from '../src/cli/run.ts';
-import { detectNetworkNeed, impliedHosts, isStateChanging } from '../src/network/network-need.ts';
+import { detectNetworkNeed, hostsInText, isStateChanging } from '../src/network/network-need.ts';
 
 test('what needs the network is seen from the text', () => {
   const needs = [
@@ -95,7 +95,7 @@ test('the hosts that a text implies are named by rules', () => {
     'echo https://example.com': '',
   };
   for (const [text, hosts] of Object.entries(implied)) {
-    assert.equal(impliedHosts(text).join(' '), hosts, text);
+    assert.equal(hostsInText(text).join(' '), hosts, text);
   }
 });
 

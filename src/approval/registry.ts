@@ -221,13 +221,17 @@ export class ApprovalRegistry {
     return found ?? null;
   }
 
+  /** Uses up an answer that starts nothing: a running command goes on by it. */
+  use(id: ApprovalId): Approval {
+    return this.#move(this.get(id), ['approved'], { state: 'used', closedAt: this.#clock() });
+  }
+
   /** Host rules that answers for the session let its commands reach. */
   sessionHosts(session: SessionId, now = this.#clock()): readonly string[] {
     const granted = this.list({ session }).filter((one) => isSessionGrant(one, now));
-    return granted.flatMap(({ asked, verdict }) => {
-      const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
-      return asks.every(({ id }) => id === 'reach.hosts') ? (asked.hosts ?? []) : [];
-    });
+    const isOfHosts = ({ verdict: { rules } }: Approval): boolean =>
+      rules.every(({ id, decision }) => decision !== 'ask' || id === 'reach.hosts');
+    return granted.filter(isOfHosts).flatMap(({ asked }) => asked.hosts ?? []);
   }
 
   /** Who asked no longer wants it. Answers what was cancelled; what is over stays as it is. */

@@ -10,7 +10,7 @@ import type {
 } from '../client/index.ts';
 import { TrlError, isTrlError } from '../errors.ts';
 import { quoteArgv } from '../quote.ts';
-import { detectNetworkNeed, impliedHosts } from '../network/network-need.ts';
+import { detectNetworkNeed, hostsInText } from '../network/network-need.ts';
 import { usageError } from './args.ts';
 import type { CliArguments } from './args.ts';
 import { hasWaitingChanges, printChanges } from './change-lines.ts';
@@ -216,7 +216,7 @@ export function networkSessionParams(
   printDimmed(
     `"${escapeControls(need)}" needs the network, so it is asked about; --net off runs it without`,
   );
-  return impliedHosts(text).length > 0
+  return hostsInText(text).length > 0
     ? { network: 'hosts', policy: 'auto' }
     : { network: 'host', policy: 'auto' };
 }

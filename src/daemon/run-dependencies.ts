@@ -52,7 +52,7 @@ export function createRunDependencies(
       const own = masking.given.note(session, env);
       const known = masking.valuesOf(session, own);
       await runners.addKnownSecrets(own, session);
-      // A session that ends from here on ends the command: the runner is told of both in order.
+      // A session that ends from here on ends the command: the runner is notified of both in order.
       const committed = permitted.then(() => sessions.refuseEnded(session));
       committed.catch(() => {});
       try {

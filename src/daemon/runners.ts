@@ -59,6 +59,9 @@ export class Runners {
   /** Called when a script calls a tool. Must not throw. */
   onCall: (id: ExecId, call: number, text: string) => void = () => {};
 
+  /** Called when a command is held at a host that no rule names. Must not throw. */
+  onHost: (id: ExecId, host: string, port: number) => void = () => {};
+
   /** Directory of the runner's socket and pipes; `null` before it was opened. */
   dir: string | null = null;
 
@@ -74,6 +77,7 @@ export class Runners {
         for (const listener of this.#waiting.get(id) ?? []) listener(info);
       },
       toolCall: (id, call, text) => this.onCall(id, call, text),
+      hostAsked: (id, host, port) => this.onHost(id, host, port),
       lost: () => this.#lost(),
     });
     try {
@@ -122,6 +126,19 @@ export class Runners {
   async answer(id: ExecId, call: number, text: string): Promise<void> {
     const link = await this.link();
     await link.request('answer', { exec_id: id, call, text });
+  }
+
+  /** Lets a command that is held at a host go on, or refuses it. */
+  async answerHost(
+    id: ExecId,
+    {
+      host,
+      port,
+      allow,
+    }: { readonly host: string; readonly port: number; readonly allow: boolean },
+  ): Promise<void> {
+    const link = await this.link();
+    await link.request('host', { exec_id: id, host, port, allow });
   }
 
   /** Stops commands; ended ones are skipped. */

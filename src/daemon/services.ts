@@ -13,6 +13,7 @@ import { ConsoleService } from './access/console-service.ts';
 import { AccessGate } from './access/gate.ts';
 import type { Identities } from './access/identities.ts';
 import type { DaemonApprovalService } from './approvals/approval-service.ts';
+import { HostQuestions } from './approvals/host-questions.ts';
 import { createPersonProver } from './approvals/person-proof.ts';
 import type { Auditing } from './auditing/auditing.ts';
 import { approvalAuditRecord } from './auditing/audit-records.ts';
@@ -198,10 +199,13 @@ function wireExecution(
     },
   });
   const wired = { ...parts, contexts, recorder, dependencies, shares, scripts };
-  const starter = new CommandStarter({ ...wired, views: parts.workspaceHost.views });
+  const hostQuestions = new HostQuestions(approvalService.approvals, runners);
+  const { views } = parts.workspaceHost;
+  const starter = new CommandStarter({ ...wired, views, hostQuestions });
   const keys = new ExecKeys(execs, parts.macKey);
   const executor = new CommandExecutor({ ...wired, keys, starter });
   runners.onProgress = (progress) => recorder.printed(progress);
+  runners.onHost = (id, host, port) => hostQuestions.ask(id, host, port);
   runners.onCall = (id, call, text) => void scripts.called(id, call, text);
   // The lost runner had the values of the sessions, so their names would now mislead.
   runners.onFresh = () => {

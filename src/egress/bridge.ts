@@ -3,10 +3,18 @@
  * whose rules hold.
  */
 import type { Socket as UdpSocket } from 'node:dgram';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, isIPv4, type Server, type Socket } from 'node:net';
 import type { ExecId } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
-import { EgressDecider, openPorts, type NetworkDecision } from '../network/egress-rules.ts';
+import {
+  deniedByPerson,
+  EgressDecider,
+  lateAnswer,
+  notAllowedRule,
+  openPorts,
+  unanswered,
+  type NetworkDecision,
+} from '../network/egress-rules.ts';
 import { normalHostName } from '../network/host-rules.ts';
 import { ConnectionLog, type ConnectionRecord } from './connection-log.ts';
 import { dial, DialError, type Dialled } from './dial.ts';
@@ -14,7 +22,8 @@ import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from './dns-mess
 import type { DnsQuestion } from './dns-message.ts';
 import { NameLookups } from './name-lookups.ts';
 import { relayHttp } from './relay-http.ts';
-import { relayStream } from './relay-stream.ts';
+import { relayStream, relayTunnel } from './relay-stream.ts';
+import { whileOpen } from './while-open.ts';
 import { SyntheticAddresses } from './synthetic-addresses.ts';
 
 export interface BridgeEvents {
@@ -22,6 +31,8 @@ export interface BridgeEvents {
   name(name: string): void;
   /** Wants a listener; settles {@link Bridge.opened}. */
   open(address: string, port: number): void;
+  /** A connection is held; settled by {@link Bridge.answered}. */
+  ask(exec: ExecId, host: string, port: number): void;
 }
 
 /** A connection out of the namespace, whose name is known and permitted. */
@@ -41,9 +52,24 @@ const listenersMax = 128;
 /** Queries that wait for a listener. */
 const openMs = 5_000;
 
+/** Hosts that a person is asked about at once. */
+const questionsMax = 16;
+/** How long a connection is held: most programs give up before. */
+const holdMs = 120_000;
+
 interface Command {
   readonly decider: EgressDecider;
   readonly log: ConnectionLog;
+  /** Whether hosts that no rule names are asked about. */
+  readonly asks: boolean;
+  /** What a person said while it ran, by host and port. */
+  readonly answers: Map<string, boolean>;
+}
+
+/** `asker`: the command for which a person is asked; `null`: nobody is. */
+interface BridgeDecision extends NetworkDecision {
+  readonly by: EgressDecider | null;
+  readonly asker: ExecId | null;
 }
 
 /** What a client's connection is for, once that is permitted. */
@@ -58,6 +84,8 @@ export class Bridge {
   readonly #commands = new Map<ExecId, Command>();
   readonly #servers: Server[] = [];
   readonly #clients = new Map<Socket, Destination>();
+  /** Connections that wait for a person. */
+  readonly #held = new Set<Socket>();
   /** Connections to hosts, and those that are being made. */
   #dialled = 0;
   readonly #lookups = new NameLookups();
@@ -65,6 +93,8 @@ export class Bridge {
   #restored: readonly string[] = [];
   /** Listeners on addresses of names, beside those of every address. */
   readonly #listening = new Map<string, PromiseWithResolvers<void>>();
+  /** Questions that a person has not answered yet, by host and port. */
+  readonly #questions = new Map<string, PromiseWithResolvers<boolean>>();
   #resolver: UdpSocket | null = null;
 
   constructor(events: BridgeEvents) {
@@ -94,15 +124,20 @@ export class Bridge {
     });
   }
 
-  begin(exec: ExecId, rules: EgressRules): void {
+  /** Resolves when all that its rules name is listened on. */
+  async begin(exec: ExecId, rules: EgressRules): Promise<void> {
     const decider = new EgressDecider(rules);
-    this.#commands.set(exec, { decider, log: new ConnectionLog() });
+    const asks = rules.ask === true;
+    this.#commands.set(exec, { decider, log: new ConnectionLog(), asks, answers: new Map() });
     if (this.#commands.size > 1) for (const { log } of this.#commands.values()) log.share();
     // Programs keep addresses, and connect without asking again.
     for (const name of this.#restored) {
       const address = this.#addresses.addressOf(name)?.address;
       if (address !== undefined) void this.#openPorts(address, decider.portsOf(name));
     }
+    await Promise.all(
+      decider.addresses.map(({ address, port }) => this.#openPorts(address, [port])),
+    );
   }
 
   /** Ends connections that no other command may have: a socket can be passed on. */
@@ -115,6 +150,13 @@ export class Bridge {
     return summaries;
   }
 
+  answered(host: string, port: number, allow: boolean): void {
+    const key = keyOf(host, port);
+    for (const { asks, answers } of this.#commands.values()) if (asks) answers.set(key, allow);
+    this.#questions.get(key)?.resolve(allow);
+    this.#questions.delete(key);
+  }
+
   opened(address: string, port: number): void {
     this.#listening.get(`${address}:${port}`)?.resolve();
   }
@@ -123,22 +165,26 @@ export class Bridge {
     this.#resolver?.close();
     this.#resolver = null;
     for (const server of this.#servers) server.close();
-    for (const socket of this.#clients.keys()) socket.resetAndDestroy();
+    for (const socket of [...this.#clients.keys(), ...this.#held]) socket.resetAndDestroy();
     this.#commands.clear();
   }
 
   /** The first command that permits it; a denial of any of them is the same policy's. */
-  #decide(
-    name: string,
-    port: number | null,
-  ): NetworkDecision & { readonly by: EgressDecider | null } {
-    let denied: NetworkDecision = { isAllowed: false, rule: 'no command runs' };
-    for (const { decider } of this.#commands.values()) {
+  #decide(name: string, port: number | null): BridgeDecision {
+    let denied: BridgeDecision = { ...refused('no command runs'), by: null, asker: null };
+    for (const [exec, { decider, asks, answers }] of this.#commands) {
       const decision = decider.decide(name, port);
-      if (decision.isAllowed) return { ...decision, by: decider };
-      denied = decision;
+      if (decision.isAllowed) return { ...decision, by: decider, asker: null };
+      const isUnnamed = decision.rule === notAllowedRule;
+      const answer = port === null ? undefined : answers.get(keyOf(name, port));
+      if (isUnnamed && answer === true) {
+        return { isAllowed: true, rule: 'a person', by: decider, asker: null };
+      }
+      const rule = answer === false ? deniedByPerson : decision.rule;
+      const asker = isUnnamed && asks && answer === undefined ? exec : denied.asker;
+      denied = { isAllowed: false, rule, by: null, asker };
     }
-    return { ...denied, by: null };
+    return denied;
   }
 
   #record(record: ConnectionRecord): void {
@@ -170,7 +216,8 @@ export class Bridge {
       return dnsAnswer(question, responseCodes.noSuchName);
     }
     const decision = this.#decide(name, null);
-    if (!decision.isAllowed) {
+    // A name that may be asked about is: when it is connected to.
+    if (!decision.isAllowed && decision.asker === null) {
       if (isAddressQuestion(question)) this.#refuse(name, 0, decision.rule);
       return dnsAnswer(question, responseCodes.noSuchName);
     }
@@ -207,23 +254,68 @@ export class Bridge {
   #accept(socket: Socket): void {
     const { localAddress = '', localPort: port = 0 } = socket;
     socket.on('error', () => socket.destroy());
-    if (this.#clients.size >= connectionsMax) {
+    if (this.#clients.size + this.#held.size >= connectionsMax) {
       this.#refuse(localAddress, port, 'too many connections');
       socket.resetAndDestroy();
       return;
     }
-    const name = this.#addresses.nameOf(localAddress);
+    const name = this.#addresses.nameOf(localAddress) ?? this.#addressIn(localAddress, port);
     const decision = name === null ? null : this.#decide(name, port);
+    if (name !== null && decision !== null && decision.asker !== null) {
+      void this.#hold(socket, { name, port }, decision.asker);
+      return;
+    }
     if (name === null || decision === null || !decision.isAllowed) {
       this.#refuse(name ?? localAddress, port, decision?.rule ?? 'address without a name');
       socket.resetAndDestroy();
       return;
     }
+    this.#connect(socket, { name, port });
+  }
+
+  /** An address that a rule names; `null`: none does. */
+  #addressIn(address: string, port: number): string | null {
+    const isNamed = [...this.#commands.values()].some(({ decider }) =>
+      decider.addresses.some((one) => one.address === address && one.port === port),
+    );
+    return isNamed ? address : null;
+  }
+
+  #connect(socket: Socket, { name, port }: Destination): void {
     this.#clients.set(socket, { name, port });
     socket.once('close', () => this.#clients.delete(socket));
     const permitted = this.#permit(socket, { name, port });
-    if (port === 80) relayHttp(socket, permitted);
+    // Who names an address names what answers there, whatever it calls itself.
+    if (isIPv4(name)) void relayTunnel(socket, permitted);
+    else if (port === 80) relayHttp(socket, permitted);
     else void relayStream(socket, permitted);
+  }
+
+  /** Holds a connection until a person has answered, or its program gives up. */
+  async #hold(socket: Socket, { name, port }: Destination, asker: ExecId): Promise<void> {
+    const key = keyOf(name, port);
+    const known = this.#questions.get(key);
+    if (known === undefined && this.#questions.size >= questionsMax) {
+      this.#refuse(name, port, 'too many questions');
+      socket.resetAndDestroy();
+      return;
+    }
+    const question = known ?? Promise.withResolvers<boolean>();
+    if (known === undefined) {
+      this.#questions.set(key, question);
+      this.#events.ask(asker, name, port);
+    }
+    this.#held.add(socket);
+    const isThere = await whileOpen(socket, question.promise, holdMs);
+    this.#held.delete(socket);
+    if (isThere && (await question.promise)) {
+      this.#connect(socket, { name, port });
+      return;
+    }
+    socket.resetAndDestroy();
+    this.#refuse(name, port, isThere ? deniedByPerson : unanswered);
+    // The program may be run again then.
+    if (!isThere && (await question.promise)) this.#refuse(name, port, lateAnswer);
   }
 
   #permit(socket: Socket, destination: Destination): PermittedConnection {
@@ -258,7 +350,7 @@ export class Bridge {
         name,
         port,
         mayBePrivate: by.mayBePrivate(name),
-        servedAt: by.servedAt(name),
+        servedAt: by.servedAt(name, port),
       };
       const dialled = await dial(target, this.#lookups);
       this.#dialled += 1;
@@ -273,6 +365,9 @@ export class Bridge {
     }
   }
 }
+
+const keyOf = (host: string, port: number): string => `${host}:${port}`;
+const refused = (rule: string): NetworkDecision => ({ isAllowed: false, rule });
 
 const isAddressQuestion = ({ type }: DnsQuestion): boolean =>
   type === recordTypes.A || type === recordTypes.AAAA;

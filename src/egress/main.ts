@@ -22,6 +22,7 @@ function bridgeOf(id: BridgeId): Bridge {
   const made = new Bridge({
     name: (name) => say({ name: { bridge: id, name } }),
     open: (address, port) => say({ open: { bridge: id, address, port } }),
+    ask: (exec, host, port) => say({ ask: { bridge: id, exec, host, port } }),
   });
   bridges.set(id, made);
   return made;
@@ -34,11 +35,15 @@ function take(request: EgressRequest, handle: unknown): void {
   } else if ('named' in request) bridgeOf(request.named.bridge).restore(request.named.names);
   else if ('begin' in request) {
     const { bridge, exec, rules } = request.begin;
-    bridgeOf(bridge).begin(exec, rules);
-    say({ begun: { exec } });
+    void bridgeOf(bridge)
+      .begin(exec, rules)
+      .then(() => say({ begun: { exec } }));
   } else if ('end' in request) {
     const { bridge, exec } = request.end;
     say({ ended: { exec, connections: bridges.get(bridge)?.end(exec) ?? [] } });
+  } else if ('answer' in request) {
+    const { bridge, host, port, allow } = request.answer;
+    bridgeOf(bridge).answered(host, port, allow);
   } else if ('opened' in request) {
     const { bridge, address, port } = request.opened;
     bridges.get(bridge)?.opened(address, port);

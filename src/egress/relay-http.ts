@@ -51,7 +51,7 @@ export function relayHttp(socket: Socket, permitted: PermittedConnection): void 
   socket.resume();
 }
 
-/** Ends a connection whose next request does not come; a server that listens nowhere has no clock. */
+/** Ends a connection whose next request does not come: only a listening server does so itself. */
 class RequestClock {
   readonly #socket: Socket;
   #timer: NodeJS.Timeout | null = null;

@@ -30,7 +30,7 @@ export async function relayStream(socket: Socket, permitted: PermittedConnection
     permitted.refuse('name mismatch');
     return;
   }
-  await tunnel(socket, permitted, start);
+  await relayTunnel(socket, permitted, start);
 }
 
 /** The bytes of a ClientHello that names the host; `null`: it names another, or is none. */
@@ -69,10 +69,11 @@ async function firstBytes(socket: Socket, ms: number): Promise<Buffer | null> {
   });
 }
 
-async function tunnel(
+/** Passes everything on as it is. */
+export async function relayTunnel(
   socket: Socket,
   permitted: PermittedConnection,
-  start: Buffer,
+  start: Buffer = Buffer.alloc(0),
 ): Promise<void> {
   let upstream: Socket;
   try {

@@ -33,6 +33,15 @@ export type EgressRequest =
         readonly port: number;
       };
     }
+  /** What a person said about a host, for the commands that run. */
+  | {
+      readonly answer: {
+        readonly bridge: BridgeId;
+        readonly host: string;
+        readonly port: number;
+        readonly allow: boolean;
+      };
+    }
   | { readonly close: { readonly bridge: BridgeId } };
 
 export type EgressEvent =
@@ -43,6 +52,15 @@ export type EgressEvent =
     }
   /** A name got the next address. */
   | { readonly name: { readonly bridge: BridgeId; readonly name: string } }
+  /** A connection is held until a person has answered, by `answer`. */
+  | {
+      readonly ask: {
+        readonly bridge: BridgeId;
+        readonly exec: ExecId;
+        readonly host: string;
+        readonly port: number;
+      };
+    }
   /** Wants a TCP socket that listens on this address and port. Answered by `opened`. */
   | {
       readonly open: { readonly bridge: BridgeId; readonly address: string; readonly port: number };

@@ -18,6 +18,8 @@ export interface CommandNetworkInput {
   /** Host rules that its text implies. */
   readonly implied: readonly string[];
   readonly policy: PolicyHosts;
+  /** Whether a person may be asked while the command runs. */
+  readonly asks: boolean;
   /** Host rules that a person answered for already. */
   readonly answered: readonly string[];
   /** Where names are served instead, by a person's configuration. */
@@ -48,6 +50,7 @@ export function planCommandNetwork(input: CommandNetworkInput): CommandNetwork {
   const { deny, private: inner } = policy;
   const egressWhen = (isAsked: boolean): EgressRules => ({
     mode: network,
+    ...(input.asks && network === 'hosts' ? { ask: true } : {}),
     allow: texts([...permitted, ...requested, ...(isAsked ? implied : [])]),
     deny,
     private: inner,

@@ -1,4 +1,5 @@
 /** What the commands of a session may reach through the bridge, and the decision on one name. */
+import { isIPv4 } from 'node:net';
 import type { EgressRules } from '../network-access.ts';
 import {
   coversName,
@@ -14,6 +15,10 @@ export const openPorts: readonly number[] = [...webPorts, 22];
 
 /** Of what no rule names. */
 export const notAllowedRule = 'not allowed';
+/** Of a host that a person was asked about while a program waited. */
+export const deniedByPerson = 'denied by a person';
+export const unanswered = 'nobody answered in time';
+export const lateAnswer = 'allowed after the program gave up';
 
 export interface NetworkDecision {
   readonly isAllowed: boolean;
@@ -61,18 +66,20 @@ export class EgressDecider {
     );
   }
 
+  /** Addresses that rules name, each with its port. */
+  get addresses(): readonly { readonly address: string; readonly port: number }[] {
+    return this.#allow.flatMap(({ name, port }) =>
+      port !== null && isIPv4(name) ? [{ address: name, port }] : [],
+    );
+  }
+
   mayBePrivate(name: string): boolean {
     return this.#private.some((rule) => coversName(rule, name));
   }
 
   /** Where a name is served instead; `null`: where its addresses are. */
-  servedAt(name: string): { readonly address: string; readonly port: number } | null {
+  servedAt(name: string, port: number): { readonly address: string; readonly port: number } | null {
+    if (isIPv4(name)) return { address: name, port };
     return parseAddressAndPort(this.#connect.get(name) ?? '');
   }
-}
-
-/** Every port of rules that name one, in order. */
-export function namedPorts(rules: readonly EgressRules[]): readonly number[] {
-  const all = rules.flatMap(({ allow }) => parseHostRules(allow).map(({ port }) => port));
-  return [...new Set(all.filter((port) => port !== null))].toSorted((a, b) => a - b);
 }

@@ -4,14 +4,16 @@
  *   example.com         that name, on the ports of HTTP and HTTPS
  *   *.example.com       every name below it, but not itself
  *   example.com:8443    that port alone
+ *   127.0.0.1:5432      that address and port, also of this machine or a private network
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
+import { addressKind } from './addresses.ts';
 
 export interface HostRule {
   /** As it was written, in its normal form: `*.example.com:8443`. */
   readonly text: string;
-  /** Lower case, without the `*.`. */
+  /** Lower case, without the `*.`; or an IPv4 address. */
   readonly name: string;
   readonly isWildcard: boolean;
   /** `null`: {@link webPorts}. */
@@ -64,8 +66,19 @@ export function isNameAsSent(text: string, name: string): boolean {
   return lower === name || lower === `${name}.`;
 }
 
+/** An address that a rule may name: of this machine, of a private network, or public. */
+function parseAddressRule(text: string): HostRule | null {
+  const { address = '', port = 0 } = parseAddressAndPort(text) ?? {};
+  // The rest of 127.0.0.0/8 has the resolver, and nothing of this machine.
+  const isOwn = address === '127.0.0.1';
+  if (!isIPv4(address) || (!isOwn && addressKind(address) === 'special')) return null;
+  return { text: `${address}:${port}`, name: address, isWildcard: false, port };
+}
+
 /** @returns `null` for a text that is no rule */
 export function parseHostRule(text: string): HostRule | null {
+  const byAddress = parseAddressRule(text);
+  if (byAddress !== null) return byAddress;
   const [, star, host = '', digits] = /^(\*\.)?([^:*]+)(?::(\d{1,5}))?$/u.exec(text) ?? [];
   const name = normalHostName(host);
   const isWildcard = star !== undefined;

@@ -86,7 +86,7 @@ const registries: Readonly<Record<string, HostPresetName>> = {
  * Host rules, in order, for the hosts that the text of a command implies. A host that it misses is
  * met when the command runs.
  */
-export function impliedHosts(text: string): readonly string[] {
+export function hostsInText(text: string): readonly string[] {
   const found = new Set<string>();
   for (const { program, args } of networkCommandsIn(text)) {
     const named = args.flatMap((word) => hostOf(word) ?? []);

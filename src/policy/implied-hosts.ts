@@ -194,9 +194,10 @@ function hostOfAddress(word: string): readonly string[] | null {
   return ruleOf(address.hostname, address.port === '' ? usual : Number(address.port));
 }
 
-/** A name of the sandbox's own, and an address in place of a name, are none. */
+/** What is the sandbox's own, and an address without a port of its own, are none. */
 function ruleOf(host: string, port: number): readonly string[] {
-  if (host === 'localhost' || host.endsWith('.localhost')) return [];
+  const isOwn = host === '127.0.0.1' || host === 'localhost' || host.endsWith('.localhost');
+  if (isOwn) return [];
   const text = webPorts.includes(port) ? host : `${host}:${port}`;
   const rule = parseHostRule(text);
   return rule === null ? [] : [rule.text];

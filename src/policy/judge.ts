@@ -20,6 +20,8 @@ export interface PolicyJudge {
   parse(text: string, dialect: ShellDialect): ParsedCommand;
   /** A Python script: a process of its own reads it (about 20 ms). Never rejects. */
   parsePython(text: string): Promise<ParsedCommand>;
+  /** Whether a person is asked about what nothing allows; else it is permitted or blocked. */
+  readonly asks: boolean;
   /** Whether a decision needs facts from the file system. */
   needsFacts(reading: ParsedCommand): boolean;
   decide(reading: ParsedCommand, known: Omit<DecisionInput, 'analysis'>): Verdict;
@@ -55,11 +57,11 @@ export function createPolicyJudge(
   const open = strictest === 'trusted' && rules.length === 0;
   const isListed = bases.some((base) => base === 'guarded' || base === 'locked');
   const { version } = policy;
-  const added = isPolicyBaseName(policy.name) ? strictest : `${policy.name} (${strictest})`;
-  const name = strictest === policy.base ? policy.name : added;
+  const name = nameOf(policy, strictest);
   return {
     name,
     version,
+    asks: strictest === 'auto' || strictest === 'guarded',
     parse: (text, dialect) => {
       const analysis = open ? noAnalysis : analyseShell(text, dialect);
       return {
@@ -112,6 +114,12 @@ export function createPolicyJudge(
       return started({ ...joined, policy: { name, version } }, known);
     },
   };
+}
+
+/** With the base, where it is stricter than the policy's own. */
+function nameOf({ name, base }: Policy, strictest: PolicyBaseName): string {
+  if (strictest === base) return name;
+  return isPolicyBaseName(name) ? strictest : `${name} (${strictest})`;
 }
 
 /** The layers of a policy for one caller, and the base that the session requested. */

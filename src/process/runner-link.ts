@@ -37,6 +37,8 @@ export interface RunnerLinkEvents {
   waiting(id: ExecId, info: Waiting): void;
   /** A script calls a tool; `text` is what it wrote, unchecked. */
   toolCall(id: ExecId, call: number, text: string): void;
+  /** A connection is held until the operation `host` answers. */
+  hostAsked(id: ExecId, host: string, port: number): void;
   /** The runner is gone: nothing more comes. Called once. */
   lost(): void;
 }
@@ -260,6 +262,8 @@ export class RunnerLink {
         const { exec_id: id, pid, program, certain } = event;
         return this.#events.waiting(id, { pid, program, certain });
       }
+      case 'host':
+        return this.#events.hostAsked(event.exec_id, event.host, event.port);
       case 'call':
         return this.#events.toolCall(event.exec_id, event.call, event.text);
       case 'gap':

@@ -31,13 +31,16 @@ sub request {
   $! = -unpack("x16l", $answer);
   $! == 0 or fail("set up the loopback device");
 }
-if ($setup) {
-  my $loopback = 1;
-  socket(my $netlink, 16, SOCK_RAW, 0) or fail("netlink");
-  my $address = inet_aton($own);
+my $loopback = 1;
+socket(my $netlink, 16, SOCK_RAW, 0) or fail("netlink");
+sub add_address {
+  my $address = inet_aton($_[0]);
   # RTM_NEWADDR with IFA_LOCAL and IFA_ADDRESS
   request($netlink, 20, pack("CCCCL", AF_INET, 32, 0, 0, $loopback) .
     attribute(2, $address) . attribute(1, $address));
+}
+if ($setup) {
+  add_address($own);
   # RTM_NEWROUTE with RTA_DST and RTA_OIF: table local, RTPROT_STATIC, RT_SCOPE_HOST, RTN_LOCAL
   request($netlink, 24, pack("CCCCCCCCL", AF_INET, $bits, 0, 0, 255, 4, 254, 2, 0) .
     attribute(1, inet_aton($range)) . attribute(4, pack("L", $loopback)));
@@ -61,6 +64,8 @@ while (my ($kind, $address, $port) = splice(@ARGV, 0, 3)) {
   socket(my $socket, AF_INET, $is_tcp ? SOCK_STREAM : SOCK_DGRAM, 0) or fail("socket");
   if ($is_tcp) { setsockopt($socket, SOL_SOCKET, SO_REUSEADDR, 1) or fail("option") }
   # Another one's port must not keep the rest from being opened; the runner counts them.
+  # One that a rule names becomes the namespace's own, so that connections to it arrive here.
+  add_address($address) if $address !~ /^(?:0|127|198\.1[89])\./;
   unless (bind($socket, pack_sockaddr_in($port, inet_aton($address)))) {
     print STDERR "bind $address $port: $!\n";
     next;

@@ -11,7 +11,7 @@ import type { Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { enclosedArgv } from './enclose.ts';
-import type { SessionBridge } from './egress-process.ts';
+import type { SessionBridge } from './session-bridge.ts';
 import type { Fifos, FifoPipe } from './fifo.ts';
 import type { OpenNamespace } from './namespace.ts';
 import type { PseudoTerminal } from './pty.ts';

@@ -1,5 +1,6 @@
 /** Descriptors that the process inherited: programs that it starts must not get them. */
 import { closeSync, readFileSync, readdirSync } from 'node:fs';
+import { fieldOf } from '../json-shape.ts';
 
 const closeOnExec = 0o2000000;
 
@@ -9,7 +10,14 @@ const closeOnExec = 0o2000000;
  * to the first gap above 15: a pipe on 250 would be open in every command. Call it first of all.
  */
 export function closeInherited(keep: readonly number[] = []): void {
-  for (const fd of inheritableDescriptors(keep)) closeSync(fd);
+  for (const fd of inheritableDescriptors(keep)) {
+    try {
+      closeSync(fd);
+    } catch (error) {
+      // One that a thread of this process had open for a moment.
+      if (fieldOf(error, 'code') !== 'EBADF') throw error;
+    }
+  }
 }
 
 /** The descriptors that a child would inherit, besides the standard ones and those in `keep`. */

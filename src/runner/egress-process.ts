@@ -5,14 +5,15 @@
  */
 import { fork, spawn, type ChildProcess, type SendHandle } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ExecId, Plan, SandboxNamespace } from '../command.ts';
+import type { ExecId, SandboxNamespace } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 import type { BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
-import { TrlError } from '../errors.ts';
 import { openPorts } from '../network/egress-rules.ts';
 import { bridgeScript, bridgeSystemCalls } from './bridge-script.ts';
 import { helperEnvironment } from './enclose.ts';
 import type { OpenNamespace } from './namespace.ts';
+import { SessionBridge, unavailable } from './session-bridge.ts';
+import type { BridgedNamespaces, HostAnswer, HostQuestion } from './session-bridge.ts';
 
 const helperMs = 10_000;
 const readyMs = 15_000;
@@ -25,13 +26,6 @@ const lookupThreads = 64;
 /** Keeps its memory small. */
 const lean = ['--max-semi-space-size=4', '--disable-sigusr1'];
 
-/** Paths of a session's namespaces. */
-export interface BridgedNamespaces {
-  readonly perl: string | null;
-  readonly user: string;
-  readonly network: string;
-}
-
 type SocketSpec = readonly ['tcp' | 'udp', string, number];
 
 /** Sockets of every bridge: the resolver, and ports that no command can listen on itself. */
@@ -39,64 +33,6 @@ const commonSockets: readonly SocketSpec[] = [
   ['udp', resolverAddress, 53],
   ...openPorts.map((port): SocketSpec => ['tcp', '0.0.0.0', port]),
 ];
-
-/** A session's way out, for the commands in its namespaces. */
-export class SessionBridge {
-  readonly id: BridgeId;
-  readonly namespaces: BridgedNamespaces;
-  /** In the order of their addresses. */
-  readonly names: string[] = [];
-  readonly commands = new Map<ExecId, EgressRules>();
-  readonly #egress: EgressProcess;
-  #users = 1;
-  /** Settles when the present egress process has the sockets. */
-  ready: Promise<void> = Promise.resolve();
-
-  constructor(egress: EgressProcess, id: BridgeId, namespaces: BridgedNamespaces) {
-    this.#egress = egress;
-    this.id = id;
-    this.namespaces = namespaces;
-  }
-
-  /**
-   * From now on the command's rules hold.
-   *
-   * @throws TrlError `SANDBOX_UNAVAILABLE` where there is no egress process
-   */
-  async begin(exec: ExecId, rules: EgressRules): Promise<void> {
-    this.commands.set(exec, rules);
-    try {
-      await this.#begin(exec, rules);
-    } catch {
-      // The process ended just now: another one has taken over, or cannot.
-      await this.#begin(exec, rules).catch((error: unknown) => {
-        this.commands.delete(exec);
-        throw error;
-      });
-    }
-  }
-
-  async #begin(exec: ExecId, rules: EgressRules): Promise<void> {
-    await this.ready;
-    await this.#egress.begin(this, exec, rules);
-  }
-
-  /** What it connected to; empty where the egress process ended meanwhile. */
-  async end(exec: ExecId): Promise<readonly ConnectionSummary[]> {
-    this.commands.delete(exec);
-    return await this.#egress.end(this, exec);
-  }
-
-  use(): void {
-    this.#users += 1;
-  }
-
-  /** Closed with its last use. */
-  release(): void {
-    this.#users -= 1;
-    if (this.#users === 0) this.#egress.forget(this);
-  }
-}
 
 /** One egress process. */
 class EgressLink {
@@ -182,28 +118,6 @@ class EgressLink {
   }
 }
 
-/**
- * Lets a command that is about to start reach the hosts of its rules.
- *
- * @throws TrlError `SANDBOX_UNAVAILABLE` for rules that nothing here can hold
- */
-export async function connectCommand(
-  bridge: SessionBridge | null,
-  { exec_id: exec, egress }: Plan,
-): Promise<void> {
-  if (egress === undefined) return;
-  if (bridge === null) throw unavailable('its namespaces have no bridge');
-  await bridge.begin(exec, egress);
-}
-
-/** Ends what {@link connectCommand} began; `null`: it has no rules. */
-export async function disconnectCommand(
-  bridge: SessionBridge | null,
-  { exec_id: exec, egress }: Plan,
-): Promise<readonly ConnectionSummary[] | null> {
-  return egress === undefined ? null : ((await bridge?.end(exec)) ?? []);
-}
-
 /** Adds the way to hosts that a namespace was planned with; without one it is as it was. */
 export async function withBridge(
   egress: EgressProcess,
@@ -232,10 +146,15 @@ export class EgressProcess {
   #link: EgressLink | null = null;
   #last = 0;
   #isClosed = false;
+  readonly #onAsk: (question: HostQuestion) => void;
 
-  /** @param program the egress process's bundle */
-  constructor(program: string) {
+  /**
+   * @param program the egress process's bundle
+   * @param onAsk called when a connection is held until a person has answered
+   */
+  constructor(program: string, onAsk: (question: HostQuestion) => void = () => {}) {
     this.#program = program;
+    this.#onAsk = onAsk;
   }
 
   /** @throws TrlError `SANDBOX_UNAVAILABLE` where the namespace cannot be bridged */
@@ -257,6 +176,10 @@ export class EgressProcess {
 
   async end(bridge: SessionBridge, exec: ExecId): Promise<readonly ConnectionSummary[]> {
     return (await this.#link?.end(bridge.id, exec)) ?? [];
+  }
+
+  answer({ id }: SessionBridge, { host, port, allow }: HostAnswer): void {
+    void this.#link?.send({ answer: { bridge: id, host, port, allow } });
   }
 
   forget({ id }: SessionBridge): void {
@@ -308,6 +231,7 @@ export class EgressProcess {
   }
 
   async #take(link: EgressLink, event: EgressEvent): Promise<void> {
+    if ('ask' in event) this.#onAsk(event.ask);
     if ('name' in event) this.#bridges.get(event.name.bridge)?.names.push(event.name.name);
     if (!('open' in event)) return;
     const { bridge: id, address, port } = event.open;
@@ -383,9 +307,4 @@ async function passSockets(
 /** The runner's own copy: an open listener would keep the namespace alive. */
 function closeHandle(handle: SendHandle): void {
   if (handle !== undefined && 'close' in handle) handle.close();
-}
-
-function unavailable(text: string): TrlError {
-  const message = `Cannot connect the sandbox to its hosts: ${text}`;
-  return new TrlError('SANDBOX_UNAVAILABLE', message, { data: { reason: 'bridge' } });
 }

@@ -11,7 +11,7 @@ import { OutputDigester } from './output-digester.ts';
 import { buildExit } from './exit.ts';
 import { StdinWriter } from './stdin-writer.ts';
 import { waitUntilDrained } from './pipe-reader.ts';
-import { disconnectCommand } from './egress-process.ts';
+import { disconnectCommand, type SessionBridge } from './session-bridge.ts';
 import type { Journal, JournalStream } from './journal.ts';
 import { sendSignal, findInputWait, type InputWait } from './processes.ts';
 import type { DeferredSink, RedactionChannel, RedactionSink } from './redactor-process.ts';
@@ -291,6 +291,10 @@ export class Execution implements ExecutionSummary {
     };
     const timer = setInterval(look, waitingPollMs);
     this.#timers.push(timer);
+  }
+
+  get bridge(): SessionBridge | null {
+    return this.#box.bridge;
   }
 
   async #finish(): Promise<Exit> {

@@ -109,6 +109,7 @@ function openPool(
       send({ event: 'call', exec_id: execution.id, call, text });
       return gate.current !== null;
     },
+    host: ({ exec, host, port }) => send({ event: 'host', exec_id: exec, host, port }),
     exit: (execution, exit) => {
       const { current } = gate;
       current?.batch(() => {

@@ -16,7 +16,7 @@ import { promisify } from 'node:util';
 import type { SandboxNamespace, Overlay } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { enclosedArgv, helperEnvironment } from './enclose.ts';
-import type { SessionBridge } from './egress-process.ts';
+import type { SessionBridge } from './session-bridge.ts';
 import { findMisplacedMount } from './mount-check.ts';
 import { namespaceSystemCalls, namespaceScript } from './namespace-script.ts';
 import { boundKernelObjects } from './kernel-bounds.ts';

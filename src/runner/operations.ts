@@ -102,6 +102,11 @@ export const operations = {
   resize: { params: { exec_id: isExecId, columns: isCount, rows: isCount }, answer: nothing },
   /** The answer to a call of a script, as JSON. */
   answer: { params: { exec_id: isExecId, call: isCount, text: isText }, answer: nothing },
+  /** What a person said about a host that a command was held at. */
+  host: {
+    params: { exec_id: isExecId, host: isText, port: isCount, allow: isFlag },
+    answer: nothing,
+  },
   /** Sends one signal to everything the command started. */
   signal: { params: { exec_id: isExecId, signal: isText }, answer: nothing },
   /** TERM, grace, KILL. */

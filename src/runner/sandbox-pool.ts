@@ -9,7 +9,9 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, sandboxShapeOf } from './command-box.ts';
 import { Execution, type ExecutionParts, type ExecutionSummary } from './execution.ts';
-import { connectCommand, disconnectCommand, EgressProcess, withBridge } from './egress-process.ts';
+import { EgressProcess, withBridge } from './egress-process.ts';
+import { connectCommand, disconnectCommand } from './session-bridge.ts';
+import type { HostAnswer, HostQuestion } from './session-bridge.ts';
 import { Fifos } from './fifo.ts';
 import { openNamespace, type OpenNamespace } from './namespace.ts';
 import { SandboxNamespaces } from './namespaces.ts';
@@ -27,6 +29,8 @@ export interface SandboxPoolEvents {
   waiting(execution: Execution, info: InputWait): void;
   /** A script calls a tool; returns whether a daemon is connected to take the call. */
   toolCall(execution: Execution, call: number, text: string): boolean;
+  /** A connection is held until a person has answered. */
+  host(question: HostQuestion): void;
   exit(execution: Execution, exit: Exit): void;
 }
 
@@ -51,6 +55,8 @@ export class SandboxPool {
   readonly #preparing = new Map<SessionId, Promise<void>>();
   readonly #starting = new Set<PreparedLaunch>();
   readonly #closed = new Set<SessionId>();
+  /** Hosts that nobody has answered for yet. */
+  readonly #questions = new Set<HostQuestion>();
   readonly #sweeper: NodeJS.Timeout;
   #isEnding = false;
 
@@ -68,7 +74,7 @@ export class SandboxPool {
     events: SandboxPoolEvents,
   ) {
     this.redaction = new RedactorProcess(options.redactor);
-    this.#egress = new EgressProcess(options.egress);
+    this.#egress = new EgressProcess(options.egress, (question) => this.#ask(question));
     this.#dir = options.dir;
     this.#space = options.space;
     this.#commandsMax = options.commandsMax;
@@ -283,8 +289,26 @@ export class SandboxPool {
     this.states.delete(session);
   }
 
-  /** Reports the output so far of all running commands. */
+  /** What a person said about a host that a command is held at. */
+  answerHost(id: ExecId, answer: HostAnswer): void {
+    for (const one of this.#questions) {
+      const isSame = one.exec === id && one.host === answer.host && one.port === answer.port;
+      if (isSame) this.#questions.delete(one);
+    }
+    this.executions.get(id)?.live?.bridge?.answer(answer);
+  }
+
+  #ask(question: HostQuestion): void {
+    this.#questions.add(question);
+    this.#events.host(question);
+  }
+
+  /** Reports the output so far of all running commands, and what they are held at. */
   reportProgress(): void {
+    for (const one of this.#questions) {
+      if (this.executions.get(one.exec)?.live === null) this.#questions.delete(one);
+      else this.#events.host(one);
+    }
     for (const { progress } of this.#live()) {
       if (progress.stdout_bytes + progress.stderr_bytes > 0) this.#events.progress(progress);
     }

@@ -88,6 +88,10 @@ const handlers: Handlers = {
     findRunning(pool, exec_id)?.calls?.answer(call, text);
     return {};
   },
+  host: ({ pool }, { exec_id, host, port, allow }) => {
+    pool.answerHost(exec_id, { host, port, allow });
+    return {};
+  },
   signal: ({ pool }, { exec_id, signal }) => {
     if (!isSignal(signal)) throw new TrlError('INVALID_PARAMS', `Cannot send ${signal}`);
     findRunning(pool, exec_id)?.signal(signal);

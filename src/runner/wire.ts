@@ -72,4 +72,6 @@ export type RunnerEvent =
   | { event: 'gap'; channel: number; from: number; to: number }
   /** A script calls a tool; `text` is what it wrote, unchecked. */
   | { event: 'call'; exec_id: ExecId; call: number; text: string }
+  /** A connection to a host that no rule names is held until the operation `host` answers. */
+  | { event: 'host'; exec_id: ExecId; host: string; port: number }
   | { event: 'waiting'; exec_id: ExecId; pid: number; program: string; certain: boolean };

@@ -13,7 +13,7 @@ import { argumentSchemas, parseToolArguments } from './arguments.ts';
 import { trackBackgroundCommand } from './background-commands.ts';
 import { resolveToolDirectory } from './directory.ts';
 import { resolveCallSession } from './handles.ts';
-import { detectNetworkNeed, impliedHosts, isStateChanging } from '../network/network-need.ts';
+import { detectNetworkNeed, hostsInText, isStateChanging } from '../network/network-need.ts';
 import { runCommand, startCommand, terminalBounds } from './run-command.ts';
 import { defineTool } from './tool.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
@@ -94,7 +94,7 @@ export const terminalTool: Tool = defineTool(
       const need = args.network === undefined ? needIn(context, args) : null;
       const isOnline = args.network === true || (need !== null && context.isAnswered === true);
       const place = isOnline
-        ? await onlineIn(context, args, need !== null && impliedHosts(args.command).length > 0)
+        ? await onlineIn(context, args, need !== null && hostsInText(args.command).length > 0)
         : { sessionId: await resolveCallSession(context, args.session_id), cwd: args.cwd };
       const { sessionId, cwd } = place;
       const params = {

@@ -1,4 +1,5 @@
 // npm run prove: tests of `npm test` that run a part of their cases there, with all of them.
+import '../approval-crash.test.ts';
 import '../changes-battery.test.ts';
 import '../nasty.test.ts';
 import '../policy-hostile.test.ts';

@@ -1,4 +1,4 @@
-/** Attacks on a session's way to hosts: what is sent from inside a box, and servers to be reached. */
+/** Attacks on a session's way to hosts: what is sent from inside, and servers to be reached. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -93,7 +93,8 @@ export async function python<Value>(
   program: string,
   input: unknown = null,
 ): Promise<Value> {
-  const stdin = `${prelude}\ninput = json.loads(${JSON.stringify(JSON.stringify(input))})\n${program}`;
+  const text = JSON.stringify(JSON.stringify(input));
+  const stdin = `${prelude}\ninput = json.loads(${text})\n${program}`;
   const { code, stdout, stderr } = await box.run('exec python3 -', { stdin });
   if (code !== 0) throw new Error(`inside: ${code} ${stderr}`);
   return JSON.parse(stdout === '' ? 'null' : stdout);

@@ -43,6 +43,7 @@ export class RunnerPeer implements Disposable {
       progress: tell('progress'),
       waiting: tell('waiting'),
       toolCall: tell('called'),
+      hostAsked: () => {},
       lost: tell('lost'),
     };
     try {

@@ -65,6 +65,7 @@ export async function openLoneRunner(
     progress: (one) => progress.push(one),
     waiting: () => {},
     toolCall: () => {},
+    hostAsked: () => {},
     lost: () => {},
   };
   const { link } = await openRunner(options, events);

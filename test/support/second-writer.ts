@@ -104,7 +104,8 @@ export async function startPaused(
       for (;;) {
         const info = await ask('exec.info', {});
         if (info.state !== 'running') return info.receipt;
-        await ask('exec.read', { from, wait_ms: 200 });
+        // What it has written since is taken: a read of what is there already does not wait.
+        from = (await ask('exec.read', { from, wait_ms: 200 })).next;
       }
     },
   };

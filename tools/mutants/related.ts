@@ -35,6 +35,8 @@ const excluded = /\/(?:tidy|docs-blocks|docs-run|package|client-package|console-
 
 /** How a test file, or what it imports, starts a program from `dist`. */
 const startsPrograms = /\bdist\b|'trl'|daemonCommand|tools\/node/;
+/** Starts the audit log's reader from `dist`, as a thread, in the test's own process too. */
+const startsReader = 'src/daemon/auditing/log-queries.ts';
 
 export interface TestFile {
   readonly file: string;
@@ -97,6 +99,7 @@ function reachOf(
   let usesBundles = false;
   for (const [from, distance] of distances) {
     const isTest = from.startsWith('test/');
+    usesBundles ||= from === startsReader;
     usesBundles ||= isTest && startsPrograms.test(readFileSync(path.join(root, from), 'utf8'));
     for (const to of importsOf(from)) {
       if (!distances.has(to)) distances.set(to, distance + 1);

@@ -45,10 +45,13 @@ export function queryLogs<What extends keyof LogQueries>(
   return promise;
 }
 
-/** In a checkout the source file next to this one, in a bundle its built version. */
+/** The built version, of a checkout too: a thread compiles the sources at each start. */
 const program = (): URL =>
   embedded() ??
-  new URL(import.meta.url.endsWith('.ts') ? './reader.ts' : './audit-reader.js', import.meta.url);
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../../../dist/audit-reader.js' : './audit-reader.js',
+    import.meta.url,
+  );
 
 /** A single executable contains no file from which a thread could start. */
 function embedded(): URL | null {

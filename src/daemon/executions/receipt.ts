@@ -1,6 +1,6 @@
 /** Turns an outcome into what the wire answers, with sentences that help. */
 import type { ConnectionSummary, NetworkAccess } from '../../network-access.ts';
-import { notAllowedRule } from '../../network/egress-rules.ts';
+import { lateAnswer, notAllowedRule, unanswered } from '../../network/egress-rules.ts';
 import { webPorts } from '../../network/host-rules.ts';
 import type { CacheTool } from '../../caches.ts';
 import type { Assurance, Exit, Plan, Verdict } from '../../command.ts';
@@ -127,9 +127,14 @@ function networkOf({ connections }: Exit): Pick<ReceiptHead, 'connections' | 'de
   };
 }
 
-/** How to ask for a host that no rule names, or not with that port. */
+/** How to ask for a host that no rule names, with its port, and which are allowed by now. */
 function denialHints({ connections = [] }: Exit): string[] {
-  const isUnnamed = connections.filter(({ allowed, rule }) => !allowed && rule === notAllowedRule);
+  const late = connections.filter(({ rule }) => rule === lateAnswer).map(({ host }) => host);
+  if (late.length > 0) {
+    return [`Allowed after the program gave up: ${late.join(', ')}; run it again`];
+  }
+  const isOpen = (rule: string): boolean => rule === notAllowedRule || rule === unanswered;
+  const isUnnamed = connections.filter(({ allowed, rule }) => !allowed && isOpen(rule));
   const hosts = [...new Set(isUnnamed.map(hostToAsk))];
   if (hosts.length === 0) return [];
   const names = hosts.slice(0, hostsInHintMax);

@@ -3,6 +3,7 @@ import { isTrlError } from '../../errors.ts';
 import type { AuthorizedExecution, ExecutionContext, RunDependencies } from '../../execution.ts';
 import type { WorkspaceViews } from '../../host/port.ts';
 import { finishRun, run } from '../../run.ts';
+import type { HostQuestions } from '../approvals/host-questions.ts';
 import { basisOf, type ExecBasis, type MaskText } from '../auditing/exec-basis.ts';
 import type { ExecRecorder } from '../auditing/exec-recorder.ts';
 import type { RecordedEnd } from '../auditing/recorded-ends.ts';
@@ -29,6 +30,7 @@ export interface StarterParts {
   readonly masking: Masking;
   readonly maskText: MaskText;
   readonly views: WorkspaceViews;
+  readonly hostQuestions: HostQuestions;
 }
 
 export class CommandStarter {
@@ -109,6 +111,7 @@ export class CommandStarter {
     started: () => void,
   ): Promise<EndedExecution> {
     const outcome = run(this.#parts.dependencies, context, authorized, started);
+    this.#parts.hostQuestions.expect({ context, authorized }, outcome);
     return withHints(this.#parts, context, outcome);
   }
 

@@ -142,7 +142,8 @@ function hostsOf({ hosts = [] }: SessionCreateParams): readonly string[] {
   const rules = hosts.flatMap(expandPreset).map((word) => {
     const rule = parseHostRule(word);
     if (rule !== null) return rule.text;
-    const ways = 'a name, *.NAME or NAME:PORT, or one of ' + hostPresetNames.join(', ');
+    const ways =
+      'a name, *.NAME, NAME:PORT or ADDRESS:PORT, or one of ' + hostPresetNames.join(', ');
     throw new TrlError('INVALID_PARAMS', `Cannot allow ${JSON.stringify(word)}: it is not ${ways}`);
   });
   const all = [...new Set(rules)].toSorted();

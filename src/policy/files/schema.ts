@@ -244,7 +244,6 @@ export function policyJsonSchema(): Readonly<Record<string, unknown>> {
  * by name: a rule that is written and not held is worse than none.
  */
 export const unenforcedPolicyKeys: ReadonlySet<string> = new Set([
-  'network.hosts',
   'approvals.who',
   'approvals.passphrase',
 ]);
