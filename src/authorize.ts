@@ -31,9 +31,7 @@ import type { ParsedCommand } from './policy/judge.ts';
 import { withoutGitFilters } from './policy/shell/harden.ts';
 import { impliedHosts } from './policy/implied-hosts.ts';
 import { listInvocations } from './policy/invocations.ts';
-import { planCommandNetwork } from './network/command-network.ts';
-import { parseHostRules } from './network/host-rules.ts';
-import type { EgressRules } from './network-access.ts';
+import { planCommandNetwork, type CommandNetwork } from './network/command-network.ts';
 import { scriptLocation, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import { isBelow } from './workspace/inspect-path.ts';
 import { isNameListed } from './variable-names.ts';
@@ -117,25 +115,18 @@ function networkOf(
   dependencies: RunDependencies,
   { context, authorization }: Circumstances,
   { id, ...text }: { request: ExecutionRequest; parsed: ParsedCommand; id: ExecId },
-): { readonly egress: EgressRules | null; readonly asked: readonly string[] } {
+): CommandNetwork {
   const { judge, requester, hosts: policy, session } = authorization;
   const by = { requester, session: context.sessionId, exec: id };
-  // A denied port leaves the other ports of its host, which are asked about as any.
-  const denied = parseHostRules(policy.deny).filter(({ port }) => port === null);
-  const planned = planCommandNetwork({
+  return planCommandNetwork({
     network: context.network,
     requested: session.hosts,
     implied: impliedBy(context, text),
-    policy: { ...policy, deny: denied.map(({ text }) => text) },
+    policy,
     asks: judge.asks,
     answered: dependencies.allowedHosts(context.workspaceIdentity, by),
     connect: dependencies.connectHosts,
   });
-  const { asked } = planned;
-  // Where nobody is asked, a session that names hosts reaches these alone.
-  const isAnswered = judge.asks || session.hosts.length === 0;
-  const egress = planned.egressWhen(asked.length > 0 && isAnswered);
-  return { asked, egress: egress === null ? null : { ...egress, deny: policy.deny } };
 }
 
 /** Host rules that the text of a command implies, where rules for hosts decide. */

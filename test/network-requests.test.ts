@@ -17,6 +17,7 @@ import { newSessionId } from '../src/session/record.ts';
 import { StateStore } from '../src/session/store.ts';
 import { auditEvents } from './support/audit-daemon.ts';
 import { whyNoBox } from './support/box.ts';
+import { runOrAsk } from './support/hosts-runtime.ts';
 import { startRuntime, surroundings, type Daemon } from './support/daemon.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
@@ -64,16 +65,8 @@ describe('what is asked of the network', { skip: whyNoBox }, () => {
   const open = (more: SessionCreateParams): Promise<Session> =>
     client.createSession({ working_dir: daemon.root, ...more });
 
-  async function run(session: Session, command: string): Promise<ApprovalView | Receipt> {
-    try {
-      return await session.run(command);
-    } catch (error) {
-      if (!isTrlError(error, 'APPROVAL_REQUIRED')) throw error;
-      const found = (await client.approvals({ state: 'pending' })).at(-1);
-      assert.ok(found !== undefined);
-      return found;
-    }
-  }
+  const run = (session: Session, command: string): Promise<ApprovalView | Receipt> =>
+    runOrAsk(client, session, command);
 
   test('hosts alone are the mode hosts, in their normal form; the record has them', async () => {
     const { id } = await open({ hosts: ['npm', 'Example.COM', 'example.com', 'a.test:8443'] });

@@ -1,5 +1,5 @@
 /**
- * HTTP/1.1 without TLS: each request is parsed strictly and written anew, so that what the host
+ * HTTP/1.1 without TLS: each request is parsed strictly and written again, so that what the host
  * reads is what was checked. Every request must name the host that was asked for.
  */
 import { createServer, request as send, STATUS_CODES } from 'node:http';

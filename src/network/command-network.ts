@@ -27,18 +27,18 @@ export interface CommandNetworkInput {
 }
 
 export interface CommandNetwork {
-  /** `null`: there is no bridge. Hosts that its text implies are allowed only if they are asked. */
-  egressWhen(isAsked: boolean): EgressRules | null;
+  /** `null`: there is no bridge. */
+  readonly egress: EgressRules | null;
   /** Hosts that nobody has permitted yet, as rules, in order. */
   readonly asked: readonly string[];
 }
 
 export function planCommandNetwork(input: CommandNetworkInput): CommandNetwork {
   const { network, policy, connect } = input;
-  if (!isBridged(network)) return { egressWhen: () => null, asked: [] };
+  if (!isBridged(network)) return { egress: null, asked: [] };
   const permitted = parseHostRules([...policy.allow, ...input.answered]);
-  const denied = parseHostRules(policy.deny);
-  // What is denied is not asked about: the bridge refuses it.
+  // What is denied is not asked about: the bridge refuses it. A denied port leaves the others.
+  const denied = parseHostRules(policy.deny).filter(({ port }) => port === null);
   const isDenied = (name: string): boolean => denied.some((rule) => coversName(rule, name));
   const [requested, implied] = [parseHostRules(input.requested), parseHostRules(input.implied)];
   const asked = [...requested, ...implied].filter(
@@ -48,13 +48,15 @@ export function planCommandNetwork(input: CommandNetworkInput): CommandNetwork {
     [...new Set(rules.map(({ text }) => text))].toSorted();
   const toAsk = network === 'open' ? [] : texts(asked);
   const { deny, private: inner } = policy;
-  const egressWhen = (isAsked: boolean): EgressRules => ({
+  // Where nobody is asked, a session that names hosts reaches these alone.
+  const isImpliedAllowed = toAsk.length > 0 && (input.asks || requested.length === 0);
+  const egress: EgressRules = {
     mode: network,
     ...(input.asks && network === 'hosts' ? { ask: true } : {}),
-    allow: texts([...permitted, ...requested, ...(isAsked ? implied : [])]),
+    allow: texts([...permitted, ...requested, ...(isImpliedAllowed ? implied : [])]),
     deny,
     private: inner,
     connect,
-  });
-  return { egressWhen, asked: toAsk };
+  };
+  return { egress, asked: toAsk };
 }

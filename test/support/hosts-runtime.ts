@@ -97,7 +97,8 @@ export async function startHostsRuntime(): Promise<HostsRuntime> {
   };
 }
 
-async function runOrAsk(
+/** The question that a command is met with, or its receipt. */
+export async function runOrAsk(
   client: Client,
   session: Session,
   command: string,
