@@ -94,6 +94,29 @@ export interface EgressRules {
    * a person wrote it.
    */
   readonly connect: Readonly<Record<string, string>>;
+  /** Absent: none. */
+  readonly credentials?: readonly BrokeredCredential[];
+}
+
+/** A secret that a command uses and never has: the bridge puts it into requests. */
+export interface BrokeredCredential {
+  /** Of the secret. */
+  readonly name: string;
+  /** What the command has in its place. */
+  readonly placeholder: string;
+  readonly value: string;
+  /** Host rules: it is put into requests to these alone. */
+  readonly hosts: readonly string[];
+  /** Headers that may have it, in lower case. `authorization` also as the password of `Basic`. */
+  readonly headers: readonly string[];
+  /** Parameters of the query that may have it. */
+  readonly query: readonly string[];
+  /** Fields of a JSON or form body, outermost ones, that may have it. */
+  readonly body: readonly string[];
+  /** How it signs instead: then it is in no header. Absent: it does not. */
+  readonly signs?: 'aws4';
+  /** Also where there is no TLS; absent: never. A person configured it. */
+  readonly plaintext?: true;
 }
 
 /** Connections of a command to one host and port through the bridge, summed. */
@@ -109,9 +132,24 @@ export interface ConnectionSummary {
   readonly count: number;
   readonly sent_bytes: number;
   readonly received_bytes: number;
+  /** Requests that were seen, by method and path; absent: none was. */
+  readonly requests?: readonly RequestSummary[];
+  /** Names of secrets that were put into requests; absent: none. */
+  readonly secrets?: readonly string[];
   /** Several commands of the session ran: it may have been another's. Absent: no. */
   readonly shared?: true;
 }
+
+/** Requests of a command to one host that are alike. */
+export type RequestSummary = {
+  readonly method: string;
+  /** The first 16 hexadecimal digits of the SHA-256 of the path without its query. */
+  readonly path_digest: string;
+  readonly count: number;
+};
+
+/** Bound of {@link RequestSummary} entries for one host and port; later ones are not listed. */
+export const requestSummariesMax = 50;
 
 /** Bound of {@link ConnectionSummary} entries of one command; later hosts are not listed. */
 export const connectionSummariesMax = 200;

@@ -162,7 +162,7 @@ test('a hello in records of one byte is read in one pass', { timeout: 60_000 }, 
   for (let at = step; at < bytes.length; at += step) {
     assert.equal(readClientHello(bytes.subarray(0, at)).kind, 'incomplete');
   }
-  assert.deepEqual(readClientHello(bytes), { kind: 'hello', name: 'files.test' });
+  assert.deepEqual(readClientHello(bytes), { kind: 'hello', name: 'files.test', protocols: [] });
 });
 
 async function withTls(run: (box: OpenBox, server: TlsServer) => Promise<void>): Promise<void> {

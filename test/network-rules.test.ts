@@ -51,7 +51,19 @@ test('a rule is a name, or it is none', () => {
     'a.com:0': null,
     'a.com:65536': null,
     'a.com:': null,
-    'a.com/x': null,
+    'a.com/x': 'a.com/x',
+    'a.com/': 'a.com',
+    'HEAD|GET a.com:8443/v1/': 'GET|HEAD a.com:8443/v1',
+    'POST *.a.com': 'POST *.a.com',
+    'POST 127.0.0.1:80/x': 'POST 127.0.0.1:80/x',
+    'a.com/x/../y': null,
+    'a.com//x': null,
+    'a.com/%78': null,
+    'a.com/x?y': null,
+    'get a.com': null,
+    'GET  a.com': null,
+    'GET|| a.com': null,
+    'GET a.com ': null,
     'user@a.com': null,
     'https://a.com': null,
     '': null,
@@ -267,7 +279,7 @@ function serverName(...names: readonly string[]): Buffer {
 
 test('the name of a ClientHello is found, also in pieces and in several records', () => {
   const whole = hello([serverName('a.test')]);
-  assert.deepEqual(readClientHello(whole), { kind: 'hello', name: 'a.test' });
+  assert.deepEqual(readClientHello(whole), { kind: 'hello', name: 'a.test', protocols: [] });
   for (let length = 0; length < whole.length; length += 1) {
     assert.equal(readClientHello(whole.subarray(0, length)).kind, 'incomplete', String(length));
   }
@@ -281,9 +293,13 @@ test('the name of a ClientHello is found, also in pieces and in several records'
     ]);
   };
   for (const at of [1, 3, 4, 5, 40, whole.length - 6]) {
-    assert.deepEqual(readClientHello(split(at)), { kind: 'hello', name: 'a.test' }, String(at));
+    assert.deepEqual(
+      readClientHello(split(at)),
+      { kind: 'hello', name: 'a.test', protocols: [] },
+      String(at),
+    );
   }
-  assert.deepEqual(readClientHello(hello([])), { kind: 'hello', name: null });
+  assert.deepEqual(readClientHello(hello([])), { kind: 'hello', name: null, protocols: [] });
   assert.equal(readClientHello(hello([serverName('a.test'), serverName('b.test')])).kind, 'none');
   assert.equal(readClientHello(hello([serverName('a.test', 'b.test')])).kind, 'none');
   for (const text of [

@@ -6,25 +6,21 @@ import type { Socket as UdpSocket } from 'node:dgram';
 import { createServer, isIPv4, type Server, type Socket } from 'node:net';
 import type { ExecId } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
-import {
-  deniedByPerson,
-  EgressDecider,
-  lateAnswer,
-  notAllowedRule,
-  openPorts,
-  unanswered,
-  type NetworkDecision,
-} from '../network/egress-rules.ts';
+import { deniedByPerson, lateAnswer, openPorts, unanswered } from '../network/egress-rules.ts';
 import { normalHostName } from '../network/host-rules.ts';
-import { ConnectionLog, type ConnectionRecord } from './connection-log.ts';
+import { BridgeCommands, keyOf } from './bridge-commands.ts';
+import { leakRule } from './credential-set.ts';
 import { dial, DialError, type Dialled } from './dial.ts';
 import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from './dns-message.ts';
 import type { DnsQuestion } from './dns-message.ts';
 import { NameLookups } from './name-lookups.ts';
+import { inspectRequest, type RequestRules } from './inspect-request.ts';
+import type { PermittedConnection } from './permitted-connection.ts';
 import { relayHttp } from './relay-http.ts';
 import { relayStream, relayTunnel } from './relay-stream.ts';
 import { whileOpen } from './while-open.ts';
 import { SyntheticAddresses } from './synthetic-addresses.ts';
+import type { Termination } from './termination.ts';
 
 export interface BridgeEvents {
   /** A name got the next address. */
@@ -33,16 +29,6 @@ export interface BridgeEvents {
   open(address: string, port: number): void;
   /** A connection is held; settled by {@link Bridge.answered}. */
   ask(exec: ExecId, host: string, port: number): void;
-}
-
-/** A connection out of the namespace, whose name is known and permitted. */
-export interface PermittedConnection {
-  readonly name: string;
-  readonly port: number;
-  /** @throws DialError, which is recorded */
-  dial(): Promise<Dialled>;
-  /** Ends it: what the client asked for is not what it may have. */
-  refuse(rule: string): void;
 }
 
 /** Connections at once, of clients and to hosts; more are reset. */
@@ -57,21 +43,6 @@ const questionsMax = 16;
 /** How long a connection is held: most programs give up before. */
 const holdMs = 120_000;
 
-interface Command {
-  readonly decider: EgressDecider;
-  readonly log: ConnectionLog;
-  /** Whether hosts that no rule names are asked about. */
-  readonly asks: boolean;
-  /** What a person said while it ran, by host and port. */
-  readonly answers: Map<string, boolean>;
-}
-
-/** `asker`: the command for which a person is asked; `null`: nobody is. */
-interface BridgeDecision extends NetworkDecision {
-  readonly by: EgressDecider | null;
-  readonly asker: ExecId | null;
-}
-
 /** What a client's connection is for, once that is permitted. */
 interface Destination {
   readonly name: string;
@@ -81,7 +52,7 @@ interface Destination {
 export class Bridge {
   readonly #events: BridgeEvents;
   readonly #addresses = new SyntheticAddresses();
-  readonly #commands = new Map<ExecId, Command>();
+  readonly #commands = new BridgeCommands();
   readonly #servers: Server[] = [];
   readonly #clients = new Map<Socket, Destination>();
   /** Connections that wait for a person. */
@@ -96,9 +67,15 @@ export class Bridge {
   /** Questions that a person has not answered yet, by host and port. */
   readonly #questions = new Map<string, PromiseWithResolvers<boolean>>();
   #resolver: UdpSocket | null = null;
+  #termination: Termination | null = null;
 
   constructor(events: BridgeEvents) {
     this.#events = events;
+  }
+
+  /** Where it has none, connections whose requests must be seen are refused. */
+  terminateBy(termination: Termination): void {
+    this.#termination = termination;
   }
 
   /** Names of an earlier process, in the order of their addresses. */
@@ -126,10 +103,7 @@ export class Bridge {
 
   /** Resolves when all that its rules name is listened on. */
   async begin(exec: ExecId, rules: EgressRules): Promise<void> {
-    const decider = new EgressDecider(rules);
-    const asks = rules.ask === true;
-    this.#commands.set(exec, { decider, log: new ConnectionLog(), asks, answers: new Map() });
-    if (this.#commands.size > 1) for (const { log } of this.#commands.values()) log.share();
+    const decider = this.#commands.begin(exec, rules);
     // Programs keep addresses, and connect without asking again.
     for (const name of this.#restored) {
       const address = this.#addresses.addressOf(name)?.address;
@@ -142,17 +116,16 @@ export class Bridge {
 
   /** Ends connections that no other command may have: a socket can be passed on. */
   end(exec: ExecId): readonly ConnectionSummary[] {
-    const summaries = this.#commands.get(exec)?.log.summaries() ?? [];
-    this.#commands.delete(exec);
+    const summaries = this.#commands.end(exec);
     for (const [socket, { name, port }] of this.#clients) {
-      if (!this.#decide(name, port).isAllowed) socket.resetAndDestroy();
+      if (!this.#commands.decide(name, port).isAllowed) socket.resetAndDestroy();
     }
     return summaries;
   }
 
   answered(host: string, port: number, allow: boolean): void {
+    this.#commands.answered(host, port, allow);
     const key = keyOf(host, port);
-    for (const { asks, answers } of this.#commands.values()) if (asks) answers.set(key, allow);
     this.#questions.get(key)?.resolve(allow);
     this.#questions.delete(key);
   }
@@ -169,30 +142,8 @@ export class Bridge {
     this.#commands.clear();
   }
 
-  /** The first command that permits it; a denial of any of them is the same policy's. */
-  #decide(name: string, port: number | null): BridgeDecision {
-    let denied: BridgeDecision = { ...refused('no command runs'), by: null, asker: null };
-    for (const [exec, { decider, asks, answers }] of this.#commands) {
-      const decision = decider.decide(name, port);
-      if (decision.isAllowed) return { ...decision, by: decider, asker: null };
-      const isUnnamed = decision.rule === notAllowedRule;
-      const answer = port === null ? undefined : answers.get(keyOf(name, port));
-      if (isUnnamed && answer === true) {
-        return { isAllowed: true, rule: 'a person', by: decider, asker: null };
-      }
-      const rule = answer === false ? deniedByPerson : decision.rule;
-      const asker = isUnnamed && asks && answer === undefined ? exec : denied.asker;
-      denied = { isAllowed: false, rule, by: null, asker };
-    }
-    return denied;
-  }
-
-  #record(record: ConnectionRecord): void {
-    for (const { log } of this.#commands.values()) log.add(record);
-  }
-
   #refuse(host: string, port: number, rule: string): void {
-    this.#record({ host, port, allowed: false, rule });
+    this.#commands.record({ host, port, allowed: false, rule });
   }
 
   async #reply(
@@ -215,7 +166,12 @@ export class Bridge {
     if (name === null || name !== question.name) {
       return dnsAnswer(question, responseCodes.noSuchName);
     }
-    const decision = this.#decide(name, null);
+    const leaked = this.#commands.credentials.inName(name);
+    if (leaked !== null) {
+      this.#refuse(name, 0, leakRule(leaked));
+      return dnsAnswer(question, responseCodes.noSuchName);
+    }
+    const decision = this.#commands.decide(name, null);
     // A name that may be asked about is: when it is connected to.
     if (!decision.isAllowed && decision.asker === null) {
       if (isAddressQuestion(question)) this.#refuse(name, 0, decision.rule);
@@ -226,10 +182,9 @@ export class Bridge {
     const found = this.#addresses.addressOf(name);
     if (found === null) return dnsAnswer(question, responseCodes.serverFailure);
     if (found.isNew) this.#events.name(name);
-    const commands = [...this.#commands.values()];
     await this.#openPorts(
       found.address,
-      commands.flatMap(({ decider }) => decider.portsOf(name)),
+      this.#commands.deciders.flatMap((decider) => decider.portsOf(name)),
     );
     return dnsAnswer(question, responseCodes.ok, found.address);
   }
@@ -259,8 +214,9 @@ export class Bridge {
       socket.resetAndDestroy();
       return;
     }
-    const name = this.#addresses.nameOf(localAddress) ?? this.#addressIn(localAddress, port);
-    const decision = name === null ? null : this.#decide(name, port);
+    const name =
+      this.#addresses.nameOf(localAddress) ?? this.#commands.namedAddress(localAddress, port);
+    const decision = name === null ? null : this.#commands.decide(name, port);
     if (name !== null && decision !== null && decision.asker !== null) {
       void this.#hold(socket, { name, port }, decision.asker);
       return;
@@ -273,21 +229,15 @@ export class Bridge {
     this.#connect(socket, { name, port });
   }
 
-  /** An address that a rule names; `null`: none does. */
-  #addressIn(address: string, port: number): string | null {
-    const isNamed = [...this.#commands.values()].some(({ decider }) =>
-      decider.addresses.some((one) => one.address === address && one.port === port),
-    );
-    return isNamed ? address : null;
-  }
-
   #connect(socket: Socket, { name, port }: Destination): void {
     this.#clients.set(socket, { name, port });
     socket.once('close', () => this.#clients.delete(socket));
-    const permitted = this.#permit(socket, { name, port });
+    const isSeen = this.#commands.decidesRequests(name, port);
+    const permitted = this.#permit(socket, { name, port }, isSeen);
+    if (isSeen && permitted.termination === null) permitted.refuse('no authority');
+    else if (port === 80 || (isIPv4(name) && isSeen)) relayHttp(socket, permitted);
     // Who names an address names what answers there, whatever it calls itself.
-    if (isIPv4(name)) void relayTunnel(socket, permitted);
-    else if (port === 80) relayHttp(socket, permitted);
+    else if (isIPv4(name)) void relayTunnel(socket, permitted, undefined, permitted.guard());
     else void relayStream(socket, permitted);
   }
 
@@ -318,11 +268,26 @@ export class Bridge {
     if (!isThere && (await question.promise)) this.#refuse(name, port, lateAnswer);
   }
 
-  #permit(socket: Socket, destination: Destination): PermittedConnection {
+  #permit(socket: Socket, destination: Destination, isSeen: boolean): PermittedConnection {
     const { name, port } = destination;
+    const commands = this.#commands;
     return {
       name,
       port,
+      termination: isSeen ? this.#termination : null,
+      inspect: (head, options) => {
+        const rules: RequestRules = {
+          name,
+          port,
+          credentials: commands.credentials,
+          decide: (request) => commands.decideRequest(name, port, request),
+          permitted: (request, secrets) => commands.recordRequest(name, port, { request, secrets }),
+        };
+        return inspectRequest(rules, head, options);
+      },
+      guard: () =>
+        commands.credentials.isEmpty ? null : commands.credentials.placeholders.guardingStream(),
+      failed: (why) => this.#refuse(name, port, why),
       refuse: (why) => {
         this.#refuse(name, port, why);
         socket.resetAndDestroy();
@@ -341,7 +306,7 @@ export class Bridge {
 
   /** By the rules that hold now: one connection may ask for several, at any time. */
   async #dial({ name, port }: Destination): Promise<Dialled> {
-    const { by, rule } = this.#decide(name, port);
+    const { by, rule } = this.#commands.decide(name, port);
     if (by === null) throw new DialError(rule);
     if (this.#dialled >= connectionsMax) throw new DialError('too many connections');
     this.#dialled += 1;
@@ -356,18 +321,13 @@ export class Bridge {
       this.#dialled += 1;
       dialled.socket.once('close', () => (this.#dialled -= 1));
       const record = { host: name, port, allowed: true, rule };
-      for (const { log } of this.#commands.values()) {
-        log.watch(record, dialled.socket, dialled.address);
-      }
+      this.#commands.watch(record, dialled.socket, dialled.address);
       return dialled;
     } finally {
       this.#dialled -= 1;
     }
   }
 }
-
-const keyOf = (host: string, port: number): string => `${host}:${port}`;
-const refused = (rule: string): NetworkDecision => ({ isAllowed: false, rule });
 
 const isAddressQuestion = ({ type }: DnsQuestion): boolean =>
   type === recordTypes.A || type === recordTypes.AAAA;

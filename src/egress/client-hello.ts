@@ -1,4 +1,4 @@
-/** Reads the server's name from a TLS ClientHello (RFC 8446, 4.1.2; RFC 6066, 3). */
+/** Reads a TLS ClientHello (RFC 8446, 4.1.2): the server's name (RFC 6066, 3), the protocols. */
 
 /**
  * `incomplete`: more bytes are needed. `none`: no TLS, or malformed. `name`: `null` where the
@@ -6,7 +6,12 @@
  */
 export type ClientHello =
   | { readonly kind: 'incomplete' | 'none' }
-  | { readonly kind: 'hello'; readonly name: string | null };
+  | {
+      readonly kind: 'hello';
+      readonly name: string | null;
+      /** ALPN (RFC 7301), in the client's order. */
+      readonly protocols: readonly string[];
+    };
 
 /** A ClientHello with post-quantum key shares has about 2 KiB. */
 export const clientHelloBytesMax = 32 * 1024;
@@ -14,6 +19,7 @@ const handshakeRecord = 22;
 const recordBytesMax = 16 * 1024;
 const clientHello = 1;
 const serverNameExtension = 0;
+const protocolsExtension = 16;
 const hostName = 0;
 
 const incomplete = { kind: 'incomplete' } as const;
@@ -42,8 +48,7 @@ export function readClientHello(bytes: Buffer): ClientHello {
     }
     if (part.length < length && collected < wanted) return incomplete;
   }
-  const name = serverNameOf(Buffer.concat(parts).subarray(4, wanted));
-  return name === undefined ? none : { kind: 'hello', name };
+  return readExtensions(Buffer.concat(parts).subarray(4, wanted)) ?? none;
 }
 
 const isPrefix = (bytes: Buffer): boolean =>
@@ -78,26 +83,28 @@ class Fields {
   }
 }
 
-/** `undefined`: malformed. `null`: it names none. */
-function serverNameOf(hello: Buffer): string | null | undefined {
+/** `null`: malformed. */
+function readExtensions(hello: Buffer): ClientHello | null {
   try {
     const fields = new Fields(hello);
     fields.skip(2 + 32);
     fields.field(1);
     fields.field(2);
     fields.field(1);
-    if (fields.isEmpty) return null;
+    if (fields.isEmpty) return { kind: 'hello', name: null, protocols: [] };
     const extensions = new Fields(fields.field(2));
     const names: string[] = [];
+    const protocols: string[] = [];
     while (!extensions.isEmpty) {
       const type = extensions.number(2);
       const body = extensions.field(2);
       if (type === serverNameExtension) names.push(...namesIn(body));
+      if (type === protocolsExtension) protocols.push(...protocolsIn(body));
     }
     // Two names would be two readings.
-    return names.length > 1 ? undefined : (names[0] ?? null);
+    return names.length > 1 ? null : { kind: 'hello', name: names[0] ?? null, protocols };
   } catch (error) {
-    if (error instanceof RangeError) return undefined;
+    if (error instanceof RangeError) return null;
     throw error;
   }
 }
@@ -111,4 +118,11 @@ function namesIn(body: Buffer): string[] {
     if (type === hostName) names.push(name);
   }
   return names;
+}
+
+function protocolsIn(body: Buffer): string[] {
+  const list = new Fields(new Fields(body).field(2));
+  const protocols: string[] = [];
+  while (!list.isEmpty) protocols.push(list.field(1).toString('latin1'));
+  return protocols;
 }

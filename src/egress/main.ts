@@ -5,6 +5,7 @@
  */
 import { Socket as UdpSocket } from 'node:dgram';
 import { Bridge } from './bridge.ts';
+import { Termination } from './termination.ts';
 import type { BridgeId, EgressEvent, EgressRequest } from './wire.ts';
 
 /** `nobody`: an id that owns nothing. */
@@ -32,6 +33,9 @@ function take(request: EgressRequest, handle: unknown): void {
   if ('listen' in request) bridgeOf(request.listen.bridge).listen(Object(handle));
   else if ('resolve' in request) {
     if (handle instanceof UdpSocket) bridgeOf(request.resolve.bridge).resolveBy(handle);
+  } else if ('authority' in request) {
+    const { bridge, roots, ...authority } = request.authority;
+    bridgeOf(bridge).terminateBy(new Termination(authority, roots));
   } else if ('named' in request) bridgeOf(request.named.bridge).restore(request.named.names);
   else if ('begin' in request) {
     const { bridge, exec, rules } = request.begin;

@@ -2,17 +2,31 @@
  * HTTP/1.1 without TLS: each request is parsed strictly and written again, so that what the host
  * reads is what was checked. Every request must name the host that was asked for.
  */
-import { createServer, request as send, STATUS_CODES } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { isNameAsSent } from '../network/host-rules.ts';
-import type { PermittedConnection } from './bridge.ts';
+import { Agent, createServer, request as send, STATUS_CODES } from 'node:http';
+import type {
+  AgentOptions,
+  ClientRequest,
+  IncomingMessage,
+  RequestOptions,
+  ServerResponse,
+} from 'node:http';
+import { PassThrough, type Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import {
+  connectionOptions,
+  headersOf,
+  isAuthority,
+  passedOn,
+  rawHeadersOf,
+  type Header,
+  type RequestHead,
+} from './http-messages.ts';
+import { leakIn, type InspectedRequest } from './inspect-request.ts';
+import type { ValueFinder } from './masking.ts';
+import type { PermittedConnection } from './permitted-connection.ts';
+import { readableBody } from './readable-body.ts';
+import { scrubAnswer, type ScrubbedAnswer } from './scrub-answer.ts';
 
-/** Headers of one connection, which the next one has its own of (RFC 9110, 7.6.1). */
-const hopByHop: ReadonlySet<string> = new Set(
-  'connection keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
-);
 /** Which the next connection must not lose: where a request goes, and where it ends. */
 const endToEnd = ['host', 'content-length'];
 /** Time for a request to be there, from the start of the connection. */
@@ -24,7 +38,40 @@ const methodPattern = /^[A-Z]{3,16} /;
 export const looksLikeHttp = (first: Buffer): boolean =>
   methodPattern.test(first.toString('latin1', 0, 17));
 
-export function relayHttp(socket: Socket, permitted: PermittedConnection): void {
+/** The connection of a client, and the way of its requests to the host. */
+export interface HttpRelay {
+  readonly permitted: PermittedConnection;
+  readonly client: Duplex;
+  /** Whether TLS protects what it carries. */
+  readonly isSecure: boolean;
+  /** Connects to the host, for one request or for all. */
+  readonly agent: Agent;
+  /** Whether the agent has one connection for all requests. */
+  readonly keepsAlive: boolean;
+}
+
+/** Without TLS: each request on a connection of its own. */
+export function relayHttp(client: Duplex, permitted: PermittedConnection): void {
+  const connect = async (): Promise<Duplex> => (await permitted.dial()).socket;
+  serveHttp({ permitted, client, isSecure: false, agent: agentOf(connect), keepsAlive: false });
+}
+
+/** Every connection of the agent is one that `connect` made. */
+export function agentOf(connect: () => Promise<Duplex>, options: AgentOptions = {}): Agent {
+  const agent = new Agent(options);
+  agent.createConnection = (_, made) => {
+    connect().then(
+      (socket) => made?.(null, socket),
+      (error: unknown) =>
+        made?.(error instanceof Error ? error : new Error(String(error)), new PassThrough()),
+    );
+    return undefined;
+  };
+  return agent;
+}
+
+export function serveHttp(relay: HttpRelay): void {
+  const { client } = relay;
   const server = createServer({
     requestTimeout: 0,
     keepAliveTimeout: keepAliveMs,
@@ -35,29 +82,30 @@ export function relayHttp(socket: Socket, permitted: PermittedConnection): void 
   });
   // A client that has said all still waits for its answer.
   Object.assign(server, { httpAllowHalfOpen: true });
-  const clock = new RequestClock(socket);
+  const clock = new RequestClock(client);
   server.on('request', (request, response) => {
     clock.begin();
     response.once('close', () => clock.end());
-    forward(request, response, permitted).catch(() => socket.destroy());
+    forward(request, response, relay).catch(() => client.destroy());
   });
-  server.on('upgrade', (request, client, head) => {
+  server.on('upgrade', (request, socket, head) => {
     clock.begin();
-    upgrade({ request, client, head }, permitted).catch(() => socket.destroy());
+    upgrade({ request, client: socket, head }, relay).catch(() => client.destroy());
   });
-  server.on('connect', (_, client) => refuseRaw(client, permitted, 'method CONNECT'));
-  server.on('clientError', (_, client) => client.destroy());
-  server.emit('connection', socket);
-  socket.resume();
+  server.on('connect', (_, socket) => refuseRaw(socket, relay.permitted, 'method CONNECT'));
+  server.on('clientError', (_, socket) => socket.destroy());
+  client.once('close', () => relay.agent.destroy());
+  server.emit('connection', client);
+  client.resume();
 }
 
 /** Ends a connection whose next request does not come: only a listening server does so itself. */
 class RequestClock {
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   #timer: NodeJS.Timeout | null = null;
   #running = 0;
 
-  constructor(socket: Socket) {
+  constructor(socket: Duplex) {
     this.#socket = socket;
     this.#wait(headersMs);
     socket.once('close', () => this.#stop());
@@ -82,105 +130,125 @@ const isWebSocket = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 
 /** Whether the request is for the host, and nothing in it could be read in two ways. */
-function whyRefused(request: IncomingMessage, { name, port }: PermittedConnection): string | null {
+function whyRefused(request: IncomingMessage, { permitted, isSecure }: HttpRelay): string | null {
   const { rawHeaders, url = '' } = request;
-  const pairs = pairsOf(rawHeaders);
-  const count = (wanted: string): number => pairs.filter(({ key }) => key === wanted).length;
-  if (count('host') !== 1 || !isHost(request.headers.host ?? '', name, port)) {
-    return 'name mismatch';
-  }
+  const defaultPort = isSecure ? 443 : 80;
+  const headers = headersOf(rawHeaders);
+  const count = (wanted: string): number => headers.filter(({ key }) => key === wanted).length;
+  const host = request.headers.host ?? '';
+  if (count('host') !== 1 || !isAuthority(host, permitted, defaultPort)) return 'name mismatch';
   if (count('content-length') + count('transfer-encoding') > 1) return 'ambiguous length';
-  const dropped = connectionOptions(pairs);
+  const dropped = connectionOptions(headers);
   if (endToEnd.some((key) => dropped.includes(key))) return 'ambiguous connection';
   if (url.startsWith('/') || url === '*') return null;
-  const [, authority] = /^http:\/\/([^/?#]*)/i.exec(url) ?? [];
-  return authority !== undefined && isHost(authority, name, port) ? null : 'name mismatch';
+  const [, scheme, authority] = /^(https?):\/\/([^/?#]*)/i.exec(url) ?? [];
+  if (scheme?.toLowerCase() !== (isSecure ? 'https' : 'http')) return 'name mismatch';
+  const isOwn = authority !== undefined && isAuthority(authority, permitted, defaultPort);
+  return isOwn ? null : 'name mismatch';
 }
 
-function isHost(text: string, name: string, port: number): boolean {
-  const [, host = '', digits] = /^([^:]+)(?::(\d+))?$/.exec(text) ?? [];
-  return isNameAsSent(host, name) && (digits === undefined ? 80 : Number(digits)) === port;
-}
-
-interface Header {
-  /** In lower case. */
-  readonly key: string;
-  readonly name: string;
-  readonly value: string;
-}
-
-const pairsOf = (rawHeaders: readonly string[]): readonly Header[] =>
-  rawHeaders.flatMap((name, at) =>
-    at % 2 === 0 ? [{ key: name.toLowerCase(), name, value: rawHeaders[at + 1] ?? '' }] : [],
-  );
-
-/** Headers that belong to this connection alone, as the sender says. */
-const connectionOptions = (pairs: readonly Header[]): readonly string[] =>
-  pairs.flatMap(({ key, value }) =>
-    key === 'connection' ? value.split(',').map((one) => one.trim().toLowerCase()) : [],
-  );
-
-/** Name and value in turn, without what belongs to this connection alone. */
-function passedOn(rawHeaders: readonly string[]): readonly string[] {
-  const pairs = pairsOf(rawHeaders);
-  const dropped = new Set([...hopByHop, ...connectionOptions(pairs)]);
-  return pairs.flatMap(({ key, name, value }) => (dropped.has(key) ? [] : [name, value]));
-}
+const headOf = ({ method = 'GET', url = '/', rawHeaders }: IncomingMessage): RequestHead => ({
+  method,
+  target: originForm(url),
+  headers: passedOn(headersOf(rawHeaders)),
+});
 
 function originForm(url: string): string {
-  const path = url.replace(/^http:\/\/[^/?#]*/i, '');
+  const path = url.replace(/^https?:\/\/[^/?#]*/i, '');
   return path.startsWith('/') || path === '*' ? path : `/${path}`;
+}
+
+/** `null`: it was refused, by `refuse`. */
+async function inspect(
+  request: IncomingMessage,
+  relay: HttpRelay,
+  refuse: (rule: string) => void,
+): Promise<InspectedRequest | null> {
+  const { permitted, isSecure } = relay;
+  const refused = whyRefused(request, relay);
+  const found =
+    refused === null
+      ? await permitted.inspect(headOf(request), {
+          isSecure,
+          readBody: (bytesMax) => readableBody(request, bytesMax),
+        })
+      : { kind: 'refused' as const, rule: refused };
+  if (found.kind === 'permitted') return found;
+  refuse(found.rule);
+  permitted.refuse(found.rule);
+  return null;
+}
+
+function outgoingOptions({ head }: InspectedRequest, agent: Agent): RequestOptions {
+  const { method, target: path } = head;
+  return { agent, method, path, headers: rawHeadersOf(head.headers), setHost: false };
 }
 
 async function forward(
   request: IncomingMessage,
   response: ServerResponse,
-  permitted: PermittedConnection,
+  relay: HttpRelay,
 ): Promise<void> {
-  const refused = whyRefused(request, permitted);
-  if (refused !== null) {
-    answer(response, 403, `${permitted.name}:${permitted.port}: ${refused}`);
-    permitted.refuse(refused);
-    return;
-  }
-  let upstream: Socket;
-  try {
-    ({ socket: upstream } = await permitted.dial());
-  } catch {
-    answer(response, 502, `${permitted.name}:${permitted.port} cannot be reached`);
-    return;
-  }
+  const { permitted, agent, keepsAlive } = relay;
+  const at = `${permitted.name}:${permitted.port}`;
+  const seen = await inspect(request, relay, (why) => answer(response, 403, `${at}: ${why}`));
+  if (seen === null) return;
   // The client may have gone meanwhile, and would end nothing any more.
-  if (request.socket.destroyed) {
-    upstream.destroy();
-    return;
-  }
-  const isChunked = request.headers['transfer-encoding'] !== undefined;
-  const outgoing = send({
-    createConnection: () => upstream,
-    method: request.method,
-    path: originForm(request.url ?? '/'),
-    headers: [
-      ...passedOn(request.rawHeaders),
-      ...(isChunked ? ['Transfer-Encoding', 'chunked'] : []),
-      'Connection',
-      'close',
-    ],
-    setHost: false,
-  });
+  if (request.socket.destroyed) return;
+  const isChunked = request.headers['transfer-encoding'] !== undefined && seen.body === null;
+  const options = outgoingOptions(seen, agent);
+  const framing = isChunked ? ['Transfer-Encoding', 'chunked'] : [];
+  if (!keepsAlive) framing.push('Connection', 'close');
+  const outgoing = send({ ...options, headers: [...Object(options.headers), ...framing] });
+  let isConnected = false;
+  outgoing.on('socket', () => (isConnected = true));
   outgoing.on('response', (incoming) => {
-    response.writeHead(statusOf(incoming), [...passedOn(incoming.rawHeaders)]);
-    incoming.pipe(response);
-    incoming.on('error', () => response.destroy());
+    passAnswer(incoming, response, seen.scrubbed).catch(() => response.destroy());
   });
-  outgoing.on('error', () => response.destroy());
+  outgoing.on('error', () => {
+    if (isConnected || response.headersSent) response.destroy();
+    else answer(response, 502, `${at} cannot be reached`);
+  });
   // Also without an error, after an answer that is none (101).
   outgoing.on('close', () => {
-    if (!response.headersSent) response.destroy();
+    if (isConnected && !response.headersSent) response.destroy();
   });
-  response.on('close', () => upstream.destroy());
+  response.on('close', () => outgoing.destroy());
   request.on('error', () => outgoing.destroy());
-  request.pipe(outgoing);
+  await passBody(request, outgoing, seen).catch((error: unknown) => {
+    const leak = leakIn(error);
+    outgoing.destroy();
+    if (leak === null) return;
+    if (!response.headersSent) answer(response, 403, `${at}: ${leak}`);
+    permitted.refuse(leak);
+  });
+}
+
+async function passBody(
+  request: IncomingMessage,
+  outgoing: ClientRequest,
+  { body, guard }: InspectedRequest,
+): Promise<void> {
+  if (body !== null) outgoing.end(body);
+  else if (guard === null) request.pipe(outgoing);
+  else await pipeline(request, guard, outgoing);
+}
+
+async function passAnswer(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  scrubbed: ValueFinder | null,
+): Promise<void> {
+  const headers = passedOn(headersOf(incoming.rawHeaders));
+  if (scrubbed === null) {
+    response.writeHead(statusOf(incoming), rawHeadersOf(headers));
+    incoming.pipe(response);
+    incoming.on('error', () => response.destroy());
+    return;
+  }
+  const shown = scrubAnswer(headers, scrubbed);
+  response.writeHead(statusOf(incoming), rawHeadersOf(shown.headers));
+  await pipeline([incoming, ...shown.through, response]);
 }
 
 /** What the host says, in the bounds of HTTP. */
@@ -198,55 +266,58 @@ interface UpgradeRequest {
  * A WebSocket: both sides go on by themselves once the host has taken it. Before that nothing more
  * of the client is passed on, for it could be a request for another host.
  */
-async function upgrade(
-  { request, client, head }: UpgradeRequest,
-  permitted: PermittedConnection,
-): Promise<void> {
+async function upgrade({ request, client, head }: UpgradeRequest, relay: HttpRelay): Promise<void> {
+  const { permitted, agent } = relay;
   const hasBody = ['content-length', 'transfer-encoding'].some((key) => key in request.headers);
-  const refused = whyRefused(request, permitted) ?? (hasBody ? 'ambiguous length' : null);
   // Where Node asks nobody (before 24.9), other protocols arrive here, too.
-  if (refused !== null || !isWebSocket(request)) {
-    refuseRaw(client, permitted, refused ?? 'upgrade to another protocol');
+  const refused = !isWebSocket(request)
+    ? 'upgrade to another protocol'
+    : hasBody
+      ? 'ambiguous length'
+      : null;
+  if (refused !== null) {
+    refuseRaw(client, permitted, refused);
     return;
   }
-  let upstream: Socket;
-  try {
-    ({ socket: upstream } = await permitted.dial());
-  } catch {
-    client.destroy();
-    return;
-  }
-  client.on('error', () => upstream.destroy());
-  client.on('close', () => upstream.destroy());
-  if (client.destroyed) upstream.destroy();
+  const seen = await inspect(request, relay, () => endRefused(client));
+  if (seen === null) return;
+  client.on('error', () => client.destroy());
   const switching = ['Connection', 'Upgrade', 'Upgrade', 'websocket'];
-  const outgoing = send({
-    createConnection: () => upstream,
-    path: originForm(request.url ?? '/'),
-    headers: [...passedOn(request.rawHeaders), ...switching],
-    setHost: false,
-  });
+  const options = outgoingOptions(seen, agent);
+  const outgoing = send({ ...options, headers: [...Object(options.headers), ...switching] });
   outgoing.on('error', () => client.destroy());
+  client.on('close', () => outgoing.destroy());
   outgoing.on('response', (incoming) => {
-    client.write(headOf(statusOf(incoming), incoming, ['Connection', 'close']));
-    incoming.on('error', () => client.destroy());
-    incoming.pipe(client);
+    const shown = answerHeaders(incoming, seen.scrubbed);
+    client.write(headText(statusOf(incoming), shown.headers, ['Connection', 'close']));
+    pipeline([incoming, ...shown.through, client]).catch(() => client.destroy());
   });
-  outgoing.on('upgrade', (incoming, _, first) => {
-    client.write(headOf(101, incoming, switching));
-    client.write(first);
-    upstream.write(head);
+  outgoing.on('upgrade', (incoming, upstream, first) => {
+    const { headers } = answerHeaders(incoming, seen.scrubbed);
+    client.write(headText(101, headers, switching));
     upstream.on('error', () => client.destroy());
     upstream.on('close', () => client.destroy());
-    upstream.pipe(client).pipe(upstream);
+    client.on('close', () => upstream.destroy());
+    if (first.length > 0) upstream.unshift(first);
+    if (head.length > 0) client.unshift(head);
+    const scrub = seen.scrubbed === null ? [] : [seen.scrubbed.maskingStream()];
+    // What a client says in frames is masked (RFC 6455, 5.3): placeholders do not show in it.
+    pipeline([upstream, ...scrub, client]).catch(() => {});
+    pipeline(client, upstream).catch(() => client.destroy());
   });
   outgoing.end();
 }
 
-function headOf(status: number, { rawHeaders }: IncomingMessage, own: readonly string[]): Buffer {
-  const lines = pairsOf([...passedOn(rawHeaders), ...own]).map(
-    ({ name, value }) => `${name}: ${value}`,
-  );
+function answerHeaders(
+  { rawHeaders }: IncomingMessage,
+  scrubbed: ValueFinder | null,
+): ScrubbedAnswer {
+  const headers = passedOn(headersOf(rawHeaders));
+  return scrubbed === null ? { headers, through: [] } : scrubAnswer(headers, scrubbed);
+}
+
+function headText(status: number, headers: readonly Header[], own: readonly string[]): Buffer {
+  const lines = [...headers, ...headersOf(own)].map(({ name, value }) => `${name}: ${value}`);
   const first = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`;
   return Buffer.from(`${[first, ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
 }
@@ -257,7 +328,11 @@ function answer(response: ServerResponse, status: number, text: string): void {
   response.end(body);
 }
 
-function refuseRaw(client: Duplex, permitted: PermittedConnection, why: string): void {
+function endRefused(client: Duplex): void {
   client.end(`HTTP/1.1 403 ${STATUS_CODES[403]}\r\nConnection: close\r\n\r\n`);
+}
+
+function refuseRaw(client: Duplex, permitted: PermittedConnection, why: string): void {
+  endRefused(client);
   permitted.refuse(why);
 }

@@ -3,11 +3,14 @@
  * the host that was asked for, and so must HTTP without TLS.
  */
 import type { Socket } from 'node:net';
+import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isNameAsSent } from '../network/host-rules.ts';
-import type { PermittedConnection } from './bridge.ts';
 import { clientHelloBytesMax, readClientHello } from './client-hello.ts';
+import { leakIn } from './inspect-request.ts';
+import type { PermittedConnection } from './permitted-connection.ts';
 import { looksLikeHttp, relayHttp } from './relay-http.ts';
+import { relayTerminated } from './termination.ts';
 
 /** Time for a ClientHello to be complete. */
 const helloMs = 15_000;
@@ -25,21 +28,42 @@ export async function relayStream(socket: Socket, permitted: PermittedConnection
     return;
   }
   const isTls = port === tlsPort || first[0] === 22;
-  const start = isTls ? await helloFor(name, socket, first) : first;
-  if (start === null) {
+  const { termination } = permitted;
+  if (!isTls) {
+    if (termination === null) await relayTunnel(socket, permitted, first, permitted.guard());
+    else permitted.refuse('neither HTTP nor TLS');
+    return;
+  }
+  const hello = await helloFor(name, socket, first);
+  if (hello === null) {
     permitted.refuse('name mismatch');
     return;
   }
-  await relayTunnel(socket, permitted, start);
+  const { bytes, protocols } = hello;
+  if (termination === null) {
+    await relayTunnel(socket, permitted, bytes);
+    return;
+  }
+  socket.unshift(bytes);
+  await relayTerminated({ socket, permitted, termination, protocols });
 }
 
-/** The bytes of a ClientHello that names the host; `null`: it names another, or is none. */
-async function helloFor(name: string, socket: Socket, first: Buffer): Promise<Buffer | null> {
+interface HelloBytes {
+  readonly bytes: Buffer;
+  /** Of ALPN. */
+  readonly protocols: readonly string[];
+}
+
+/** A ClientHello that names the host; `null`: it names another, or is none. */
+async function helloFor(name: string, socket: Socket, first: Buffer): Promise<HelloBytes | null> {
   let bytes = first;
   const until = Date.now() + helloMs;
   for (;;) {
     const hello = readClientHello(bytes);
-    if (hello.kind === 'hello') return isNameAsSent(hello.name ?? '', name) ? bytes : null;
+    if (hello.kind === 'hello') {
+      const { protocols } = hello;
+      return isNameAsSent(hello.name ?? '', name) ? { bytes, protocols } : null;
+    }
     const left = until - Date.now();
     if (hello.kind === 'none' || bytes.length > clientHelloBytesMax || left <= 0) return null;
     const more = await firstBytes(socket, left);
@@ -74,6 +98,7 @@ export async function relayTunnel(
   socket: Socket,
   permitted: PermittedConnection,
   start: Buffer = Buffer.alloc(0),
+  guard: Transform | null = null,
 ): Promise<void> {
   let upstream: Socket;
   try {
@@ -86,9 +111,15 @@ export async function relayTunnel(
     upstream.destroy();
     return;
   }
-  if (start.length > 0) upstream.write(start);
+  // Not back into the socket: the client may have ended already.
+  if (start.length > 0) (guard ?? upstream).write(start);
   // Each way ends by itself, so that a half-closed connection goes on.
-  await Promise.allSettled([pipeline(socket, upstream), pipeline(upstream, socket)]);
+  const out = guard === null ? pipeline(socket, upstream) : pipeline(socket, guard, upstream);
+  const refuse = (error: unknown): void => {
+    const leak = leakIn(error);
+    if (leak !== null) permitted.refuse(leak);
+  };
+  await Promise.allSettled([out.catch(refuse), pipeline(upstream, socket)]);
   socket.destroy();
   upstream.destroy();
 }

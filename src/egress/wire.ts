@@ -8,11 +8,20 @@ import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 /** A session's network namespace; the runner numbers them. */
 export type BridgeId = number;
 
+/** What a session's hosts are certified by inside, and must be certified by outside. PEM. */
+export interface BridgeAuthority {
+  readonly certificate: string;
+  readonly key: string;
+  readonly roots: readonly string[];
+}
+
 export type EgressRequest =
   /** With a TCP socket that listens in the namespace, as a handle. */
   | { readonly listen: { readonly bridge: BridgeId } }
   /** With the UDP socket of the namespace's resolver. */
   | { readonly resolve: { readonly bridge: BridgeId } }
+  /** What terminates TLS of the bridge's hosts where requests must be seen. */
+  | { readonly authority: { readonly bridge: BridgeId } & BridgeAuthority }
   /** Names that an earlier egress process gave addresses to. */
   | { readonly named: { readonly bridge: BridgeId; readonly names: readonly string[] } }
   /** A command is about to start. Answered by `begun`. */

@@ -2,6 +2,7 @@
 import type { EgressRules } from '../network-access.ts';
 import { isBridged, type NetworkAccess } from '../network-access.ts';
 import { coversName, coversRule, parseHostRules, type HostRule } from './host-rules.ts';
+import { isEveryRequest } from './request-rules.ts';
 
 /** Hosts that a policy permits without a question, and those that it never permits. */
 export interface PolicyHosts {
@@ -37,8 +38,11 @@ export function planCommandNetwork(input: CommandNetworkInput): CommandNetwork {
   const { network, policy, connect } = input;
   if (!isBridged(network)) return { egress: null, asked: [] };
   const permitted = parseHostRules([...policy.allow, ...input.answered]);
-  // What is denied is not asked about: the bridge refuses it. A denied port leaves the others.
-  const denied = parseHostRules(policy.deny).filter(({ port }) => port === null);
+  // What is denied is not asked about: the bridge refuses it. A denied port or request leaves
+  // the others.
+  const denied = parseHostRules(policy.deny).filter(
+    (rule) => rule.port === null && isEveryRequest(rule),
+  );
   const isDenied = (name: string): boolean => denied.some((rule) => coversName(rule, name));
   const [requested, implied] = [parseHostRules(input.requested), parseHostRules(input.implied)];
   const asked = [...requested, ...implied].filter(

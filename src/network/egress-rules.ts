@@ -9,6 +9,13 @@ import {
   webPorts,
 } from './host-rules.ts';
 import type { HostRule } from './host-rules.ts';
+import {
+  deniesRequest,
+  isEveryRequest,
+  meansRequest,
+  plainPath,
+  type HttpRequest,
+} from './request-rules.ts';
 
 /** Ports of `open` besides those of its rules: what a session itself cannot listen on. */
 export const openPorts: readonly number[] = [...webPorts, 22];
@@ -25,6 +32,14 @@ export interface NetworkDecision {
   /** The rule that decided: its text, `open`, or `not allowed` where none names it. */
   readonly rule: string;
 }
+
+const notAllowedRequest: NetworkDecision = { isAllowed: false, rule: 'request not allowed' };
+const ambiguousPath: NetworkDecision = { isAllowed: false, rule: 'ambiguous path' };
+const hasPath = (rules: readonly HostRule[]): boolean => rules.some(({ path }) => path !== null);
+
+/** A denial without a port is one of every port, not only of those that a rule permits. */
+const denies = (rule: HostRule, name: string, port: number | null): boolean =>
+  coversName(rule, name) && (rule.port === null || rule.port === port);
 
 export class EgressDecider {
   readonly #mode: EgressRules['mode'];
@@ -46,10 +61,7 @@ export class EgressDecider {
   decide(name: string, port: number | null): NetworkDecision {
     const isMatch = (rule: HostRule): boolean =>
       coversName(rule, name) && (port === null || coversPort(rule, port));
-    // A denial without a port is one of every port, not only of those that a rule permits.
-    const denied = this.#deny.find(
-      (rule) => coversName(rule, name) && (rule.port === null || rule.port === port),
-    );
+    const denied = this.#deny.find((rule) => isEveryRequest(rule) && denies(rule, name, port));
     if (denied !== undefined) return { isAllowed: false, rule: `deny ${denied.text}` };
     const allowed = this.#allow.find(isMatch);
     if (allowed !== undefined) return { isAllowed: true, rule: allowed.text };
@@ -57,6 +69,49 @@ export class EgressDecider {
       return { isAllowed: true, rule: 'open' };
     }
     return { isAllowed: false, rule: notAllowedRule };
+  }
+
+  /** Whether some requests of it are denied, so that each must be seen. */
+  deniesRequests(name: string, port: number): boolean {
+    return this.#requestDenials(name, port).length > 0;
+  }
+
+  /** Whether its rules allow some requests alone, so that each must be seen. */
+  allowsRequests(name: string, port: number): boolean {
+    const allowing = this.#allowing(name, port);
+    return allowing.length > 0 && !allowing.some(isEveryRequest);
+  }
+
+  /** Why a request is denied; `null`: it is not. */
+  requestDenial(name: string, port: number, request: HttpRequest): NetworkDecision | null {
+    const denials = this.#requestDenials(name, port);
+    const path = plainPath(request.target);
+    if (path === null && hasPath(denials)) return ambiguousPath;
+    const denied = denials.find((rule) => deniesRequest(rule, request.method, path ?? ''));
+    return denied === undefined ? null : { isAllowed: false, rule: `deny ${denied.text}` };
+  }
+
+  /** Of a host that {@link decide} permits: whether it may get this request. */
+  decideRequest(name: string, port: number, request: HttpRequest): NetworkDecision {
+    const denial = this.requestDenial(name, port, request);
+    if (denial !== null) return denial;
+    const allowing = this.#allowing(name, port);
+    const path = plainPath(request.target);
+    const every = allowing.find(isEveryRequest);
+    if (every !== undefined) return { isAllowed: true, rule: every.text };
+    if (path === null && hasPath(allowing)) return ambiguousPath;
+    const allowed = allowing.find((rule) => meansRequest(rule, request.method, path ?? ''));
+    if (allowed !== undefined) return { isAllowed: true, rule: allowed.text };
+    // Only rules for hosts are narrowed by rules for requests: who permits all of it permits this.
+    return allowing.length === 0 ? this.decide(name, port) : notAllowedRequest;
+  }
+
+  #requestDenials(name: string, port: number): readonly HostRule[] {
+    return this.#deny.filter((rule) => !isEveryRequest(rule) && denies(rule, name, port));
+  }
+
+  #allowing(name: string, port: number): readonly HostRule[] {
+    return this.#allow.filter((rule) => coversName(rule, name) && coversPort(rule, port));
   }
 
   /** Ports on which a name may be reached, beside {@link openPorts}. */

@@ -5,12 +5,15 @@
  *   *.example.com       every name below it, but not itself
  *   example.com:8443    that port alone
  *   127.0.0.1:5432      that address and port, also of this machine or a private network
+ *
+ * Methods before it and a path behind it make it a rule for requests (`request-rules.ts`).
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { addressKind } from './addresses.ts';
+import { coversRequests, parseRequestRule, type RequestRule } from './request-rules.ts';
 
-export interface HostRule {
+export interface HostRule extends RequestRule {
   /** As it was written, in its normal form: `*.example.com:8443`. */
   readonly text: string;
   /** Lower case, without the `*.`; or an IPv4 address. */
@@ -66,8 +69,11 @@ export function isNameAsSent(text: string, name: string): boolean {
   return lower === name || lower === `${name}.`;
 }
 
+/** Which host a rule means, before anything is said about its requests. */
+type HostPart = Omit<HostRule, keyof RequestRule>;
+
 /** An address that a rule may name: of this machine, of a private network, or public. */
-function parseAddressRule(text: string): HostRule | null {
+function parseAddressPart(text: string): HostPart | null {
   const { address = '', port = 0 } = parseAddressAndPort(text) ?? {};
   // The rest of 127.0.0.0/8 has the resolver, and nothing of this machine.
   const isOwn = address === '127.0.0.1';
@@ -75,10 +81,7 @@ function parseAddressRule(text: string): HostRule | null {
   return { text: `${address}:${port}`, name: address, isWildcard: false, port };
 }
 
-/** @returns `null` for a text that is no rule */
-export function parseHostRule(text: string): HostRule | null {
-  const byAddress = parseAddressRule(text);
-  if (byAddress !== null) return byAddress;
+function parseNamePart(text: string): HostPart | null {
   const [, star, host = '', digits] = /^(\*\.)?([^:*]+)(?::(\d{1,5}))?$/u.exec(text) ?? [];
   const name = normalHostName(host);
   const isWildcard = star !== undefined;
@@ -88,6 +91,17 @@ export function parseHostRule(text: string): HostRule | null {
   if (port !== null && (port === 0 || port > 65_535)) return null;
   const normal = `${isWildcard ? '*.' : ''}${name}${port === null ? '' : `:${port}`}`;
   return { text: normal, name, isWildcard, port };
+}
+
+/** @returns `null` for a text that is no rule */
+export function parseHostRule(text: string): HostRule | null {
+  const [, methods = '', rest = text] = /^([A-Z|]+) ([^ ]+)$/.exec(text) ?? [];
+  const [, host = '', path = ''] = /^([^/]+)(\/.*)?$/su.exec(rest) ?? [];
+  const found = parseAddressPart(host) ?? parseNamePart(host);
+  const requests = parseRequestRule(methods, path);
+  if (found === null || requests === null) return null;
+  const before = requests.methods === null ? '' : `${requests.methods.join('|')} `;
+  return { ...found, ...requests, text: `${before}${found.text}${requests.path ?? ''}` };
 }
 
 /** @throws RangeError with the first text that is no rule */
@@ -114,5 +128,7 @@ export function coversRule(rules: readonly HostRule[], inner: HostRule): boolean
     inner.isWildcard
       ? rule.isWildcard && (rule.name === inner.name || inner.name.endsWith(`.${rule.name}`))
       : coversName(rule, inner.name);
-  return ports.every((port) => rules.some((rule) => isNamed(rule) && coversPort(rule, port)));
+  const covers = (rule: HostRule, port: number): boolean =>
+    isNamed(rule) && coversPort(rule, port) && coversRequests(rule, inner);
+  return ports.every((port) => rules.some((rule) => covers(rule, port)));
 }

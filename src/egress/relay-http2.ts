@@ -1,0 +1,186 @@
+/** HTTP/2 inside TLS: each stream of the client is one to the host, of the same kind. */
+import {
+  constants,
+  sensitiveHeaders,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { pipeline } from 'node:stream/promises';
+import { isAuthority, type Header, type RequestHead } from './http-messages.ts';
+import { leakIn, type InspectedRequest } from './inspect-request.ts';
+import type { PermittedConnection } from './permitted-connection.ts';
+import { readableBody } from './readable-body.ts';
+import { scrubAnswer } from './scrub-answer.ts';
+
+/** Of one connection, in bytes: what may be on its way before it is read. */
+const connectionWindowBytes = 8 * 1024 * 1024;
+const streamWindowBytes = 1024 * 1024;
+const defaultPort = 443;
+
+export function relayHttp2(
+  server: ServerHttp2Session,
+  upstream: ClientHttp2Session,
+  permitted: PermittedConnection,
+): void {
+  const settings = { initialWindowSize: streamWindowBytes, enablePush: false };
+  upstream.settings(settings);
+  server.settings({ initialWindowSize: streamWindowBytes });
+  for (const session of [server, upstream]) {
+    const other = session === server ? upstream : server;
+    session.on('error', () => {});
+    session.on('close', () => endSession(other));
+    session.on('goaway', () => endSession(other));
+    session.on('connect', () => session.setLocalWindowSize(connectionWindowBytes));
+  }
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {});
+    forward({ stream, upstream, permitted }, headers).catch(() => reset(stream));
+  });
+}
+
+function endSession(session: Http2Session): void {
+  if (!session.closed && !session.destroyed) session.close();
+}
+
+const reset = (stream: ServerHttp2Stream | ClientHttp2Stream, code?: number): void => {
+  if (!stream.destroyed) stream.close(code ?? constants.NGHTTP2_INTERNAL_ERROR);
+};
+
+interface StreamRelay {
+  readonly stream: ServerHttp2Stream;
+  readonly upstream: ClientHttp2Session;
+  readonly permitted: PermittedConnection;
+}
+
+/** As pairs, without those that begin with `:`. */
+function headersOf(headers: IncomingHttpHeaders): readonly Header[] {
+  return Object.entries(headers).flatMap(([key, value]) => {
+    if (key.startsWith(':') || value === undefined) return [];
+    const values = Array.isArray(value) ? value : [value];
+    return values.map((one) => ({ key, name: key, value: one }));
+  });
+}
+
+function toObject(headers: readonly Header[]): OutgoingHttpHeaders {
+  const found: Record<string, string | string[]> = {};
+  for (const { key, value } of headers) {
+    const before = found[key];
+    if (before === undefined) found[key] = value;
+    else if (Array.isArray(before)) before.push(value);
+    else found[key] = [before, value];
+  }
+  return found;
+}
+
+/** Whether the request is for the host, by each of its ways to name one. */
+function whyRefused(headers: IncomingHttpHeaders, permitted: PermittedConnection): string | null {
+  const method = headers[':method'];
+  if (method === undefined || method === 'CONNECT') return 'method CONNECT';
+  const path = headers[':path'] ?? '';
+  if (!path.startsWith('/') && path !== '*') return 'name mismatch';
+  const names = [headers[':authority'], headers['host']].filter((one) => one !== undefined);
+  const isOwn = names.length > 0 && names.every((one) => isAuthority(one, permitted, defaultPort));
+  return isOwn ? null : 'name mismatch';
+}
+
+async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promise<void> {
+  const { stream, upstream, permitted } = relay;
+  const refused = whyRefused(headers, permitted);
+  const head: RequestHead = {
+    method: headers[':method'] ?? '',
+    target: headers[':path'] ?? '',
+    headers: headersOf(headers),
+  };
+  const found =
+    refused === null
+      ? await permitted.inspect(head, {
+          isSecure: true,
+          readBody: (bytesMax) => readableBody(stream, bytesMax),
+        })
+      : { kind: 'refused' as const, rule: refused };
+  if (found.kind === 'refused') {
+    refuse(relay, found.rule);
+    return;
+  }
+  if (stream.destroyed || upstream.closed || upstream.destroyed) {
+    reset(stream, constants.NGHTTP2_REFUSED_STREAM);
+    return;
+  }
+  const outgoing = upstream.request(
+    {
+      ...toObject(found.head.headers),
+      ':method': found.head.method,
+      ':path': found.head.target,
+      ':scheme': 'https',
+      ':authority': headers[':authority'] ?? headers['host'] ?? permitted.name,
+      [sensitiveHeaders]: ['authorization'],
+    },
+    { endStream: stream.readableEnded && found.body === null },
+  );
+  passAnswer(stream, outgoing, found);
+  outgoing.on('error', () => reset(stream));
+  stream.on('close', () => reset(outgoing, stream.rstCode));
+  outgoing.on('close', () => reset(stream, outgoing.rstCode));
+  if (found.body !== null) outgoing.end(found.body);
+  else await passBody(relay, outgoing, found);
+}
+
+async function passBody(
+  relay: StreamRelay,
+  outgoing: ClientHttp2Stream,
+  { guard }: InspectedRequest,
+): Promise<void> {
+  try {
+    await pipeline([relay.stream, ...(guard === null ? [] : [guard]), outgoing]);
+  } catch (error) {
+    const leak = leakIn(error);
+    outgoing.destroy();
+    if (leak !== null) refuse(relay, leak);
+  }
+}
+
+function refuse({ stream, permitted }: StreamRelay, rule: string): void {
+  const text = `The sandbox's network refused this: ${permitted.name}:${permitted.port}: ${rule}\n`;
+  if (!stream.destroyed && !stream.headersSent) {
+    stream.respond({ ':status': 403, 'content-type': 'text/plain' });
+    stream.end(text);
+  } else reset(stream);
+  permitted.failed(rule);
+}
+
+function passAnswer(
+  stream: ServerHttp2Stream,
+  outgoing: ClientHttp2Stream,
+  { scrubbed }: InspectedRequest,
+): void {
+  const shown = (headers: IncomingHttpHeaders): readonly Header[] => {
+    const all = headersOf(headers);
+    if (scrubbed === null) return all;
+    return all.map((one) => ({ ...one, value: scrubbed.masked(one.value) }));
+  };
+  outgoing.on('headers', (headers) => {
+    if (!stream.destroyed && !stream.headersSent) {
+      stream.additionalHeaders({ ...toObject(shown(headers)), ':status': headers[':status'] });
+    }
+  });
+  let trailers: OutgoingHttpHeaders = {};
+  outgoing.on('trailers', (headers) => (trailers = toObject(shown(headers))));
+  outgoing.on('response', (headers) => {
+    if (stream.destroyed) return;
+    const answer =
+      scrubbed === null
+        ? { headers: headersOf(headers), through: [] }
+        : scrubAnswer(headersOf(headers), scrubbed);
+    stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+    stream.respond(
+      { ...toObject(answer.headers), ':status': headers[':status'] },
+      { waitForTrailers: true },
+    );
+    pipeline([outgoing, ...answer.through, stream]).catch(() => reset(stream));
+  });
+}
