@@ -18,6 +18,7 @@ import type { CommandLookup } from './approval-subject.ts';
 import type { ExecId, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheldVariable } from './environment/base.ts';
 import { TrlError } from './errors.ts';
+import type { EgressRules } from './network-access.ts';
 import type {
   Authorization,
   AuthorizedExecution,
@@ -31,6 +32,7 @@ import type { ParsedCommand } from './policy/judge.ts';
 import { withoutGitFilters } from './policy/shell/harden.ts';
 import { impliedHosts } from './policy/implied-hosts.ts';
 import { listInvocations } from './policy/invocations.ts';
+import { seesRequests, trustVariables } from './network/trusted-certificates.ts';
 import { planCommandNetwork, type CommandNetwork } from './network/command-network.ts';
 import { scriptLocation, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import { isBelow } from './workspace/inspect-path.ts';
@@ -80,7 +82,7 @@ export async function authorize(
   const withValues = { ...request, cwd, env: { ...values, ...request.env } };
   const planned = await planCommand(dependencies, circumstances, withValues, id);
   const { egress } = network;
-  const command = egress === null ? planned : { ...planned, egress };
+  const command = egress === null ? planned : withEgress(planned, egress);
   const plan = isScript ? planScript(context, command, scripts) : command;
   const workspaceMode = request.workspaceMode ?? null;
   const shared = { verdict, workspaceMode, parent, tool: toolOf(request), exposure };
@@ -108,6 +110,12 @@ export async function authorize(
     plan: isScript ? plan : started,
     refreshSubject,
   };
+}
+
+/** Where requests are seen, programs must trust who sees them. */
+function withEgress(plan: Plan, egress: EgressRules): Plan {
+  const env = seesRequests(egress) ? { ...plan.env, ...trustVariables } : plan.env;
+  return { ...plan, env, egress };
 }
 
 /** What the command may reach, and what of it must be asked. */

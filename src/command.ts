@@ -3,7 +3,12 @@
  * Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
  */
 import type { SharedTree } from './caches.ts';
-import type { ConnectionSummary, EgressRules, NetworkAccess } from './network-access.ts';
+import type {
+  ConnectionSummary,
+  EgressRules,
+  NetworkAccess,
+  BridgedView,
+} from './network-access.ts';
 import type { RawLog, RedactionSummary } from './redacted.ts';
 
 /** `s-` and 32 lower-case hex digits (128 random bits). */
@@ -274,7 +279,7 @@ export interface SandboxNamespace {
   /** Trees of the host with a layer of the holder's own above; absent: none. */
   readonly shared?: readonly SharedTree[];
   /** Its network namespace leads to hosts through the bridge; absent: no. */
-  readonly bridged?: true;
+  readonly bridged?: BridgedView;
   /** Made for one command beside the session's own holder, and let go of once it is inside. */
   readonly once: boolean;
   /** Arguments of the holder's bubblewrap, up to but without `--`. */

@@ -78,6 +78,22 @@ export function networkText(network: NetworkAccess, hosts: readonly string[] = [
   }
 }
 
+/**
+ * `bundle`: PEM, all that is trusted. `added`: PEM, what is trusted beyond the host's. `java`: a
+ * trust store. `chromium`: a policy with what is trusted beyond its own.
+ */
+export type TrustFormat = 'bundle' | 'added' | 'java' | 'chromium';
+
+/** What programs of a bridged session trust: the host's certificates, and its own authority. */
+export interface BridgedView {
+  /** The host's certificates, PEM; `null`: it has no list, and Node's is taken. */
+  readonly bundle: string | null;
+  /** Certificates beside them, PEM. */
+  readonly roots: readonly string[];
+  /** Files of the view, which the runner makes with the session's authority. */
+  readonly trust: readonly { readonly fd: number; readonly as: TrustFormat }[];
+}
+
 /** What a command may reach through the bridge; field names are the runner's wire. */
 export interface EgressRules {
   readonly mode: 'hosts' | 'open';

@@ -38,6 +38,7 @@ const host: HostFacts = {
   masked: ['/home/ada/.cargo/bin/.npmrc', '/w/tools/.npmrc'],
   path: '/usr/bin',
   resolver: 'nameserver 192.0.2.1\n',
+  trustStores: { bundles: ['/etc/ssl/certs/ca.crt'], java: ['/etc/java/cacerts'] },
   gitIdentity: { name: 'Ada', email: 'ada@example.com' },
   idBase: 1_900_000_000,
   stage: '/mnt',
@@ -88,6 +89,7 @@ const shared: BoxInput['shared'] = JSON.parse(
 const inputs: Readonly<Record<string, BoxInput>> = {
   'as root': usual,
   'as root, with a network': { ...usual, grants: { network: 'host' } },
+  'as root, with a bridge': { ...usual, grants: { network: 'hosts' }, roots: ['PEM'] },
   'as a user': { ...usual, host: user },
   'as root, where nothing is idmapped': { ...usual, host: { ...host, idmap: false } },
   'as root, where the workspace is not': { ...usual, workspace: { ...workspace, idmap: false } },

@@ -26,17 +26,17 @@ const leavesMax = 512;
 /** Certificates of one session, and what its hosts' certificates must be signed by. */
 export class Termination {
   readonly #authority: Authority;
-  readonly #hosts: SecureContext;
+  readonly #roots: readonly string[];
   readonly #leaves = new Map<string, { readonly context: SecureContext; readonly at: number }>();
 
   /** @param roots PEM */
   constructor(authority: CertificateAndKey, roots: readonly string[]) {
     this.#authority = new Authority(authority);
-    this.#hosts = createSecureContext({ ca: [...roots] });
+    this.#roots = roots;
   }
 
   get hosts(): SecureContext {
-    return this.#hosts;
+    return contextFor(this.#roots);
   }
 
   leafFor(name: string): SecureContext {
@@ -48,6 +48,15 @@ export class Termination {
     this.#leaves.set(name, { context, at: Date.now() });
     return context;
   }
+}
+
+/** Sessions have the same roots, and there are more than a hundred of them. */
+let latest: { readonly roots: string; readonly context: SecureContext } | null = null;
+
+function contextFor(roots: readonly string[]): SecureContext {
+  const text = roots.join('\n');
+  if (latest?.roots !== text) latest = { roots: text, context: createSecureContext({ ca: text }) };
+  return latest.context;
 }
 
 export interface TerminatedClient {

@@ -7,11 +7,12 @@ import { fork, spawn, type ChildProcess, type SendHandle } from 'node:child_proc
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExecId, SandboxNamespace } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
-import type { BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
+import type { BridgeAuthority, BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
 import { openPorts } from '../network/egress-rules.ts';
 import { bridgeScript, bridgeSystemCalls } from './bridge-script.ts';
 import { helperEnvironment } from './enclose.ts';
 import type { OpenNamespace } from './namespace.ts';
+import { makeSessionTrust } from './session-trust.ts';
 import { SessionBridge, unavailable } from './session-bridge.ts';
 import type { BridgedNamespaces, HostAnswer, HostQuestion } from './session-bridge.ts';
 
@@ -118,17 +119,19 @@ class EgressLink {
   }
 }
 
-/** Adds the way to hosts that a namespace was planned with; without one it is as it was. */
+/** Opens a namespace with the way to hosts that it was planned with. */
 export async function withBridge(
   egress: EgressProcess,
   { bridged, tools: { perl } }: SandboxNamespace,
-  opened: OpenNamespace,
+  open: (files: SandboxNamespace['files']) => Promise<OpenNamespace>,
 ): Promise<OpenNamespace> {
-  if (bridged !== true) return opened;
+  if (bridged === undefined) return await open([]);
+  const { authority, files } = makeSessionTrust(bridged);
+  const opened = await open(files);
   try {
     const { userNamespace: user, networkNamespace: network } = opened;
     if (network === null) throw unavailable('it has the network of the host');
-    const bridge = await egress.open({ perl, user, network });
+    const bridge = await egress.open({ perl, user, network }, authority);
     const close = (): void => {
       opened.close();
       bridge.release();
@@ -158,9 +161,9 @@ export class EgressProcess {
   }
 
   /** @throws TrlError `SANDBOX_UNAVAILABLE` where the namespace cannot be bridged */
-  async open(namespaces: BridgedNamespaces): Promise<SessionBridge> {
+  async open(namespaces: BridgedNamespaces, authority: BridgeAuthority): Promise<SessionBridge> {
     this.#last += 1;
-    const bridge = new SessionBridge(this, this.#last, namespaces);
+    const bridge = new SessionBridge(this, this.#last, { namespaces, authority });
     const link = this.#current();
     await link.ready;
     await this.#connect(link, bridge, true);
@@ -222,6 +225,7 @@ export class EgressProcess {
   }
 
   async #connect(link: EgressLink, bridge: SessionBridge, isFirst: boolean): Promise<void> {
+    void link.send({ authority: { bridge: bridge.id, ...bridge.authority } });
     await passSockets(bridge.namespaces, { isFirst, sockets: commonSockets }, (kind, handle) =>
       link.send(
         kind === 'udp' ? { resolve: { bridge: bridge.id } } : { listen: { bridge: bridge.id } },

@@ -64,6 +64,7 @@ const waiting = ['--', '/bin/sh', '-c', 'echo $$; read -r _'];
  *
  * @param taken the overlay that it is to have, of another holder of the same view; no other is
  *   mounted then. Default: it mounts its own.
+ * @param files more of its view; see {@link SandboxNamespace.bridged}
  * @throws TrlError SANDBOX_UNAVAILABLE with what perl or bubblewrap said; `data.reason` is `idmap`
  *   where idmapped mounts are refused and a plan without them (`HostFacts.idmap: false`) could do,
  *   `overlay` where a plan without an overlay could do, else `holder`.
@@ -72,9 +73,10 @@ export async function openNamespace(
   holder: SandboxNamespace,
   signal?: AbortSignal,
   taken: MountedOverlay | null = null,
+  files: SandboxNamespace['files'] = [],
 ): Promise<OpenNamespace> {
   signal?.throwIfAborted();
-  const child = start(holder, taken);
+  const child = start({ ...holder, files: [...holder.files, ...files] }, taken);
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());
     child.once('error', () => resolve());

@@ -253,13 +253,17 @@ export class SandboxNamespaces {
   }
 
   async #open(session: SessionId, holder: SandboxNamespace): Promise<OpenNamespace> {
-    return await withBridge(this.#egress, holder, await this.#mount(session, holder));
+    return await withBridge(this.#egress, holder, (files) => this.#mount(session, holder, files));
   }
 
   /** In its view's mount, which is made where it is missing. */
-  async #mount(session: SessionId, holder: SandboxNamespace): Promise<OpenNamespace> {
+  async #mount(
+    session: SessionId,
+    holder: SandboxNamespace,
+    files: SandboxNamespace['files'],
+  ): Promise<OpenNamespace> {
     const { overlay } = holder;
-    if (overlay === null) return openNamespace(holder);
+    if (overlay === null) return openNamespace(holder, undefined, null, files);
     const { view } = overlay;
     for (const [other, mount] of this.#views) {
       if (other === view || !mount.sessions.delete(session)) continue;
@@ -269,9 +273,11 @@ export class SandboxNamespaces {
     if (known !== undefined && isSameMount(known.holder, holder)) {
       known.sessions.add(session);
       const found = await known.mounting.catch(() => null);
-      if (found === null || this.#views.get(view) !== known) return this.#mount(session, holder);
+      if (found === null || this.#views.get(view) !== known) {
+        return this.#mount(session, holder, files);
+      }
       using mounted = shared(found);
-      return await openNamespace(holder, undefined, mounted.overlay);
+      return await openNamespace(holder, undefined, mounted.overlay, files);
     }
     const hasOthers = known !== undefined && [...known.sessions].some((one) => one !== session);
     if (hasOthers && !isSameOwner(known.holder, holder)) {
@@ -285,7 +291,7 @@ export class SandboxNamespaces {
     const mount = { holder, mounting, sessions };
     this.#views.set(view, mount);
     try {
-      const opened = await openNamespace(holder);
+      const opened = await openNamespace(holder, undefined, null, files);
       if (opened.overlay === null) throw new Error('no overlay was mounted');
       resolve(opened.overlay.use());
       return opened;

@@ -202,8 +202,10 @@ export class SandboxPool {
   /** Only the sandbox keeps these namespaces; the session's own are not changed. */
   async #openOnce(plan: Plan): Promise<{ taken: null; box: CommandBox }> {
     if (plan.box.kind === 'none') throw new TrlError('INTERNAL_ERROR', 'Cannot enter: no holder');
-    const opened = await openNamespace(plan.box.holder);
-    const holder = await withBridge(this.#egress, plan.box.holder, opened);
+    const { holder: planned } = plan.box;
+    const holder = await withBridge(this.#egress, planned, (files) =>
+      openNamespace(planned, undefined, null, files),
+    );
     try {
       const box = await this.#enter(plan, holder, plan.box.holder.hostUid);
       await holder.bounded;

@@ -1,6 +1,6 @@
 /** A session's way to hosts, as the runner's commands use it; `egress-process.ts` makes them. */
 import type { ExecId, Plan } from '../command.ts';
-import type { BridgeId } from '../egress/wire.ts';
+import type { BridgeAuthority, BridgeId } from '../egress/wire.ts';
 import { TrlError } from '../errors.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 
@@ -36,6 +36,7 @@ export interface HostAnswer {
 export class SessionBridge {
   readonly id: BridgeId;
   readonly namespaces: BridgedNamespaces;
+  readonly authority: BridgeAuthority;
   /** In the order of their addresses. */
   readonly names: string[] = [];
   readonly commands = new Map<ExecId, EgressRules>();
@@ -44,10 +45,18 @@ export class SessionBridge {
   /** Settles when the present egress process has the sockets. */
   ready: Promise<void> = Promise.resolve();
 
-  constructor(egress: Egress, id: BridgeId, namespaces: BridgedNamespaces) {
+  constructor(
+    egress: Egress,
+    id: BridgeId,
+    {
+      namespaces,
+      authority,
+    }: { readonly namespaces: BridgedNamespaces; readonly authority: BridgeAuthority },
+  ) {
     this.#egress = egress;
     this.id = id;
     this.namespaces = namespaces;
+    this.authority = authority;
   }
 
   /**

@@ -12,6 +12,7 @@ import {
   toolchainRealPath,
   type ExposedTree,
 } from './toolchains.ts';
+import { findTrustStores, type TrustStores } from './trust-stores.ts';
 
 export interface HostFacts {
   readonly uid: number;
@@ -36,6 +37,7 @@ export interface HostFacts {
   /** `PATH` for commands: the host's entries that are visible inside, then the standard ones. */
   readonly path: string;
   readonly resolver: string;
+  readonly trustStores: TrustStores;
   /** The person's name and address for commits, or `null`. */
   readonly gitIdentity: GitIdentity | null;
   /** First of a range of 262,144 host ids that nobody else uses. Root only. */
@@ -87,6 +89,7 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
     system,
     ...found,
     resolver: resolverText(),
+    trustStores: trustStoresOf(system, found.toolchains),
     gitIdentity: findGitIdentity(
       person.home,
       env['XDG_CONFIG_HOME'] || path.join(person.home, '.config'),
@@ -100,10 +103,17 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
 
 /** The facts for programs that are found by another `PATH`. Reads metadata only. */
 export function withPathVariable(host: HostFacts, pathVariable: string): HostFacts {
-  return {
-    ...host,
-    ...toolsOf({ pathVariable, home: host.home, system: host.system }, host.tools.bwrap),
-  };
+  const { home, system } = host;
+  const found = toolsOf({ pathVariable, home, system }, host.tools.bwrap);
+  return { ...host, ...found, trustStores: trustStoresOf(system, found.toolchains) };
+}
+
+function trustStoresOf(
+  system: readonly SystemEntry[],
+  toolchains: readonly ExposedTree[],
+): TrustStores {
+  const bound = [...system.filter(({ kind }) => kind === 'bind'), ...toolchains];
+  return findTrustStores(bound.map((one) => one.path));
 }
 
 type Tools = Pick<HostFacts, 'toolchains' | 'masked' | 'path'>;

@@ -6,7 +6,7 @@
  */
 import type { SharedTree } from '../caches.ts';
 import type { Box, Grants, SandboxNamespace, Overlay } from '../command.ts';
-import { hasOwnNetwork, isBridged } from '../network-access.ts';
+import { hasOwnNetwork } from '../network-access.ts';
 import type { HostFacts } from './host-facts.ts';
 import { seccompFd, seccompProgram } from './seccomp.ts';
 import {
@@ -47,6 +47,8 @@ export interface BoxInput {
   readonly caches?: readonly HomeTree[];
   /** What of the host is shown in {@link caches}, under a layer. Default: nothing. */
   readonly shared?: readonly SharedTree[];
+  /** Certificates that are trusted beside the host's, in sessions with a bridge. PEM. */
+  readonly roots?: readonly string[];
   /** Bound of each private tmpfs (HOME, /tmp, /var/tmp, /dev/shm) in bytes. */
   readonly scratchBytes: number;
   /** Whether the box is for one command, beside the session's own. Default: no. */
@@ -92,6 +94,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
         : stagedSource(path, staged, host.stage),
     isLayered: (path) => overlay !== null && isWithin(path, overlay.tree),
     network: grants.network,
+    roots: input.roots ?? [],
     scratchBytes: input.scratchBytes,
   });
   const { user: _, ...ids } = identity;
@@ -101,7 +104,6 @@ export function planBox(input: BoxInput): BubblewrapBox {
     staged,
     overlay,
     ...(shared.length === 0 ? {} : { shared }),
-    ...(isBridged(grants.network) ? { bridged: true as const } : {}),
     once: input.once ?? false,
     ...view,
     tools: { bwrap, nsenter, perl },

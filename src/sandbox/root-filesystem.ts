@@ -5,7 +5,17 @@
  * on top. Mount points are made in private tmpfs only: nothing is ever created on the host.
  */
 import type { SandboxNamespace } from '../command.ts';
-import type { NetworkAccess } from '../network-access.ts';
+import {
+  isBridged,
+  type BridgedView,
+  type NetworkAccess,
+  type TrustFormat,
+} from '../network-access.ts';
+import {
+  addedCertificates,
+  chromiumPolicies,
+  trustedBundle,
+} from '../network/trusted-certificates.ts';
 import type { HostFacts } from './host-facts.ts';
 import { gitConfig } from './git-identity.ts';
 
@@ -45,10 +55,7 @@ export interface HomeTree {
   readonly gid: number;
 }
 
-export interface RootFilesystem {
-  readonly args: readonly string[];
-  readonly files: readonly { readonly fd: number; readonly base64: string }[];
-}
+export type RootFilesystem = Pick<SandboxNamespace, 'args' | 'files' | 'bridged'>;
 
 export interface RootFilesystemInput {
   readonly host: HostFacts;
@@ -61,6 +68,8 @@ export interface RootFilesystemInput {
   /** Whether commands see a layer of their own at a path. */
   readonly isLayered: (path: string) => boolean;
   readonly network: NetworkAccess;
+  /** Certificates that are trusted beside the host's, in sessions with a bridge. PEM. */
+  readonly roots: readonly string[];
   /** Bound of each private tmpfs (HOME, /tmp) in bytes. */
   readonly scratchBytes: number;
 }
@@ -105,6 +114,7 @@ interface Placed {
 
 export function planRootFilesystem(input: RootFilesystemInput): RootFilesystem {
   const { args, files } = etcFiles(input);
+  const trusted = trustedFiles(input, namespaceFilesFd + files.length);
   const placed = [...systemTrees(input), ...scratch(input), ...trees(input), ...covers(input)];
   const ordered = placed.toSorted((a, b) => a.path.length - b.path.length);
   const hidden = input.covers.filter((cover) => cover.as === 'hidden-directory');
@@ -116,9 +126,40 @@ export function planRootFilesystem(input: RootFilesystemInput): RootFilesystem {
       ...args,
       ...ordered.flatMap((one) => one.args),
       ...hidden.flatMap((cover) => ['--remount-ro', cover.path]),
+      ...trusted.args,
       ...finish,
     ],
     files,
+    ...(trusted.bridged === null ? {} : { bridged: trusted.bridged }),
+  };
+}
+
+/** What its programs trust, in the place of what the host's do. */
+function trustedFiles(
+  { host: { trustStores }, network, roots }: RootFilesystemInput,
+  firstFd: number,
+): { readonly args: readonly string[]; readonly bridged: BridgedView | null } {
+  if (!isBridged(network)) return { args: [], bridged: null };
+  const wanted: readonly (readonly [string, TrustFormat])[] = [
+    [trustedBundle, 'bundle'],
+    [addedCertificates, 'added'],
+    ...chromiumPolicies.map((path) => [path, 'chromium'] as const),
+    ...trustStores.bundles.map((path) => [path, 'bundle'] as const),
+    ...trustStores.java.map((path) => [path, 'java'] as const),
+  ];
+  return {
+    args: wanted.flatMap(([path], at) => [
+      '--perms',
+      '0444',
+      '--ro-bind-data',
+      String(firstFd + at),
+      path,
+    ]),
+    bridged: {
+      bundle: trustStores.bundles[0] ?? null,
+      roots,
+      trust: wanted.map(([, as], at) => ({ fd: firstFd + at, as })),
+    },
   };
 }
 
@@ -183,7 +224,10 @@ function tmpfs(target: string, mode: string, bytes: number): Placed {
 }
 
 /** Copies of public files, and those that must speak of the sandbox instead of the host. */
-function etcFiles(input: RootFilesystemInput): RootFilesystem {
+function etcFiles(input: RootFilesystemInput): {
+  readonly args: readonly string[];
+  readonly files: SandboxNamespace['files'];
+} {
   const copied = input.host.system.flatMap((entry) => (entry.kind === 'copy' ? [entry] : []));
   const written = Object.entries(generated(input)).map(([name, text]) => ({
     path: `/etc/${name}`,

@@ -37,6 +37,8 @@ export interface BoxOptions {
   readonly network?: Grants['network'];
   /** What its commands may reach, as one command that never ends; default: nothing. */
   readonly egress?: Partial<EgressRules>;
+  /** Certificates that are trusted beside the host's. PEM. */
+  readonly roots?: readonly string[];
   /** The egress process of several boxes; default: its own. */
   readonly through?: EgressProcess;
   readonly host?: Partial<HostFacts>;
@@ -112,13 +114,16 @@ export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
     host,
     workspace: facts,
     grants: { network: options.network ?? 'off' },
+    roots: options.roots ?? [],
     scratchBytes: 64 * 1024 * 1024,
     digest: (text) => createHash('sha256').update(text).digest('hex'),
   });
   const quarantine = temporary();
   const guard = await openGuard(facts, quarantine.path);
   const egress = options.through ?? new EgressProcess(egressProgram);
-  const holder = await withBridge(egress, box.holder, await openNamespace(box.holder));
+  const holder = await withBridge(egress, box.holder, (files) =>
+    openNamespace(box.holder, undefined, null, files),
+  );
   await holder.bounded;
   await holder.bridge?.begin(egressExec, { ...noEgress, ...options.egress });
   const env = { HOME: host.home, PATH: host.path, ...gitIdentity };
