@@ -17,6 +17,6 @@ export interface PermittedConnection {
   dial(): Promise<Dialled>;
   /** Ends it: what the client asked for is not what it may have. */
   refuse(rule: string): void;
-  /** Records why a connection that is over failed. */
+  /** Records why it failed, or why a request of it was refused. */
   failed(rule: string): void;
 }

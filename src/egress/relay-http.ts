@@ -24,7 +24,7 @@ import {
 import { leakIn, type InspectedRequest } from './inspect-request.ts';
 import type { ValueFinder } from './masking.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
-import { readableBody } from './readable-body.ts';
+import { passGuarded, readableBody } from './readable-body.ts';
 import { scrubAnswer, type ScrubbedAnswer } from './scrub-answer.ts';
 
 /** Which the next connection must not lose: where a request goes, and where it ends. */
@@ -175,7 +175,7 @@ async function inspect(
       : { kind: 'refused' as const, rule: refused };
   if (found.kind === 'permitted') return found;
   refuse(found.rule);
-  permitted.refuse(found.rule);
+  permitted.failed(found.rule);
   return null;
 }
 
@@ -217,10 +217,9 @@ async function forward(
   request.on('error', () => outgoing.destroy());
   await passBody(request, outgoing, seen).catch((error: unknown) => {
     const leak = leakIn(error);
+    if (leak !== null && !response.headersSent) answer(response, 403, `${at}: ${leak}`);
     outgoing.destroy();
-    if (leak === null) return;
-    if (!response.headersSent) answer(response, 403, `${at}: ${leak}`);
-    permitted.refuse(leak);
+    if (leak !== null) permitted.failed(leak);
   });
 }
 
@@ -231,7 +230,7 @@ async function passBody(
 ): Promise<void> {
   if (body !== null) outgoing.end(body);
   else if (guard === null) request.pipe(outgoing);
-  else await pipeline(request, guard, outgoing);
+  else await passGuarded(request, guard, outgoing);
 }
 
 async function passAnswer(

@@ -14,7 +14,7 @@ import { pipeline } from 'node:stream/promises';
 import { isAuthority, type Header, type RequestHead } from './http-messages.ts';
 import { leakIn, type InspectedRequest } from './inspect-request.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
-import { readableBody } from './readable-body.ts';
+import { passGuarded, readableBody } from './readable-body.ts';
 import { scrubAnswer } from './scrub-answer.ts';
 
 /** Of one connection, in bytes: what may be on its way before it is read. */
@@ -124,7 +124,10 @@ async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promis
   );
   passAnswer(stream, outgoing, found);
   outgoing.on('error', () => reset(stream));
-  stream.on('close', () => reset(outgoing, stream.rstCode));
+  stream.on('close', () => {
+    const isWhole = outgoing.writableFinished || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
+    reset(outgoing, isWhole ? stream.rstCode : constants.NGHTTP2_CANCEL);
+  });
   outgoing.on('close', () => reset(stream, outgoing.rstCode));
   if (found.body !== null) outgoing.end(found.body);
   else await passBody(relay, outgoing, found);
@@ -136,10 +139,12 @@ async function passBody(
   { guard }: InspectedRequest,
 ): Promise<void> {
   try {
-    await pipeline([relay.stream, ...(guard === null ? [] : [guard]), outgoing]);
+    if (guard === null) await pipeline(relay.stream, outgoing);
+    else await passGuarded(relay.stream, guard, outgoing);
   } catch (error) {
     const leak = leakIn(error);
-    outgoing.destroy();
+    // First, for the host must not take what it has got for all of it.
+    reset(outgoing, constants.NGHTTP2_CANCEL);
     if (leak !== null) refuse(relay, leak);
   }
 }

@@ -118,7 +118,10 @@ async function secure(
     ALPNProtocols: [protocol],
   });
   const error = await settled(secured, 'secure');
-  if (error === null) return secured;
+  if (error === null) {
+    // Node says so itself only for sockets of its own TLS servers; HTTP/2 waits for it.
+    return Object.assign(secured, { secureConnecting: false });
+  }
   secured.destroy();
   const code = String(Object(error)['code'] ?? '');
   permitted.failed(
