@@ -6,6 +6,7 @@ import path from 'node:path';
 import type { HostsRule, NetworkRule, RevealRule } from './approval/lasting-rules.ts';
 import type { ApprovalSubject } from './approval/subject.ts';
 import type { Plan, Verdict } from './command.ts';
+import type { BrokeredCredential } from './network-access.ts';
 import type { BindingResult } from './policy/binding/bind.ts';
 import type { Facts } from './policy/facts.ts';
 import { isPathInside } from './policy/path-containment.ts';
@@ -210,6 +211,8 @@ export function createHostSubject(
   };
 }
 
+const hostsOf = ({ name, hosts }: BrokeredCredential) => ({ name, hosts });
+
 /** Everything that a person's answer binds. */
 export function createApprovalSubject(
   dependencies: RunDependencies,
@@ -232,7 +235,7 @@ export function createApprovalSubject(
     Object.entries(all).map(([name, value]) => [name, dependencies.mac(name, value)]);
   const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
   const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
-  const { stdin } = plan;
+  const { stdin, egress: { credentials = [] } = {} } = plan;
   const rule =
     revealRuleOf(parts) ?? hostsRuleOf(parts) ?? networkRuleOf(dependencies, parts, bound);
   return {
@@ -256,6 +259,7 @@ export function createApprovalSubject(
     network: context.network,
     files: context.files,
     ...(hosts.length === 0 ? {} : { hosts }),
+    ...(credentials.length === 0 ? {} : { brokered: credentials.map(hostsOf) }),
     ...(reveal.length === 0 ? {} : { reveal }),
     bounds: plan.bounds,
     policy: { name: judge.name, version: judge.version },

@@ -18,7 +18,7 @@ import type { CommandLookup } from './approval-subject.ts';
 import type { ExecId, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheldVariable } from './environment/base.ts';
 import { TrlError } from './errors.ts';
-import type { EgressRules } from './network-access.ts';
+import { isBridged, type BrokeredCredential } from './network-access.ts';
 import type {
   Authorization,
   AuthorizedExecution,
@@ -60,12 +60,12 @@ export async function authorize(
   const parsed = isScript
     ? await judge.parsePython(request.command)
     : judge.parse(request.command, context.shell.dialect);
-  const network = networkOf(dependencies, circumstances, { request, parsed, id });
+  const requested = await findRequestedVariables(dependencies, circumstances, request);
+  const network = networkOf(dependencies, circumstances, { request, parsed, requested, id });
   const exposure = { ...authorization.exposure, askedHosts: network.asked };
   const scripts = scriptsDirectory([context.workspace ?? '', ...context.files.read.allow]);
   const lookUp = (): Promise<CommandLookup> =>
     lookUpCommandFacts(dependencies, context, { request, parsed, at: isScript ? scripts : cwd });
-  const requested = await findRequestedVariables(dependencies, circumstances, request);
   // Only list rules need facts; the text alone or the sandbox decides everything else.
   const found = judge.needsFacts(parsed) ? await lookUp() : null;
   const verdict = judge.decide(parsed, {
@@ -79,10 +79,9 @@ export async function authorize(
   if (verdict.decision === 'block') throw new PolicyRefusal(verdict);
   // Values are read only after the verdict: a blocked command makes no source do anything.
   const values = await dependencies.variables.values(requested);
-  const withValues = { ...request, cwd, env: { ...values, ...request.env } };
+  const withValues = { ...request, cwd, env: { ...values.env, ...request.env } };
   const planned = await planCommand(dependencies, circumstances, withValues, id);
-  const { egress } = network;
-  const command = egress === null ? planned : withEgress(planned, egress);
+  const command = withEgress(planned, network, values.credentials);
   const plan = isScript ? planScript(context, command, scripts) : command;
   const workspaceMode = request.workspaceMode ?? null;
   const shared = { verdict, workspaceMode, parent, tool: toolOf(request), exposure };
@@ -113,7 +112,13 @@ export async function authorize(
 }
 
 /** Where requests are seen, programs must trust who sees them. */
-function withEgress(plan: Plan, egress: EgressRules): Plan {
+function withEgress(
+  plan: Plan,
+  { egress: rules }: CommandNetwork,
+  credentials: readonly BrokeredCredential[],
+): Plan {
+  if (rules === null) return plan;
+  const egress = { ...rules, ...(credentials.length === 0 ? {} : { credentials }) };
   const env = seesRequests(egress) ? { ...plan.env, ...trustVariables } : plan.env;
   return { ...plan, env, egress };
 }
@@ -122,19 +127,47 @@ function withEgress(plan: Plan, egress: EgressRules): Plan {
 function networkOf(
   dependencies: RunDependencies,
   { context, authorization }: Circumstances,
-  { id, ...text }: { request: ExecutionRequest; parsed: ParsedCommand; id: ExecId },
+  {
+    id,
+    requested,
+    ...text
+  }: {
+    readonly request: ExecutionRequest;
+    readonly parsed: ParsedCommand;
+    readonly requested: readonly RequestedVariable[];
+    readonly id: ExecId;
+  },
 ): CommandNetwork {
   const { judge, requester, hosts: policy, session } = authorization;
   const by = { requester, session: context.sessionId, exec: id };
   return planCommandNetwork({
     network: context.network,
     requested: session.hosts,
-    implied: impliedBy(context, text),
+    implied: [...impliedBy(context, text), ...brokeredAt(context, requested)],
     policy,
     asks: judge.asks,
     answered: dependencies.allowedHosts(context.workspaceIdentity, by),
     connect: dependencies.connectHosts,
   });
+}
+
+/**
+ * Hosts at which its secrets are used.
+ *
+ * @throws TrlError `INVALID_PARAMS` where nothing could put them into requests
+ */
+function brokeredAt(
+  { network }: ExecutionContext,
+  requested: readonly RequestedVariable[],
+): readonly string[] {
+  const [first] = requested.filter(({ broker }) => broker !== undefined);
+  if (first === undefined || network === 'off') return [];
+  if (!isBridged(network)) {
+    const why = 'its session has the network of the host, and a secret is brokered on a bridge';
+    const help = 'use a session with --net and the names of hosts';
+    throw new TrlError('INVALID_PARAMS', `Cannot broker the secret ${first.name}: ${why}; ${help}`);
+  }
+  return network === 'open' ? [] : requested.flatMap(({ broker }) => broker?.hosts ?? []);
 }
 
 /** Host rules that the text of a command implies, where rules for hosts decide. */
@@ -202,7 +235,12 @@ async function findRequestedVariables(
     const found = await variables.find(tool.env);
     return found.map((one) => ({ ...one, isManaged: true }));
   }
-  const names = new Set([...authorization.session.requested, ...(request.requested ?? [])]);
+  const { brokered = [] } = request;
+  const names = new Set([
+    ...authorization.session.requested,
+    ...(request.requested ?? []),
+    ...brokered.map(({ name }) => name),
+  ]);
   const withheld = [...names].find((name) => isWithheldVariable(name, context.withhold));
   if (withheld !== undefined) throw withheldVariableError(withheld);
   const isSet = (name: string): boolean =>
@@ -213,7 +251,7 @@ async function findRequestedVariables(
     const manager = variables.managedBy(name, context.workspace);
     if (manager !== null) throw managedVariableError(name, manager);
   }
-  return variables.find(missing);
+  return variables.find(missing, brokered);
 }
 
 export function managedVariableError(name: string, tool: string): TrlError {

@@ -23,7 +23,7 @@ import type {
   Shell,
   Verdict,
 } from './command.ts';
-import type { EgressRules } from './network-access.ts';
+import type { BrokeredCredential, EgressRules } from './network-access.ts';
 import type { FileLookups, SandboxLookups } from './host/port.ts';
 import type { Exposure, RequestedVariable } from './policy/decide.ts';
 import type { PolicyJudge } from './policy/judge.ts';
@@ -83,16 +83,34 @@ export interface ChangeTracker {
   settle(id: ExecId, isLost: boolean): Promise<RecordedChanges | null>;
 }
 
+/** What a command gets for the variables that it requested. */
+export interface VariableValues {
+  /** Of a brokered secret it is a placeholder. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly credentials: readonly BrokeredCredential[];
+}
+
+/** A secret that a call wants to use without having it. */
+export interface BrokerRequest {
+  readonly name: string;
+  /** Host rules; `null`: those of the configuration, or of its preset. */
+  readonly hosts: readonly string[] | null;
+}
+
 /** Values of variables that are requested by name. */
 export interface VariableSource {
   /**
    * Finds the source of each, without reading a value.
    *
-   * @throws TrlError `INVALID_PARAMS` for a name without a source
+   * @param brokered those of `names` that are to be used without being had; more may be configured
+   * @throws TrlError `INVALID_PARAMS` for a name without a source, or with no known hosts
    */
-  find(names: readonly string[]): Promise<readonly RequestedVariable[]>;
-  /** @throws TrlError when a value cannot be read, or could not be masked */
-  values(requested: readonly RequestedVariable[]): Promise<Readonly<Record<string, string>>>;
+  find(
+    names: readonly string[],
+    brokered?: readonly BrokerRequest[],
+  ): Promise<readonly RequestedVariable[]>;
+  /** @throws TrlError when a value cannot be read, could not be masked, or cannot be brokered */
+  values(requested: readonly RequestedVariable[]): Promise<VariableValues>;
   /** The tool that alone gets a variable; `null`: none manages it. */
   managedBy(name: string, workspace: string | null): string | null;
 }
@@ -192,6 +210,8 @@ export type ExecutionRequest = CommandRequest & {
   readonly bounds: Bounds;
   /** Names that this command requests; absent in records of earlier versions. */
   readonly requested?: readonly string[];
+  /** Secrets that it uses without having them; absent: those that are configured so alone. */
+  readonly brokered?: readonly BrokerRequest[];
   /** Names of values that the output is to show, see {@link Plan.reveal}; default: none. */
   readonly reveal?: readonly string[];
   /** What happens to this command's changes; default: the session's mode. */

@@ -115,12 +115,16 @@ export interface EgressRules {
 }
 
 /** A secret that a command uses and never has: the bridge puts it into requests. */
-export interface BrokeredCredential {
+export interface BrokeredCredential extends BrokerRule {
   /** Of the secret. */
   readonly name: string;
   /** What the command has in its place. */
   readonly placeholder: string;
   readonly value: string;
+}
+
+/** Where a brokered secret is put into requests. */
+export interface BrokerRule {
   /** Host rules: it is put into requests to these alone. */
   readonly hosts: readonly string[];
   /** Headers that may have it, in lower case. `authorization` also as the password of `Basic`. */

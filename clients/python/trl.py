@@ -192,6 +192,7 @@ class ExecOptions(TypedDict, total=False):
     stdin_open: bool
     env: Mapping[str, str]
     env_keys: Sequence[str]
+    broker: Sequence[str]
     reveal: Sequence[str]
     pty: Mapping[str, int]
     limits: Mapping[str, int]

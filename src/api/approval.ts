@@ -32,6 +32,8 @@ const asked = z.object({
   network: shared.networkSchema,
   /** Hosts that it would be let connect to; absent: none is asked. */
   hosts: z.exactOptional(shared.nameListSchema),
+  /** Secrets that it would use at hosts without having them; absent: none. */
+  brokered: z.exactOptional(z.array(z.object({ name: z.string(), hosts: shared.nameListSchema }))),
   sandbox: z.object({ kind: shared.sandboxKindSchema, level: shared.assuranceLevelSchema }),
   files: shared.fileGrantsSchema,
   stdin: z.enum(['closed', 'bytes', 'open']),

@@ -54,6 +54,11 @@ const execBase = z.object({
   env: z.exactOptional(field.environmentParam),
   /** Names of secrets and of the runtime's variables that this command gets. */
   env_keys: z.exactOptional(field.environmentNamesParam),
+  /**
+   * Secrets that this command uses without having them: `NAME`, at the hosts that the configuration
+   * or its preset says, or `NAME=HOST,HOST`.
+   */
+  broker: z.exactOptional(field.brokerParam),
   /** `digest`s of redactions that the output shall show: a person must approve. At most 100. */
   reveal: z.exactOptional(field.revealedDigestsParam),
   pty: z.exactOptional(z.strictObject({ columns, rows: columns }, { error: 'an object' })),

@@ -135,6 +135,18 @@ export const hostsParam = z
   })
   .check(z.maxLength(hostsMax, { error: `at most ${hostsMax} hosts` }));
 
+/** Secrets and their hosts; what each may be is checked where they are read. */
+export const brokerParam = z
+  .array(
+    z.string({ error: 'NAME or NAME=HOST,HOST' }).check(
+      z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}(?:=[^\s=]{1,4096})?$/, {
+        error: 'NAME or NAME=HOST,HOST',
+      }),
+    ),
+    { error: 'a list of secrets' },
+  )
+  .check(z.maxLength(namesMax, `a list of at most ${namesMax} names`));
+
 /** Digests of redactions, as in a receipt. */
 export const revealedDigestsParam = z
   .array(z.string().check(z.regex(/^[0-9a-f]{32}$/u, 'the "digest" of a redaction')), {

@@ -25,6 +25,14 @@ export const sandboxSchema = z.object({
   warm: z.boolean(),
 });
 
+/** Requests to one host that are alike. */
+export const requestSchema = z.object({
+  method: z.string(),
+  /** The first 16 hexadecimal digits of the SHA-256 of the path without its query. */
+  path_digest: z.string(),
+  count: shared.countSchema,
+});
+
 /** Connections to one host and port through the bridge, summed. */
 export const connectionSchema = z.object({
   host: z.string(),
@@ -34,6 +42,10 @@ export const connectionSchema = z.object({
   count: shared.countSchema,
   sent_bytes: shared.countSchema,
   received_bytes: shared.countSchema,
+  /** Requests that were seen, by method and path; absent: none was. */
+  requests: z.exactOptional(z.array(requestSchema)),
+  /** Names of secrets that were put into requests; absent: none. */
+  secrets: z.exactOptional(shared.nameListSchema),
   /** Several commands of the session ran: it may have been another's. */
   shared: z.exactOptional(z.literal(true)),
 });

@@ -97,6 +97,10 @@ function changesOfReach(before: ApprovalSubject, now: ApprovalSubject): SubjectD
     ...instead('sandbox', 'the sandbox', sandboxName(before), sandboxName(now)),
     ...changesOfGrants(before.files, now.files),
   ];
+  if (!same(before.brokered ?? [], now.brokered ?? [])) {
+    const is = now.brokered?.map(({ name, hosts }) => `${name} at ${hosts.join(', ')}`) ?? [];
+    found.push({ field: 'brokered', text: `the secrets that it uses changed: ${is.join('; ')}` });
+  }
   if (!same(before.hosts ?? [], now.hosts ?? [])) {
     const is = now.hosts?.join(', ') ?? 'none';
     found.push({ field: 'network', text: `the hosts that it asks for changed: ${is}` });

@@ -61,6 +61,8 @@ export interface ApprovalSubject {
   /** Hosts that it would be let connect to, as rules, in order; absent: none is asked. */
   readonly hosts?: readonly string[];
   readonly files: FileGrants;
+  /** Secrets that it would use at hosts without having them, in order; absent: none. */
+  readonly brokered?: readonly { readonly name: string; readonly hosts: readonly string[] }[];
   /** Values that its output would show although they look like secrets; absent: none. */
   readonly reveal?: readonly string[];
   readonly bounds: Bounds;

@@ -44,6 +44,11 @@ export const flagDefinitions = {
     about: 'a configuration file that overrides the one of the user',
     complete: 'file',
   },
+  broker: {
+    value: 'NAME[=HOST]',
+    about: 'let it use a secret at its hosts without having it',
+    many: true,
+  },
   context: { value: 'N', about: 'lines of context around each change; default 3' },
   cpu: { value: 'S', about: 'seconds of CPU time for each process' },
   cwd: { value: 'DIR', about: 'working directory; default: this one', complete: 'directory' },

@@ -64,6 +64,7 @@ export function execParams(args: CliArguments): StartOptions {
     idle_timeout_ms: args.read('idle-timeout', parseDuration, durationFlagHint),
     env: readEnvironmentFlags(args),
     env_keys: args.has('env-key') ? args.all('env-key') : undefined,
+    broker: args.has('broker') ? args.all('broker') : undefined,
     wait_ms: args.read('wait', parseDuration, durationFlagHint),
     limits: readLimitFlags(args),
   });

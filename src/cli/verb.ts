@@ -54,6 +54,7 @@ export const startFlags: readonly FlagName[] = [
   'cwd',
   'env',
   'env-key',
+  'broker',
   'stdin',
   'pty',
   'workspace-mode',

@@ -4,6 +4,7 @@
  */
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits, runtimeBounds, type RuntimeBoundName, type RuntimeBounds } from '../limits.ts';
+import type { BrokerRule } from '../network-access.ts';
 import type { EnvMode } from '../variable-names.ts';
 
 /** Layers from lowest to highest. */
@@ -57,12 +58,16 @@ export interface RedactionThresholdSettings {
   readonly bigram?: number;
 }
 
+/** How one secret is used; what is absent is that of its preset. */
+export type BrokerSetting = Partial<BrokerRule>;
+
 /** The values that one layer specifies; other layers may specify the rest. */
 export interface ConfigurationValues {
   readonly envMode?: EnvMode;
   readonly withhold?: readonly string[];
   readonly secretNames?: readonly string[];
   readonly sources?: readonly SecretSourceSetting[];
+  readonly brokered?: Readonly<Record<string, BrokerSetting>>;
   readonly profile?: (typeof configurableRedactionProfiles)[number];
   readonly thresholds?: RedactionThresholdSettings;
   readonly patterns?: readonly SecretPatternSetting[];
@@ -99,6 +104,8 @@ export interface Configuration {
   readonly secretNames: readonly string[];
   /** In the order in which they are read. */
   readonly sources: readonly SecretSourceSetting[];
+  /** Secrets that commands use at hosts and never have, by name. */
+  readonly brokered: Readonly<Record<string, BrokerSetting>>;
   readonly redaction: {
     readonly profile: (typeof configurableRedactionProfiles)[number];
     readonly thresholds: RedactionThresholdSettings;
@@ -169,6 +176,7 @@ const defaults = {
     withhold: [],
     secretNames: [],
     sources: [{ kind: 'environment' }],
+    brokered: {},
     profile: 'balanced',
     thresholds: {},
     patterns: [],
@@ -187,6 +195,7 @@ export const configurationKeys = {
   withhold: 'environment.withhold',
   secretNames: 'secrets.names',
   sources: 'secrets.sources',
+  brokered: 'secrets.brokered',
   profile: 'redaction.profile',
   thresholds: 'redaction.thresholds',
   patterns: 'redaction.patterns',
@@ -227,6 +236,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   const homeCaches = unique(layers.flatMap(({ given }) => given.homeCaches ?? []));
   refuseNested(homeCaches);
   const connectHosts = Object.assign({}, ...layers.map(({ given }) => given.connectHosts ?? {}));
+  const brokered = Object.assign({}, ...layers.map(({ given }) => given.brokered ?? {}));
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
   // A layer that asks for a record gets one: no other layer turns it off.
@@ -243,6 +253,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
     withhold,
     secretNames,
     sources,
+    brokered,
     redaction: { profile, thresholds, patterns },
     homeCaches,
     connectHosts,
@@ -253,6 +264,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       many('withhold', withhold),
       many('secretNames', secretNames),
       one('sources', sources),
+      many('brokered', brokered),
       one('profile', profile),
       many('thresholds', thresholds),
       many('patterns', patterns),

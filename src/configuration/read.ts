@@ -81,6 +81,7 @@ function givenBy(
     ...(patterns !== undefined && { patterns }),
     ...(limits !== undefined && { limits: boundsOf(limits) }),
     ...(home?.caches !== undefined && { homeCaches: home.caches }),
+    ...(secrets?.brokered !== undefined && { brokered: secrets.brokered }),
     ...(network?.connect !== undefined && { connectHosts: normalNames(network.connect) }),
     ...(audit?.required !== undefined && { auditRequired: audit.required }),
     ...(audit?.recipients !== undefined && { auditRecipients: audit.recipients }),

@@ -1,5 +1,5 @@
 /** The form of `config.yaml`. */
-import { isAddressAndPort, normalHostName } from '../network/host-rules.ts';
+import { isAddressAndPort, normalHostName, parseHostRule } from '../network/host-rules.ts';
 import * as z from 'zod/mini';
 import { limits, runtimeBounds } from '../limits.ts';
 import { envModes } from '../variable-names.ts';
@@ -85,6 +85,25 @@ const source = z.discriminatedUnion(
   { error: `must be ${kinds}` },
 );
 
+const placesMax = 32;
+const hostRule = z.string({ error: 'must be the rule of a host' }).check(
+  z.refine((rule) => parseHostRule(rule) !== null, {
+    error: 'must be a host such as "api.example.com" or "*.example.com:8443"',
+  }),
+);
+const headerName = z
+  .string()
+  .check(z.regex(/^[A-Za-z0-9-]{1,64}$/, { error: 'must be the name of a header' }));
+const places = () => z.exactOptional(z.array(text()).check(z.maxLength(placesMax)));
+const broker = z.strictObject({
+  hosts: z.exactOptional(z.array(hostRule).check(z.minLength(1), z.maxLength(placesMax))),
+  headers: z.exactOptional(z.array(headerName).check(z.maxLength(placesMax))),
+  query: places(),
+  body: places(),
+  signs: z.exactOptional(z.enum(['aws4'], { error: 'must be aws4' })),
+  plaintext: z.exactOptional(z.literal(true, { error: 'must be true, or left out' })),
+});
+
 const ownPattern = z.strictObject({
   id: z.string().check(
     z.regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, {
@@ -112,6 +131,7 @@ export const configurationSchema = z.strictObject({
     z.strictObject({
       names: z.optional(z.array(variable()).check(z.maxLength(namesMax))),
       sources: z.optional(z.array(source).check(z.maxLength(sourcesMax))),
+      brokered: z.optional(z.record(variable(), broker)),
     }),
   ),
   redaction: z.optional(

@@ -94,6 +94,7 @@ export async function openCore(parts: OpenCoreParts): Promise<OpenedDaemon> {
   const toolFiles = openToolFiles({ sessions, roots, env, toolDirectories: args.tools, log });
   const managedBy: RuntimeVariables['managedBy'] = (name, workspace) =>
     toolFiles.managedBy(name, workspace);
+  const key = openSecretKey(kept);
   const approving = { store, enrolment, policies, masking, args, env, maskText, secrets };
   const core = new Core({
     ...basis,
@@ -107,8 +108,15 @@ export async function openCore(parts: OpenCoreParts): Promise<OpenedDaemon> {
     eventLoop: new EventLoopYield(),
     approvalService: approvingOf({ ...approving, sessions, execs }),
     enrolment,
-    variables: new RuntimeVariables({ configuration, secrets, env, managedBy, log: parts.log }),
-    macKey: openSecretKey(kept),
+    variables: new RuntimeVariables({
+      configuration,
+      secrets,
+      env,
+      managedBy,
+      key,
+      log: parts.log,
+    }),
+    macKey: key,
     connectHosts: configuration.connectHosts,
     ...directories(),
     bounds: configuration.limits,

@@ -1,5 +1,5 @@
 /** Decides the verdict on a command. Pure: takes an analysis and facts. */
-import { reachesNetwork, type NetworkAccess } from '../network-access.ts';
+import { reachesNetwork, type BrokerRule, type NetworkAccess } from '../network-access.ts';
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
 import { isInjectionName, isNameListed } from '../variable-names.ts';
 import {
@@ -43,6 +43,11 @@ export interface RequestedVariable {
   readonly isSecret: boolean;
   /** Whether the user-written file of a registered tool names it. Default: false. */
   readonly isManaged?: boolean;
+  /** How it is used without being had; absent: the command gets the value. */
+  readonly broker?: BrokerRule & {
+    /** Whether a person's configuration says so, and not the call. */
+    readonly isConfigured: boolean;
+  };
 }
 
 /** What is known of one command. */

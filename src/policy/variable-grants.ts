@@ -67,9 +67,11 @@ const injectionDefaults = {
 
 function grantRule(
   { base, grants, isRequested = false }: GrantLayer,
-  { name, isSecret, isManaged = false }: RequestedVariable,
+  variable: RequestedVariable,
   exposure: Exposure | null,
 ): DecidingRule | null {
+  const { name, isSecret, isManaged = false } = variable;
+  if (variable.broker !== undefined) return brokerRule({ base, grants }, variable);
   const id = isSecret ? 'secret.grant' : 'environment.grant';
   const what = isSecret ? `the secret ${name}` : `${name} of the runtime's environment`;
   const said = grants === null ? null : ruled(isSecret ? grants.secrets : grants.environment, name);
@@ -85,6 +87,29 @@ function grantRule(
   const { decision, why } = grantDefault(base, isSecret, exposure);
   return about(name, wholeCommandRule(id, decision, `gets ${what}${why}`));
 }
+
+/** Of a secret that the command uses at hosts and never has. */
+function brokerRule(
+  { base, grants }: Pick<GrantLayer, 'base' | 'grants'>,
+  { name, broker, isManaged = false }: RequestedVariable,
+): DecidingRule | null {
+  const { hosts = [], isConfigured = false } = broker ?? {};
+  const what = `uses the secret ${name} at ${hosts.join(', ')} without having it`;
+  const said = grants === null ? null : ruled(grants.secrets, name);
+  // A rule for its name does not say at which hosts: where a call names these, a person is asked.
+  const own = isConfigured || isManaged ? 'allow' : 'ask';
+  if (said === null && (base === null || isManaged)) return null;
+  const byBase = base === null ? own : brokerDefaults[base](own);
+  const decision = said === null ? byBase : strictestOf([said, own]);
+  return about(name, wholeCommandRule('secret.broker', decision, what));
+}
+
+const brokerDefaults = {
+  trusted: () => 'allow',
+  auto: (own) => own,
+  guarded: () => 'ask',
+  locked: () => 'block',
+} as const satisfies Record<PolicyBaseName, (own: PolicyDecision) => PolicyDecision>;
 
 /** One rule for each variable: rules without evidence differ only in their id. */
 const about = (name: string, rule: DecidingRule): DecidingRule => ({ ...rule, evidence: name });

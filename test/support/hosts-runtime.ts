@@ -19,6 +19,8 @@ network: { mode: ask, allow: [known.test], deny: [denied.test] }
 export interface HostsRuntime extends AsyncDisposable {
   readonly daemon: Daemon;
   readonly client: Client;
+  /** `Authorization` of the requests that its server got, in order; none: empty. */
+  readonly authorizations: readonly string[];
   /** In a project of its own: `a`, `b`, `c` or `d`. */
   open(project: string, more?: object): Promise<Session>;
   /** The question that a command is met with, or its receipt. */
@@ -44,8 +46,18 @@ export const questionOf = (found: ApprovalView | Receipt): ApprovalView => {
 };
 export const curl = (host: string): string => `curl -sS -m 10 http://${host}/`;
 
-export async function startHostsRuntime(): Promise<HostsRuntime> {
+/** What differs from the usual: more lines of its configuration, of its policy, and its variables. */
+export interface HostsRuntimeOptions {
+  readonly config?: string;
+  readonly policy?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function startHostsRuntime(options: HostsRuntimeOptions = {}): Promise<HostsRuntime> {
+  const authorizations: string[] = [];
   const server = createServer((request, response) => {
+    authorizations.push(request.headers.authorization ?? '');
+    response.setHeader('x-got', request.headers.authorization ?? '');
     response.end(`hello from ${request.headers.host}\n`);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -58,15 +70,19 @@ export async function startHostsRuntime(): Promise<HostsRuntime> {
       const config = path.join(home, 'config/trl');
       mkdirSync(config, { recursive: true });
       for (const name of projects) mkdirSync(path.join(home, 'work', name));
-      writeFileSync(path.join(config, 'config.yaml'), `network:\n  connect:\n${connect}`);
-      writeFileSync(path.join(config, 'policy.yaml'), policy);
-      return { TRL_POLICY: path.join(config, 'policy.yaml') };
+      writeFileSync(
+        path.join(config, 'config.yaml'),
+        `network:\n  connect:\n${connect}${options.config ?? ''}`,
+      );
+      writeFileSync(path.join(config, 'policy.yaml'), policy + (options.policy ?? ''));
+      return { TRL_POLICY: path.join(config, 'policy.yaml'), ...options.env };
     },
   });
   const client = await connectLocal({ socketPath: daemon.socketPath });
   return {
     daemon,
     client,
+    authorizations,
     open: (name, more = {}) =>
       client.createSession({
         working_dir: path.join(daemon.root, name),

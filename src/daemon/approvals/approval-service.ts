@@ -266,6 +266,7 @@ function askedView(asked: ApprovalSubject): ApprovalSubjectView {
     workspace: asked.workspace?.path ?? null,
     network: asked.network,
     ...(asked.hosts === undefined ? {} : { hosts: asked.hosts }),
+    ...(asked.brokered === undefined ? {} : { brokered: asked.brokered }),
     sandbox: { kind: asked.sandbox.kind, level: asked.sandbox.level },
     files: asked.files,
     stdin: asked.stdin.kind,

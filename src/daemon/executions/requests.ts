@@ -2,7 +2,9 @@
 import type { CommandRequest } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { ExecParams } from '../../api/exec.ts';
-import type { ExecutionRequest, ToolCommand } from '../../execution.ts';
+import type { BrokerRequest, ExecutionRequest, ToolCommand } from '../../execution.ts';
+import { parseHostRules } from '../../network/host-rules.ts';
+import { expandPreset } from '../../network/presets.ts';
 import { resolveBounds, type BoundMaxima } from '../../session/bounds.ts';
 import type { SessionRecord } from '../../session/record.ts';
 
@@ -28,6 +30,19 @@ export function requestedNames({
   if (both === undefined) return [...new Set(names)].toSorted();
   const message = `Cannot take ${JSON.stringify(both)} from "env" and by "env_keys": give it once`;
   throw new TrlError('INVALID_PARAMS', message);
+}
+
+/** @throws TrlError `INVALID_PARAMS` for a host that is none */
+function brokerRequest(text: string): BrokerRequest {
+  const [, name = '', hosts = null] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? [];
+  if (hosts === null) return { name, hosts };
+  const texts = hosts.split(',').flatMap(expandPreset);
+  try {
+    return { name, hosts: parseHostRules(texts).map((rule) => rule.text) };
+  } catch (error) {
+    const bad = error instanceof Error ? JSON.stringify(error.message) : 'a host';
+    throw new TrlError('INVALID_PARAMS', `Cannot broker ${name}: ${bad} is not the name of a host`);
+  }
 }
 
 /** What is asked to run: by a caller, or by a tool that the daemon starts for one. */
@@ -76,6 +91,7 @@ export function createExecutionRequest(
     mode,
     execKey: params.exec_key ?? null,
     requested: requestedNames(params),
+    ...(params.broker === undefined ? {} : { brokered: params.broker.map(brokerRequest) }),
     ...(params.reveal === undefined ? {} : { reveal: [...new Set(params.reveal)].toSorted() }),
     ...(params.workspace_mode === undefined ? {} : { workspaceMode: params.workspace_mode }),
     ...(params.policy === undefined ? {} : { policy: params.policy }),

@@ -17,14 +17,20 @@ import type {
   ExecutionContext,
   Authorization,
   VariableSource,
+  VariableValues,
+  BrokerRequest,
 } from '../../execution.ts';
+import type { BrokeredCredential } from '../../network-access.ts';
+import { brokerRuleOf, placeholderOf } from '../../secrets/broker.ts';
 import type { SecretStore } from '../../secrets/secret-store.ts';
 import type { SessionRecord } from '../../session/record.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 export interface RuntimeVariablesOptions {
-  readonly configuration: Pick<Configuration, 'envMode' | 'withhold'>;
+  readonly configuration: Pick<Configuration, 'envMode' | 'withhold' | 'brokered'>;
+  /** Placeholders are made with it. */
+  readonly key: Uint8Array;
   readonly secrets: Pick<SecretStore, 'find' | 'value' | 'list'>;
   /** The environment that the runtime was started with. */
   readonly env: Env;
@@ -42,7 +48,11 @@ export class RuntimeVariables implements VariableSource {
   readonly #options: RuntimeVariablesOptions;
   #inherited: Promise<Readonly<Record<string, string>>> | null = null;
 
+  /** @throws TrlError `INVALID_PARAMS` for a configured name of which no hosts are known */
   constructor(options: RuntimeVariablesOptions) {
+    for (const [name, setting] of Object.entries(options.configuration.brokered)) {
+      if (brokerRuleOf(name, setting) === null) throw withoutHosts(name);
+    }
     this.mode = options.configuration.envMode;
     this.withhold = options.configuration.withhold;
     this.#options = options;
@@ -52,14 +62,35 @@ export class RuntimeVariables implements VariableSource {
     return this.#options.managedBy(name, workspace);
   }
 
-  async find(names: readonly string[]): Promise<readonly RequestedVariable[]> {
+  async find(
+    names: readonly string[],
+    brokered: readonly BrokerRequest[] = [],
+  ): Promise<readonly RequestedVariable[]> {
     return Promise.all(
       names.map(async (name): Promise<RequestedVariable> => {
         const source = await this.#sourceOf(name);
         if (source === null) throw missing(name);
-        return { name, isSecret: source !== 'runtime' };
+        const asked = brokered.find((one) => one.name === name);
+        const broker = this.#brokerOf(name, asked);
+        return { name, isSecret: source !== 'runtime', ...(broker === null ? {} : { broker }) };
       }),
     );
+  }
+
+  /** What a configuration brokers is never had, whoever asks for it. */
+  #brokerOf(
+    name: string,
+    asked: BrokerRequest | undefined,
+  ): NonNullable<RequestedVariable['broker']> | null {
+    const { brokered } = this.#options.configuration;
+    const setting = Object.hasOwn(brokered, name) ? brokered[name] : undefined;
+    if (setting === undefined && asked === undefined) return null;
+    const hosts = asked?.hosts ?? null;
+    const rule = brokerRuleOf(name, { ...setting, ...(hosts === null ? {} : { hosts }) });
+    if (rule === null) throw withoutHosts(name);
+    const own = setting === undefined ? null : brokerRuleOf(name, setting);
+    const isConfigured = own !== null && rule.hosts.every((host) => own.hosts.includes(host));
+    return { ...rule, isConfigured };
   }
 
   /**
@@ -82,14 +113,19 @@ export class RuntimeVariables implements VariableSource {
     return variableNameForm.test(name) && (await this.#sourceOf(name)) === 'runtime';
   }
 
-  async values(requested: readonly RequestedVariable[]): Promise<Record<string, string>> {
-    const { env, secrets } = this.#options;
+  async values(requested: readonly RequestedVariable[]): Promise<VariableValues> {
+    const { env, secrets, key } = this.#options;
+    const credentials: BrokeredCredential[] = [];
     const found = await Promise.all(
-      requested.map(async ({ name, isSecret }): Promise<[string, string]> => {
-        if (isSecret) return [name, (await secrets.value(name)).value];
-        const value = Object.hasOwn(env, name) ? env[name] : undefined;
+      requested.map(async ({ name, isSecret, broker }): Promise<[string, string]> => {
+        const own = Object.hasOwn(env, name) ? env[name] : undefined;
+        const value = isSecret ? (await secrets.value(name)).value : own;
         if (value === undefined) throw missing(name);
-        return [name, value];
+        if (broker === undefined) return [name, value];
+        const placeholder = placeholderOf(key, name, value);
+        const { isConfigured: _, ...rule } = broker;
+        credentials.push({ name, placeholder, value, ...rule });
+        return [name, placeholder];
       }),
     );
     const bytes = found.reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
@@ -97,7 +133,7 @@ export class RuntimeVariables implements VariableSource {
       const most = `at most ${limits.envBytes.max} bytes of values are passed on to one command`;
       throw new TrlError('QUOTA_EXCEEDED', `Cannot pass on the variables asked for: ${most}`);
     }
-    return Object.fromEntries(found);
+    return { env: Object.fromEntries(found), credentials };
   }
 
   /** Variables that commands inherit besides the safe ones; `null` if the mode is `scoped`. */
@@ -138,13 +174,15 @@ export class RuntimeVariables implements VariableSource {
 
   /** Includes secrets of the runtime's environment, except those that cannot be masked. */
   async #readInherited(): Promise<Readonly<Record<string, string>>> {
-    const { env, secrets, log } = this.#options;
+    const { env, secrets, log, configuration } = this.#options;
+    const isBrokered = (name: string): boolean => Object.hasOwn(configuration.brokered, name);
     const found = new Map<string, string>();
     for (const [name, value] of Object.entries(env)) {
-      if (value !== undefined) found.set(name, value);
+      if (value !== undefined && !isBrokered(name)) found.set(name, value);
     }
     for (const { name, source } of await secrets.list()) {
       if (source !== 'environment' || isWithheldVariable(name, this.withhold)) continue;
+      if (isBrokered(name)) continue;
       found.delete(name);
       try {
         found.set(name, (await secrets.value(name)).value);
@@ -159,8 +197,8 @@ export class RuntimeVariables implements VariableSource {
 
 /** Reports the source of each name and reads no value. */
 export const namesOnly = (source: VariableSource): VariableSource => ({
-  find: (names) => source.find(names),
-  values: async () => ({}),
+  find: (names, brokered) => source.find(names, brokered),
+  values: async () => ({ env: {}, credentials: [] }),
   managedBy: (name, workspace) => source.managedBy(name, workspace),
 });
 
@@ -197,6 +235,13 @@ function missing(name: string): TrlError {
   const message = `Cannot pass on the variable ${JSON.stringify(name)}: no source of secrets and`;
   const help = `a person can give it: trl secrets set ${name}`;
   return new TrlError('INVALID_PARAMS', `${message} not the runtime's environment has it; ${help}`);
+}
+
+function withoutHosts(name: string): TrlError {
+  const shown = JSON.stringify(name.slice(0, shownMax));
+  const why = 'no hosts are known for it';
+  const help = `name them: secrets.brokered.${name}.hosts in config.yaml, or --broker ${name}=HOST`;
+  return new TrlError('INVALID_PARAMS', `Cannot broker the secret ${shown}: ${why}; ${help}`);
 }
 
 function wrongName(name: string): TrlError {
