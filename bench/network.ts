@@ -2,12 +2,18 @@
  * npm run bench:network [-- --quick]
  *
  * What the bridge costs a command: a new connection and many at once, against the same server
- * inside the session's own network namespace, and the throughput of a tunnel. All in one run.
+ * inside the session's own network namespace, and the throughput of a tunnel and of TLS that ends
+ * at the bridge. All in one run.
  */
+import { createSecureServer } from 'node:http2';
+import { createServer as createHttps } from 'node:https';
 import { createServer } from 'node:net';
+import type { Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { EgressProcess } from '../src/runner/egress-process.ts';
-import { egressProgram, openBox } from '../test/support/box.ts';
+import { trustVariables } from '../src/network/trusted-certificates.ts';
+import { egressProgram, openBox, temporary } from '../test/support/box.ts';
+import { openTlsAuthority } from '../test/support/tls-authority.ts';
 import { checkLines } from './report.ts';
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
@@ -106,6 +112,61 @@ await using box = await openBox({
 });
 const got = await box.run('cat > /tmp/b.py; python3 /tmp/b.py', { stdin: protocol });
 upstream.close();
+
+/** The speed of curl in MB/s, on the host and through TLS that ends at the bridge. */
+async function terminated(): Promise<Record<'h1' | 'h2', { direct: number; bridged: number }>> {
+  using dir = temporary();
+  const authority = openTlsAuthority(dir.path);
+  const certified = authority.certify(['h1.test', 'h2.test']);
+  const block = Buffer.alloc(1 << 16, 120);
+  const send = (response: Pick<Writable, 'write' | 'once' | 'end'>): void => {
+    let left = (megabytes << 20) / block.length;
+    const more = (): void => {
+      while (left > 0) {
+        left -= 1;
+        if (!response.write(block)) {
+          response.once('drain', more);
+          return;
+        }
+      }
+      response.end();
+    };
+    more();
+  };
+  const h1 = createHttps(certified, (_, response) => send(response));
+  const h2 = createSecureServer(certified, (_, response) => send(response.stream));
+  const found: Record<string, { direct: number; bridged: number }> = {};
+  for (const [name, server] of [
+    ['h1', h1],
+    ['h2', h2],
+  ] as const) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const at = `127.0.0.1:${String(Object(server.address())['port'])}`;
+    await using seen = await openBox({
+      network: 'hosts',
+      roots: [authority.root],
+      egress: { allow: [`GET ${name}.test`], connect: { [`${name}.test`]: at } },
+    });
+    await using open = await openBox({ network: 'host', egress: { allow: [] } });
+    const format = `-sS -o /dev/null -w '%{speed_download}'`;
+    const speeds = { direct: [] as number[], bridged: [] as number[] };
+    for (let round = 0; round < 3; round += 1) {
+      const to = `--connect-to ${name}.test:443:${at} -k https://${name}.test/`;
+      const direct = await open.run(`curl ${format} ${to}`);
+      const bridged = await seen.run(`curl ${format} https://${name}.test/`, {
+        env: trustVariables,
+      });
+      if (direct.code !== 0 || bridged.code !== 0) throw new Error(direct.stderr + bridged.stderr);
+      speeds.direct.push(Number(direct.stdout) / (1 << 20));
+      speeds.bridged.push(Number(bridged.stdout) / (1 << 20));
+    }
+    server.close();
+    found[name] = { direct: median(speeds.direct), bridged: median(speeds.bridged) };
+  }
+  return { h1: { direct: 0, bridged: 0 }, h2: { direct: 0, bridged: 0 }, ...found };
+}
+
+const tls = await terminated();
 const figures = got.stdout.trim().split(' ').map(Number);
 if (got.code !== 0 || figures.length !== 6) throw new Error(got.stderr);
 const [one = 0, oneBridged = 0, all = 0, allBridged = 0, pull = 0, pullBridged = 0] = figures;
@@ -119,11 +180,18 @@ console.log(
   `Opening a session's namespace: ${median(openings.off).toFixed(0)} ms without, ` +
     `${median(openings.hosts).toFixed(0)} ms with a bridge`,
 );
+for (const [name, { direct, bridged }] of Object.entries(tls)) {
+  console.log(
+    `TLS, ${name}: ${direct.toFixed(0)} MB/s direct, ${bridged.toFixed(0)} through the bridge`,
+  );
+}
 const more = median(openings.hosts) - median(openings.off);
 const lines = checkLines([
   { name: 'a new connection / direct', value: oneBridged / one, unit: '×', targetMax: 2.5 },
   { name: '100 at once / direct', value: allBridged / all, unit: '×', targetMax: 2 },
   { name: 'set-up, once a session', value: more, unit: 'ms', targetMax: 60 },
   { name: 'a tunnel', value: megabytes / pullBridged, unit: 'MB/s', targetMin: 500 },
+  { name: 'terminated, HTTP/1.1', value: tls.h1.bridged, unit: 'MB/s', targetMin: 150 },
+  { name: 'terminated, HTTP/2', value: tls.h2.bridged, unit: 'MB/s', targetMin: 100 },
 ]);
 console.log(lines.join('\n'));
