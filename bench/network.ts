@@ -7,7 +7,8 @@
  */
 import { createSecureServer } from 'node:http2';
 import { createServer as createHttps } from 'node:https';
-import { createServer } from 'node:net';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { EgressProcess } from '../src/runner/egress-process.ts';
@@ -20,7 +21,7 @@ const { values } = parseArgs({ options: { quick: { type: 'boolean', default: fal
 const [rounds, megabytes] = values.quick ? [40, 256] : [200, 1024];
 
 /** Answers a line with a line, and the line `data` with so many MiB. */
-const protocol = `
+const server = `
 import socket, threading, time, sys
 block = b'x' * (1 << 20)
 def serve(s):
@@ -33,6 +34,8 @@ def one(c):
         for _ in range(${megabytes}): c.sendall(block)
     else: c.sendall(b'pong')
     c.close()
+`;
+const protocol = `${server}
 own = socket.create_server(('127.0.0.1', 9001), backlog=512)
 threading.Thread(target=serve, args=(own,), daemon=True).start()
 direct = ('127.0.0.1', 9001)
@@ -65,30 +68,16 @@ for _ in range(3):
 print(*(median(a) for pair in (singles, hundreds, pulls) for a in pair))
 `;
 
-const upstream = createServer({ noDelay: true }, (socket) => {
-  socket.on('error', () => {});
-  socket.once('data', (line) => {
-    if (!line.toString().startsWith('data')) {
-      socket.end('pong');
-      return;
-    }
-    const block = Buffer.alloc(1 << 20, 120);
-    let left = megabytes;
-    const more = (): void => {
-      while (left > 0) {
-        left -= 1;
-        if (!socket.write(block)) {
-          socket.once('drain', more);
-          return;
-        }
-      }
-      socket.end();
-    };
-    more();
-  });
-});
-await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-const port = Number(Object(upstream.address())['port']);
+/** The same server on the host: it prints its port. */
+const upstream = spawn('python3', [
+  '-c',
+  `${server}
+s = socket.create_server(('127.0.0.1', 0), backlog=512)
+print(s.getsockname()[1], flush=True)
+serve(s)`,
+]);
+const [line] = await once(upstream.stdout, 'data');
+const port = Number(String(line).trim());
 
 // As the runner has it: one for all sessions.
 const through = new EgressProcess(egressProgram);
@@ -111,7 +100,7 @@ await using box = await openBox({
   egress: { allow: ['bench.test:9000'], connect: { 'bench.test': `127.0.0.1:${port}` } },
 });
 const got = await box.run('cat > /tmp/b.py; python3 /tmp/b.py', { stdin: protocol });
-upstream.close();
+upstream.kill();
 
 /** The speed of curl in MB/s, on the host and through TLS that ends at the bridge. */
 async function terminated(): Promise<Record<'h1' | 'h2', { direct: number; bridged: number }>> {
