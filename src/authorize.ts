@@ -81,7 +81,8 @@ export async function authorize(
   const values = await dependencies.variables.values(requested);
   const withValues = { ...request, cwd, env: { ...values.env, ...request.env } };
   const planned = await planCommand(dependencies, circumstances, withValues, id);
-  const command = withEgress(planned, network, values.credentials);
+  const ofFiles = network.egress === null ? [] : await dependencies.variables.fileCredentials();
+  const command = withEgress(planned, network, [...values.credentials, ...ofFiles]);
   const plan = isScript ? planScript(context, command, scripts) : command;
   const workspaceMode = request.workspaceMode ?? null;
   const shared = { verdict, workspaceMode, parent, tool: toolOf(request), exposure };

@@ -111,6 +111,8 @@ export interface VariableSource {
   ): Promise<readonly RequestedVariable[]>;
   /** @throws TrlError when a value cannot be read, could not be masked, or cannot be brokered */
   values(requested: readonly RequestedVariable[]): Promise<VariableValues>;
+  /** Of the files that commands see with placeholders. */
+  fileCredentials(): Promise<readonly BrokeredCredential[]>;
   /** The tool that alone gets a variable; `null`: none manages it. */
   managedBy(name: string, workspace: string | null): string | null;
 }

@@ -127,7 +127,7 @@ export interface BrokeredCredential extends BrokerRule {
 export interface BrokerRule {
   /** Host rules: it is put into requests to these alone. */
   readonly hosts: readonly string[];
-  /** Headers that may have it, in lower case. `authorization` also as the password of `Basic`. */
+  /** Headers that may have it, in lower case; `*`: any. Also inside a `Basic` authorization. */
   readonly headers: readonly string[];
   /** Parameters of the query that may have it. */
   readonly query: readonly string[];

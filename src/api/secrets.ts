@@ -21,6 +21,7 @@ export const secretSourceSchema = z.enum([
   'keyring',
   'systemd',
   'command',
+  'file',
   'person',
 ]);
 

@@ -61,6 +61,15 @@ export interface RedactionThresholdSettings {
 /** How one secret is used; what is absent is that of its preset. */
 export type BrokerSetting = Partial<BrokerRule>;
 
+/** A file with credentials, by its absolute path, and the hosts at which they are used. */
+export interface CredentialFileSetting {
+  readonly path: string;
+  /** Host rules. */
+  readonly hosts: readonly string[];
+  /** Also without TLS; absent: never. */
+  readonly plaintext?: true;
+}
+
 /** The values that one layer specifies; other layers may specify the rest. */
 export interface ConfigurationValues {
   readonly envMode?: EnvMode;
@@ -68,6 +77,7 @@ export interface ConfigurationValues {
   readonly secretNames?: readonly string[];
   readonly sources?: readonly SecretSourceSetting[];
   readonly brokered?: Readonly<Record<string, BrokerSetting>>;
+  readonly credentialFiles?: readonly CredentialFileSetting[];
   readonly profile?: (typeof configurableRedactionProfiles)[number];
   readonly thresholds?: RedactionThresholdSettings;
   readonly patterns?: readonly SecretPatternSetting[];
@@ -106,6 +116,8 @@ export interface Configuration {
   readonly sources: readonly SecretSourceSetting[];
   /** Secrets that commands use at hosts and never have, by name. */
   readonly brokered: Readonly<Record<string, BrokerSetting>>;
+  /** Files that commands see with placeholders in the place of credentials. */
+  readonly credentialFiles: readonly CredentialFileSetting[];
   readonly redaction: {
     readonly profile: (typeof configurableRedactionProfiles)[number];
     readonly thresholds: RedactionThresholdSettings;
@@ -177,6 +189,7 @@ const defaults = {
     secretNames: [],
     sources: [{ kind: 'environment' }],
     brokered: {},
+    credentialFiles: [],
     profile: 'balanced',
     thresholds: {},
     patterns: [],
@@ -196,6 +209,7 @@ export const configurationKeys = {
   secretNames: 'secrets.names',
   sources: 'secrets.sources',
   brokered: 'secrets.brokered',
+  credentialFiles: 'secrets.files',
   profile: 'redaction.profile',
   thresholds: 'redaction.thresholds',
   patterns: 'redaction.patterns',
@@ -237,6 +251,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   refuseNested(homeCaches);
   const connectHosts = Object.assign({}, ...layers.map(({ given }) => given.connectHosts ?? {}));
   const brokered = Object.assign({}, ...layers.map(({ given }) => given.brokered ?? {}));
+  const credentialFiles = layers.flatMap(({ given }) => given.credentialFiles ?? []);
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
   // A layer that asks for a record gets one: no other layer turns it off.
@@ -254,6 +269,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
     secretNames,
     sources,
     brokered,
+    credentialFiles,
     redaction: { profile, thresholds, patterns },
     homeCaches,
     connectHosts,
@@ -265,6 +281,7 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       many('secretNames', secretNames),
       one('sources', sources),
       many('brokered', brokered),
+      many('credentialFiles', credentialFiles),
       one('profile', profile),
       many('thresholds', thresholds),
       many('patterns', patterns),

@@ -81,6 +81,9 @@ function givenBy(
     ...(patterns !== undefined && { patterns }),
     ...(limits !== undefined && { limits: boundsOf(limits) }),
     ...(home?.caches !== undefined && { homeCaches: home.caches }),
+    ...(secrets?.files !== undefined && {
+      credentialFiles: secrets.files.map((one) => ({ ...one, path: absolute(one.path, of) })),
+    }),
     ...(secrets?.brokered !== undefined && { brokered: secrets.brokered }),
     ...(network?.connect !== undefined && { connectHosts: normalNames(network.connect) }),
     ...(audit?.required !== undefined && { auditRequired: audit.required }),

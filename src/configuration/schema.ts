@@ -104,6 +104,12 @@ const broker = z.strictObject({
   plaintext: z.exactOptional(z.literal(true, { error: 'must be true, or left out' })),
 });
 
+const credentialFile = z.strictObject({
+  path: text(),
+  hosts: z.array(hostRule).check(z.minLength(1), z.maxLength(placesMax)),
+  plaintext: z.exactOptional(z.literal(true, { error: 'must be true, or left out' })),
+});
+
 const ownPattern = z.strictObject({
   id: z.string().check(
     z.regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, {
@@ -132,6 +138,7 @@ export const configurationSchema = z.strictObject({
       names: z.optional(z.array(variable()).check(z.maxLength(namesMax))),
       sources: z.optional(z.array(source).check(z.maxLength(sourcesMax))),
       brokered: z.optional(z.record(variable(), broker)),
+      files: z.optional(z.array(credentialFile).check(z.maxLength(sourcesMax))),
     }),
   ),
   redaction: z.optional(

@@ -19,6 +19,7 @@ import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
 import type { Log } from './transport/reply-messages.ts';
 import { findRuntimeFiles, refuseControlFile } from './runtime-files.ts';
+import { CredentialFiles } from './secrets/credential-files.ts';
 import { Masking } from './secrets/masking.ts';
 import { openSecrets, shouldTakeBySettings } from './secrets/open-secrets.ts';
 
@@ -53,9 +54,11 @@ export async function openBasis({ args, own, stateDir, log }: OpenCoreParts) {
   const kept = args.ephemeral ? null : stateDir;
   const tagKey = openTagKey(args.ephemeral, log);
   const runners = runnersOf({ machine, kept, env, configuration, tagKey });
+  const key = openSecretKey(kept);
+  const credentialFiles = new CredentialFiles(configuration.credentialFiles, { key, log });
   const [host, secrets] = await sideBySide(
     machine.gatherFacts(),
-    openSecrets({ configuration, env, roots, log }),
+    openSecrets({ configuration, credentialFiles: credentialFiles.sources, env, roots, log }),
     runners.open(),
   );
   const tags = new RedactionTags(tagKey);
@@ -73,6 +76,8 @@ export async function openBasis({ args, own, stateDir, log }: OpenCoreParts) {
     policies,
     store,
     kept,
+    key,
+    credentialFiles,
     runners,
     host,
     secrets,

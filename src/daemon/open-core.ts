@@ -78,7 +78,7 @@ export interface OpenedDaemon {
 export async function openCore(parts: OpenCoreParts): Promise<OpenedDaemon> {
   const { args } = parts;
   const basis = await openBasis(parts);
-  const { env, roots, authority, configuration, policies, store, kept, log } = basis;
+  const { env, roots, authority, configuration, policies, store, log } = basis;
   const { machine, runners, host, secrets, tags, masking, redaction } = basis;
   const socketLocation = locateDaemonSocket(args, env);
   const place = { runner: runners.dir, place: socketLocation };
@@ -94,7 +94,7 @@ export async function openCore(parts: OpenCoreParts): Promise<OpenedDaemon> {
   const toolFiles = openToolFiles({ sessions, roots, env, toolDirectories: args.tools, log });
   const managedBy: RuntimeVariables['managedBy'] = (name, workspace) =>
     toolFiles.managedBy(name, workspace);
-  const key = openSecretKey(kept);
+  const { key } = basis;
   const approving = { store, enrolment, policies, masking, args, env, maskText, secrets };
   const core = new Core({
     ...basis,
@@ -114,6 +114,7 @@ export async function openCore(parts: OpenCoreParts): Promise<OpenedDaemon> {
       env,
       managedBy,
       key,
+      files: basis.credentialFiles,
       log: parts.log,
     }),
     macKey: key,

@@ -167,6 +167,9 @@ const encodesAs = (encoded: string, text: string): boolean => {
   }
 };
 
+const isIn = (headers: readonly string[], key: string): boolean =>
+  headers.includes(key) || headers.includes('*');
+
 function putInHeader(
   header: Header,
   usable: readonly Credential[],
@@ -179,7 +182,7 @@ function putInHeader(
   let text = isBasic ? Buffer.from(encoded, 'base64').toString('latin1') : value;
   let left = text;
   for (const { name, placeholder, value: secret, headers } of usable) {
-    if (!headers.includes(key) || !text.includes(placeholder)) continue;
+    if (!isIn(headers, key) || !text.includes(placeholder)) continue;
     text = text.replaceAll(placeholder, Buffer.from(secret, 'utf8').toString('latin1'));
     left = left.replaceAll(placeholder, ' ');
     secrets.add(name);

@@ -12,6 +12,7 @@ import { seccompFd, seccompProgram } from './seccomp.ts';
 import {
   sandboxHostname,
   planRootFilesystem,
+  type MaskedFile,
   type MountCover,
   type MountGrant,
   type HomeTree,
@@ -43,6 +44,8 @@ export interface BoxInput {
   /** `null`: no workspace and nothing granted beyond the system. */
   readonly workspace: BoxWorkspace | null;
   readonly grants: Pick<Grants, 'network'>;
+  /** Files that are shown with another content. Default: none. */
+  readonly masked?: readonly MaskedFile[];
   /** What lasts in HOME. Default: nothing. */
   readonly caches?: readonly HomeTree[];
   /** What of the host is shown in {@link caches}, under a layer. Default: nothing. */
@@ -87,6 +90,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
     identity,
     granted: workspace?.granted ?? [],
     covers: workspace?.covers ?? [],
+    masked: input.masked ?? [],
     caches,
     sourceOf: (path) =>
       overlay !== null && isWithin(path, overlay.tree)

@@ -55,6 +55,13 @@ export interface HomeTree {
   readonly gid: number;
 }
 
+/** A file of the host that is shown with another content. */
+export interface MaskedFile {
+  /** Real path; where its directory is not shown, it is shown alone. */
+  readonly path: string;
+  readonly base64: string;
+}
+
 export type RootFilesystem = Pick<SandboxNamespace, 'args' | 'files' | 'bridged'>;
 
 export interface RootFilesystemInput {
@@ -62,6 +69,7 @@ export interface RootFilesystemInput {
   readonly identity: SandboxIdentity;
   readonly granted: readonly MountGrant[];
   readonly covers: readonly MountCover[];
+  readonly masked: readonly MaskedFile[];
   readonly caches: readonly HomeTree[];
   /** Where the holder finds a host path: in the stage, or as it is. */
   readonly sourceOf: (path: string) => string;
@@ -114,7 +122,11 @@ interface Placed {
 
 export function planRootFilesystem(input: RootFilesystemInput): RootFilesystem {
   const { args, files } = etcFiles(input);
-  const trusted = trustedFiles(input, namespaceFilesFd + files.length);
+  const masks = input.masked.map(({ base64: content }, at) => ({
+    fd: namespaceFilesFd + files.length + at,
+    base64: content,
+  }));
+  const trusted = trustedFiles(input, namespaceFilesFd + files.length + masks.length);
   const placed = [...systemTrees(input), ...scratch(input), ...trees(input), ...covers(input)];
   const ordered = placed.toSorted((a, b) => a.path.length - b.path.length);
   const hidden = input.covers.filter((cover) => cover.as === 'hidden-directory');
@@ -126,13 +138,22 @@ export function planRootFilesystem(input: RootFilesystemInput): RootFilesystem {
       ...args,
       ...ordered.flatMap((one) => one.args),
       ...hidden.flatMap((cover) => ['--remount-ro', cover.path]),
+      ...masks.flatMap(({ fd }, at) => dataArgs('0600', fd, input.masked[at]?.path ?? '')),
       ...trusted.args,
       ...finish,
     ],
-    files,
+    files: [...files, ...masks],
     ...(trusted.bridged === null ? {} : { bridged: trusted.bridged }),
   };
 }
+
+const dataArgs = (mode: string, fd: number, target: string): string[] => [
+  '--perms',
+  mode,
+  '--ro-bind-data',
+  String(fd),
+  target,
+];
 
 /** What its programs trust, in the place of what the host's do. */
 function trustedFiles(

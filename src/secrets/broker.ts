@@ -34,7 +34,7 @@ const kindPattern =
   /^(?:gh[a-z]_|github_pat_|npm_|glpat-|sk-(?:ant-|proj-)?|[sr]k_(?:live|test)_|xox[a-z]-|hf_|pypi-|dckr_pat_)/;
 const alphabets = ['0123456789', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'];
 /** With fewer letters and digits, ordinary text could have it. */
-const symbolsMin = 16;
+const symbolsMin = 8;
 
 /**
  * The text that a command has in the place of a value: of the same length and shape, the same for

@@ -1,6 +1,13 @@
 /** Words of secrets: names and where their values come from; never a value. */
 
-export type SourceKind = 'environment' | 'dotenv' | 'keyring' | 'systemd' | 'command' | 'person';
+export type SourceKind =
+  | 'environment'
+  | 'dotenv'
+  | 'keyring'
+  | 'systemd'
+  | 'command'
+  | 'file'
+  | 'person';
 
 /** A secret as everybody may see it. */
 export interface SecretView {

@@ -48,7 +48,10 @@ export const curl = (host: string): string => `curl -sS -m 10 http://${host}/`;
 
 /** What differs from the usual: more lines of its configuration, of its policy, and its variables. */
 export interface HostsRuntimeOptions {
+  /** `{home}`: the runtime's own directory. */
   readonly config?: string;
+  /** Files below that directory. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly policy?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -56,7 +59,8 @@ export interface HostsRuntimeOptions {
 export async function startHostsRuntime(options: HostsRuntimeOptions = {}): Promise<HostsRuntime> {
   const authorizations: string[] = [];
   const server = createServer((request, response) => {
-    authorizations.push(request.headers.authorization ?? '');
+    const { authorization = request.headers['x-tok'] ?? '' } = request.headers;
+    authorizations.push(String(authorization));
     response.setHeader('x-got', request.headers.authorization ?? '');
     response.end(`hello from ${request.headers.host}\n`);
   });
@@ -72,8 +76,12 @@ export async function startHostsRuntime(options: HostsRuntimeOptions = {}): Prom
       for (const name of projects) mkdirSync(path.join(home, 'work', name));
       writeFileSync(
         path.join(config, 'config.yaml'),
-        `network:\n  connect:\n${connect}${options.config ?? ''}`,
+        `network:\n  connect:\n${connect}${(options.config ?? '').replaceAll('{home}', home)}`,
       );
+      for (const [name, text] of Object.entries(options.files ?? {})) {
+        mkdirSync(path.dirname(path.join(home, name)), { recursive: true });
+        writeFileSync(path.join(home, name), text);
+      }
       writeFileSync(path.join(config, 'policy.yaml'), policy + (options.policy ?? ''));
       return { TRL_POLICY: path.join(config, 'policy.yaml'), ...options.env };
     },

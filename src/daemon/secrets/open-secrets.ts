@@ -2,6 +2,7 @@
 import type { Configuration, SecretSourceSetting } from '../../configuration/configuration.ts';
 import { isWithheldVariable } from '../../environment/base.ts';
 import { checkMaskable } from '../../redaction/known/maskable.ts';
+import type { CredentialFile } from '../../secrets/credential-file.ts';
 import { CommandSource } from '../../secrets/command-source.ts';
 import { DotenvSource } from '../../secrets/dotenv-source.ts';
 import { EnvironmentSource } from '../../secrets/environment-source.ts';
@@ -33,6 +34,7 @@ export function shouldTakeBySettings(
 
 export interface OpenSecretsOptions {
   readonly configuration: Settings;
+  readonly credentialFiles: readonly CredentialFile[];
   /** The environment that the daemon was started with. */
   readonly env: Readonly<Record<string, string>>;
   /** Real paths of directories that commands may write. */
@@ -47,6 +49,7 @@ export interface OpenSecretsOptions {
 export async function openSecrets(options: OpenSecretsOptions): Promise<SecretStore> {
   const { configuration, env, log } = options;
   const sources = configuration.sources.flatMap((setting) => sourceOf(setting, options));
+  sources.push(...options.credentialFiles);
   // A systemd service gets its credentials without configuration.
   const credentials = env['CREDENTIALS_DIRECTORY'];
   const isNamed = configuration.sources.some(({ kind }) => kind === 'systemd');

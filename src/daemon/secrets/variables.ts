@@ -21,6 +21,7 @@ import type {
   BrokerRequest,
 } from '../../execution.ts';
 import type { BrokeredCredential } from '../../network-access.ts';
+import type { CredentialFiles } from './credential-files.ts';
 import { brokerRuleOf, placeholderOf } from '../../secrets/broker.ts';
 import type { SecretStore } from '../../secrets/secret-store.ts';
 import type { SessionRecord } from '../../session/record.ts';
@@ -29,6 +30,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 export interface RuntimeVariablesOptions {
   readonly configuration: Pick<Configuration, 'envMode' | 'withhold' | 'brokered'>;
+  readonly files: CredentialFiles;
   /** Placeholders are made with it. */
   readonly key: Uint8Array;
   readonly secrets: Pick<SecretStore, 'find' | 'value' | 'list'>;
@@ -45,6 +47,7 @@ export class RuntimeVariables implements VariableSource {
   readonly mode: EnvMode;
   /** Patterns that the configuration withholds. */
   readonly withhold: readonly string[];
+  readonly files: CredentialFiles;
   readonly #options: RuntimeVariablesOptions;
   #inherited: Promise<Readonly<Record<string, string>>> | null = null;
 
@@ -55,6 +58,7 @@ export class RuntimeVariables implements VariableSource {
     }
     this.mode = options.configuration.envMode;
     this.withhold = options.configuration.withhold;
+    this.files = options.files;
     this.#options = options;
   }
 
@@ -71,7 +75,9 @@ export class RuntimeVariables implements VariableSource {
         const source = await this.#sourceOf(name);
         if (source === null) throw missing(name);
         const asked = brokered.find((one) => one.name === name);
-        const broker = this.#brokerOf(name, asked);
+        const ofFile = await this.files.ruleOf(name);
+        const broker =
+          ofFile === null ? this.#brokerOf(name, asked) : { ...ofFile, isConfigured: true };
         return { name, isSecret: source !== 'runtime', ...(broker === null ? {} : { broker }) };
       }),
     );
@@ -134,6 +140,10 @@ export class RuntimeVariables implements VariableSource {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot pass on the variables asked for: ${most}`);
     }
     return { env: Object.fromEntries(found), credentials };
+  }
+
+  fileCredentials(): Promise<readonly BrokeredCredential[]> {
+    return this.files.credentials();
   }
 
   /** Variables that commands inherit besides the safe ones; `null` if the mode is `scoped`. */
@@ -199,6 +209,7 @@ export class RuntimeVariables implements VariableSource {
 export const namesOnly = (source: VariableSource): VariableSource => ({
   find: (names, brokered) => source.find(names, brokered),
   values: async () => ({ env: {}, credentials: [] }),
+  fileCredentials: async () => [],
   managedBy: (name, workspace) => source.managedBy(name, workspace),
 });
 

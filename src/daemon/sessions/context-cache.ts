@@ -113,6 +113,10 @@ export class ContextCache {
     if (session.policyVersion !== version) session.context = null;
     session.policyVersion = version;
     const place = workspaceIdentityOf(session.record.workspace, this.#parts.workspaceHost);
+    // A token that was renewed is shown as another one.
+    const { mark } = this.#parts.variables.files;
+    if (session.credentialFilesMark !== mark) session.context = null;
+    session.credentialFilesMark = mark;
     if (place !== null && place !== session.contextDirectory) session.context = null;
     if (place !== null) session.contextDirectory = place;
     session.context ??= this.#openContext(session, policy).catch((error: unknown) => {
@@ -138,6 +142,8 @@ export class ContextCache {
         withhold: variables.withhold,
         legacy: await variables.inherited(),
         files,
+        credentialFiles: variables.files.masked(),
+        roots: [],
         masked: (text) => masking.text(text),
       });
       const { context, facts } = found;

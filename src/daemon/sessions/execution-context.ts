@@ -14,6 +14,7 @@ import type { Exposure } from '../../policy/decide.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { ExecutionContext } from '../../execution.ts';
 import type { HostFacts } from '../../sandbox/host-facts.ts';
+import type { MaskedFile } from '../../sandbox/root-filesystem.ts';
 import { planBox, visibleTrees } from '../../sandbox/plan.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { isBelow } from '../../workspace/inspect-path.ts';
@@ -41,12 +42,19 @@ export interface ExecutionContextInput {
   /** What no grant opens. */
   readonly reserved: ReservedPaths;
   readonly files: WorkspaceHost;
+  /** Certificates that are trusted beside the host's. PEM. */
+  readonly roots: readonly string[];
+  /** Files with credentials, as commands see them. */
+  readonly credentialFiles: readonly MaskedFile[];
   /** A text as it is kept: without known secrets. */
   readonly masked: (text: string) => string;
 }
 
 /** What its variables follow from. */
-type Surroundings = Omit<ExecutionContextInput, 'quarantine' | 'reserved' | 'files' | 'masked'>;
+type Surroundings = Omit<
+  ExecutionContextInput,
+  'quarantine' | 'reserved' | 'files' | 'masked' | 'credentialFiles' | 'roots'
+>;
 
 /** A session's context, and what was found in its workspace. */
 export interface OpenedContext {
@@ -120,7 +128,8 @@ export async function openExecutionContext(input: ExecutionContextInput): Promis
     const scratchBytes = limits.scratchBytes.default;
     const shown = facts === null ? null : { ...facts, overlay };
     // What is thrown away leaves nothing behind, also not there.
-    const parts = { host, workspace: shown, grants, ...(once ? {} : kept) };
+    const files = { masked: input.credentialFiles, roots: input.roots };
+    const parts = { host, workspace: shown, grants, ...files, ...(once ? {} : kept) };
     const planned = planBox({ ...parts, scratchBytes, once, digest });
     return boundTo(workspaceIdentityOf(workspace, input.files), planned);
   };

@@ -25,6 +25,8 @@ export interface LiveSession {
   typedSecrets: readonly string[];
   /** The directory that the context was made for. */
   contextDirectory?: string;
+  /** Of the files with credentials that the context shows. */
+  credentialFilesMark?: string;
   /** Whether the runner may keep namespaces for it: it had a command since the runner started. */
   mayHoldNamespaces: boolean;
   /** When its client left, Unix ms; absent: it is there, or this daemon never saw it. */
