@@ -149,6 +149,7 @@ function networkOf(
     asks: judge.asks,
     answered: dependencies.allowedHosts(context.workspaceIdentity, by),
     connect: dependencies.connectHosts,
+    proxy: dependencies.upstreamProxy,
   });
 }
 

@@ -23,7 +23,7 @@ import type {
   Shell,
   Verdict,
 } from './command.ts';
-import type { BrokeredCredential, EgressRules } from './network-access.ts';
+import type { BrokeredCredential, EgressRules, UpstreamProxy } from './network-access.ts';
 import type { FileLookups, SandboxLookups } from './host/port.ts';
 import type { Exposure, RequestedVariable } from './policy/decide.ts';
 import type { PolicyJudge } from './policy/judge.ts';
@@ -163,6 +163,8 @@ export interface RunDependencies {
   ): readonly string[];
   /** Where names are served instead, by the configuration. */
   readonly connectHosts: EgressRules['connect'];
+  /** Through which hosts outside are reached; `null`: none. */
+  readonly upstreamProxy: UpstreamProxy | null;
   /** Resolves when a text may be analysed: one in each turn of the event loop. */
   yieldToEventLoop(): Promise<void>;
   /** Replaces a value where the value must not appear; equal values of a name have equal MACs. */

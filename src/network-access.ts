@@ -110,8 +110,22 @@ export interface EgressRules {
    * a person wrote it.
    */
   readonly connect: Readonly<Record<string, string>>;
+  /** Through which other names are reached; absent: none. */
+  readonly proxy?: UpstreamProxy;
   /** Absent: none. */
   readonly credentials?: readonly BrokeredCredential[];
+}
+
+/** A proxy that takes CONNECT, for every port. */
+export interface UpstreamProxy {
+  readonly host: string;
+  readonly port: number;
+  /** Whether TLS leads to it. */
+  readonly isSecure: boolean;
+  /** Value of `Proxy-Authorization`; absent: none is sent. */
+  readonly authorization?: string;
+  /** Entries of `NO_PROXY`. */
+  readonly bypass: readonly string[];
 }
 
 /** A secret that a command uses and never has: the bridge puts it into requests. */

@@ -184,7 +184,7 @@ test('only what is globally reachable is a public address', () => {
 });
 
 test('a permitted name is dialled at a checked address alone', async () => {
-  const target = { name: 'localhost', port: 9, mayBePrivate: true, servedAt: null };
+  const target = { name: 'localhost', port: 9, mayBePrivate: true, servedAt: null, proxy: null };
   await assert.rejects(dial(target, new NameLookups()), {
     name: 'DialError',
     message: 'special address',

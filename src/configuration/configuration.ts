@@ -84,6 +84,8 @@ export interface ConfigurationValues {
   readonly limits?: Readonly<Partial<RuntimeBounds>>;
   readonly homeCaches?: readonly string[];
   readonly connectHosts?: Readonly<Record<string, string>>;
+  readonly rootFiles?: readonly string[];
+  readonly proxy?: string;
   readonly auditRequired?: boolean;
   readonly auditRecipients?: readonly string[];
 }
@@ -127,6 +129,10 @@ export interface Configuration {
   readonly homeCaches: readonly string[];
   /** Where names of hosts are served instead, as `address:port`. */
   readonly connectHosts: Readonly<Record<string, string>>;
+  /** Files with certificates by which hosts are trusted beside the host's own list; absolute. */
+  readonly rootFiles: readonly string[];
+  /** URL of the proxy for hosts outside; `environment`: as the daemon's variables say; `none`. */
+  readonly proxy: string;
   readonly audit: {
     /** Whether commands run only if they can be recorded. */
     readonly required: boolean;
@@ -196,6 +202,8 @@ const defaults = {
     limits: defaultBounds(),
     homeCaches: homeCacheNames,
     connectHosts: {},
+    rootFiles: [],
+    proxy: 'environment',
     auditRequired: true,
     auditRecipients: [],
   },
@@ -216,6 +224,8 @@ export const configurationKeys = {
   limits: 'limits',
   homeCaches: 'home.caches',
   connectHosts: 'network.connect',
+  rootFiles: 'network.roots',
+  proxy: 'network.proxy',
   auditRequired: 'audit.required',
   auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof ConfigurationValues, string>;
@@ -252,6 +262,8 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
   const connectHosts = Object.assign({}, ...layers.map(({ given }) => given.connectHosts ?? {}));
   const brokered = Object.assign({}, ...layers.map(({ given }) => given.brokered ?? {}));
   const credentialFiles = layers.flatMap(({ given }) => given.credentialFiles ?? []);
+  const rootFiles = unique(layers.flatMap(({ given }) => given.rootFiles ?? []));
+  const proxy = highest('proxy')?.given.proxy ?? defaults.given.proxy;
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
   // A layer that asks for a record gets one: no other layer turns it off.
@@ -273,6 +285,8 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
     redaction: { profile, thresholds, patterns },
     homeCaches,
     connectHosts,
+    rootFiles,
+    proxy,
     audit: { required: required.given.auditRequired ?? true, recipients },
     limits: bounds,
     settings: [
@@ -287,6 +301,9 @@ export function joinConfiguration(above: readonly ConfigurationLayer[]): Configu
       many('patterns', patterns),
       many('homeCaches', homeCaches),
       many('connectHosts', connectHosts),
+      many('rootFiles', rootFiles),
+      // Its password is nobody else's.
+      one('proxy', proxy.replace(/\/\/[^@/]*@/, '//')),
       settingOf('auditRequired', required.given.auditRequired ?? true, [required]),
       many('auditRecipients', recipients),
       ...runtimeBoundNames.map((name) => boundSetting(layers, name)),

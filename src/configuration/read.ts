@@ -85,6 +85,10 @@ function givenBy(
       credentialFiles: secrets.files.map((one) => ({ ...one, path: absolute(one.path, of) })),
     }),
     ...(secrets?.brokered !== undefined && { brokered: secrets.brokered }),
+    ...(network?.roots !== undefined && {
+      rootFiles: network.roots.map((file) => absolute(file, of)),
+    }),
+    ...(network?.proxy !== undefined && { proxy: network.proxy }),
     ...(network?.connect !== undefined && { connectHosts: normalNames(network.connect) }),
     ...(audit?.required !== undefined && { auditRequired: audit.required }),
     ...(audit?.recipients !== undefined && { auditRecipients: audit.recipients }),

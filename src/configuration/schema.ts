@@ -1,5 +1,6 @@
 /** The form of `config.yaml`. */
 import { isAddressAndPort, normalHostName, parseHostRule } from '../network/host-rules.ts';
+import { parseProxyUrl, proxyWords } from '../network/upstream-proxy.ts';
 import * as z from 'zod/mini';
 import { limits, runtimeBounds } from '../limits.ts';
 import { envModes } from '../variable-names.ts';
@@ -168,7 +169,19 @@ export const configurationSchema = z.strictObject({
       caches: z.optional(z.array(cacheName).check(z.maxLength(cachesMax))),
     }),
   ),
-  network: z.optional(z.strictObject({ connect: z.optional(connect) })),
+  network: z.optional(
+    z.strictObject({
+      connect: z.optional(connect),
+      roots: z.optional(z.array(text()).check(z.maxLength(placesMax))),
+      proxy: z.optional(
+        z.string().check(
+          z.refine((word) => proxyWords.includes(word) || parseProxyUrl(word) !== null, {
+            error: 'must be environment, none, or a URL such as "http://proxy.example.com:3128"',
+          }),
+        ),
+      ),
+    }),
+  ),
   audit: z.optional(
     z.strictObject({
       required: z.optional(z.boolean({ error: 'must be true or false' })),

@@ -6,6 +6,8 @@ import { Enrolment, enrolmentFiles } from '../approval/enrolment.ts';
 import { openSecretKey } from '../approval/key.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import type { RedactionTags } from '../redaction/redaction-tags.ts';
+import { rootCertificates } from '../network/root-certificates.ts';
+import { upstreamProxyOf } from '../network/upstream-proxy.ts';
 import type { HostFacts } from '../sandbox/host-facts.ts';
 import type { StateStore } from '../session/store.ts';
 import { mainTokenIn } from '../identity/token.ts';
@@ -119,6 +121,12 @@ export async function openCore(parts: OpenCoreParts): Promise<OpenedDaemon> {
     }),
     macKey: key,
     connectHosts: configuration.connectHosts,
+    upstreamProxy: upstreamProxyOf(configuration.proxy, env),
+    rootCertificates: rootCertificates({
+      files: configuration.rootFiles,
+      env,
+      bundle: host.trustStores.bundles[0] ?? null,
+    }),
     ...directories(),
     bounds: configuration.limits,
     maskText,

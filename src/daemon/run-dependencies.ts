@@ -12,6 +12,7 @@ export function createRunDependencies(
     | 'runners'
     | 'macKey'
     | 'connectHosts'
+    | 'upstreamProxy'
     | 'eventLoop'
     | 'variables'
     | 'masking'
@@ -25,6 +26,7 @@ export function createRunDependencies(
     runners,
     macKey,
     connectHosts,
+    upstreamProxy,
     eventLoop: turns,
     variables,
     masking,
@@ -44,6 +46,7 @@ export function createRunDependencies(
     revealed: (workspace, requester) => approving.revealed(workspace, requester),
     allowedHosts: (workspace, by) => approving.allowedHosts(workspace, by),
     connectHosts,
+    upstreamProxy,
     yieldToEventLoop: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
     launch: async (approved, permitted) => {

@@ -1,5 +1,5 @@
 /** Wires the services of a runtime: each receives its dependencies as constructor parameters. */
-import type { EgressRules } from '../network-access.ts';
+import type { EgressRules, UpstreamProxy } from '../network-access.ts';
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { WorkspaceHost } from '../host/port.ts';
 import type { RuntimeBounds } from '../limits.ts';
@@ -82,6 +82,9 @@ export interface RuntimeParts {
   readonly macKey: Uint8Array;
   /** Where names of hosts are served instead, by the configuration. */
   readonly connectHosts: EgressRules['connect'];
+  readonly upstreamProxy: UpstreamProxy | null;
+  /** Certificates by which hosts are trusted beside the host's own list. PEM. */
+  readonly rootCertificates: readonly string[];
   /** Hides known secrets in everything that the daemon returns or stores. */
   readonly masking: Masking;
   /** Hides known and likely secrets in texts that are stored permanently. */

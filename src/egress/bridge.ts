@@ -10,7 +10,8 @@ import { deniedByPerson, lateAnswer, openPorts, unanswered } from '../network/eg
 import { normalHostName } from '../network/host-rules.ts';
 import { BridgeCommands, keyOf } from './bridge-commands.ts';
 import { leakRule } from './credential-set.ts';
-import { dial, DialError, type Dialled } from './dial.ts';
+import { dial } from './dial.ts';
+import { DialError, type Dialled } from './dialled.ts';
 import { dnsAnswer, parseDnsQuery, recordTypes, responseCodes } from './dns-message.ts';
 import type { DnsQuestion } from './dns-message.ts';
 import { NameLookups } from './name-lookups.ts';
@@ -316,6 +317,7 @@ export class Bridge {
         port,
         mayBePrivate: by.mayBePrivate(name),
         servedAt: by.servedAt(name, port),
+        proxy: by.proxyFor(name, port),
       };
       const dialled = await dial(target, this.#lookups);
       this.#dialled += 1;

@@ -1,11 +1,16 @@
 /** Connects to a permitted name: resolves it, checks every address, dials exactly a checked one. */
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { addressKind } from '../network/addresses.ts';
+import type { UpstreamProxy } from '../network-access.ts';
+import { dialProxy } from './dial-proxy.ts';
+import { DialError, type Dialled } from './dialled.ts';
 import type { NameLookups } from './name-lookups.ts';
 
 const connectMs = 15_000;
 /** Addresses of a name that are tried. */
 const triesMax = 4;
+/** Of names that a proxy is asked for. */
+const proxiedLookupMs = 1_000;
 
 export interface DialTarget {
   readonly name: string;
@@ -14,22 +19,18 @@ export interface DialTarget {
   readonly mayBePrivate: boolean;
   /** Where a person said that it is served; `null`: where the system's resolver says. */
   readonly servedAt: { readonly address: string; readonly port: number } | null;
-}
-
-/** Why a permitted name was not connected to; its text is the rule of the record. */
-export class DialError extends Error {
-  override readonly name = 'DialError';
-}
-
-export interface Dialled {
-  readonly socket: Socket;
-  readonly address: string;
+  /** That leads to it where no place is named; `null`: none. */
+  readonly proxy: UpstreamProxy | null;
 }
 
 /** @throws DialError */
 export async function dial(target: DialTarget, lookups: NameLookups): Promise<Dialled> {
-  const { servedAt } = target;
+  const { servedAt, proxy } = target;
   if (servedAt !== null) return await dialAddress(servedAt.address, servedAt.port);
+  if (proxy !== null) {
+    await refuseInner(target, lookups);
+    return await dialProxy(proxy, target);
+  }
   const addresses = await resolveChecked(target, lookups);
   let last: unknown = new DialError('no address');
   for (const address of addresses.slice(0, triesMax)) {
@@ -44,18 +45,33 @@ export async function dial(target: DialTarget, lookups: NameLookups): Promise<Di
 
 /** A name that leads to one address which it must not is not connected to at all. */
 async function resolveChecked(
-  { name, mayBePrivate }: DialTarget,
+  target: DialTarget,
   lookups: NameLookups,
 ): Promise<readonly string[]> {
-  const addresses = await lookups.find(name);
+  const addresses = await lookups.find(target.name);
   if (addresses.length === 0) throw new DialError('name not found');
+  refuseAddresses(target, addresses);
+  return addresses;
+}
+
+/**
+ * The proxy looks names up itself, and often nobody else can. What is known here to lead inside is
+ * refused all the same.
+ */
+async function refuseInner(target: DialTarget, lookups: NameLookups): Promise<void> {
+  const late = new Promise<readonly string[]>((resolve) => {
+    setTimeout(() => resolve([]), proxiedLookupMs).unref();
+  });
+  refuseAddresses(target, await Promise.race([lookups.find(target.name), late]));
+}
+
+function refuseAddresses({ mayBePrivate }: DialTarget, addresses: readonly string[]): void {
   for (const address of addresses) {
     const kind = addressKind(address);
     if (kind === 'special' || (kind === 'private' && !mayBePrivate)) {
       throw new DialError(`${kind} address`);
     }
   }
-  return addresses;
 }
 
 async function dialAddress(address: string, port: number): Promise<Dialled> {

@@ -1,6 +1,6 @@
 /** A connection out of the namespace, whose name is known and permitted. */
 import type { Transform } from 'node:stream';
-import type { Dialled } from './dial.ts';
+import type { Dialled } from './dialled.ts';
 import type { InspectRequest } from './inspect-request.ts';
 import type { Termination } from './termination.ts';
 

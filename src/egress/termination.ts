@@ -12,7 +12,7 @@ import {
   type SecureContext,
 } from 'node:tls';
 import { Authority, leafDays, type CertificateAndKey } from './certificates.ts';
-import { DialError } from './dial.ts';
+import { DialError } from './dialled.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
 import { agentOf, serveHttp } from './relay-http.ts';
 import { relayHttp2 } from './relay-http2.ts';

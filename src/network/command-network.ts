@@ -1,5 +1,5 @@
 /** What one command may reach, and what of it a person must be asked about first. Pure. */
-import type { EgressRules } from '../network-access.ts';
+import type { EgressRules, UpstreamProxy } from '../network-access.ts';
 import { isBridged, type NetworkAccess } from '../network-access.ts';
 import { coversName, coversRule, parseHostRules, type HostRule } from './host-rules.ts';
 import { isEveryRequest } from './request-rules.ts';
@@ -25,6 +25,8 @@ export interface CommandNetworkInput {
   readonly answered: readonly string[];
   /** Where names are served instead, by a person's configuration. */
   readonly connect: EgressRules['connect'];
+  /** Through which hosts outside are reached; `null`: none. */
+  readonly proxy: UpstreamProxy | null;
 }
 
 export interface CommandNetwork {
@@ -61,6 +63,7 @@ export function planCommandNetwork(input: CommandNetworkInput): CommandNetwork {
     deny,
     private: inner,
     connect,
+    ...(input.proxy === null ? {} : { proxy: input.proxy }),
   };
   return { egress, asked: toAsk };
 }

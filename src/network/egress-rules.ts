@@ -1,6 +1,6 @@
 /** What the commands of a session may reach through the bridge, and the decision on one name. */
 import { isIPv4 } from 'node:net';
-import type { EgressRules } from '../network-access.ts';
+import type { EgressRules, UpstreamProxy } from '../network-access.ts';
 import {
   coversName,
   coversPort,
@@ -9,6 +9,7 @@ import {
   webPorts,
 } from './host-rules.ts';
 import type { HostRule } from './host-rules.ts';
+import { bypassesProxy } from './upstream-proxy.ts';
 import {
   deniesRequest,
   isEveryRequest,
@@ -47,6 +48,7 @@ export class EgressDecider {
   readonly #deny: readonly HostRule[];
   readonly #private: readonly HostRule[];
   readonly #connect: ReadonlyMap<string, string>;
+  readonly #proxy: UpstreamProxy | null;
 
   /** @throws RangeError for a text that is no rule */
   constructor(rules: EgressRules) {
@@ -55,6 +57,7 @@ export class EgressDecider {
     this.#deny = parseHostRules(rules.deny);
     this.#private = parseHostRules(rules.private);
     this.#connect = new Map(Object.entries(rules.connect));
+    this.#proxy = rules.proxy ?? null;
   }
 
   /** @param port `null`: whether any port of the name may be reached */
@@ -130,6 +133,12 @@ export class EgressDecider {
 
   mayBePrivate(name: string): boolean {
     return this.#private.some((rule) => coversName(rule, name));
+  }
+
+  /** The proxy that leads to a name; `null`: none does. */
+  proxyFor(name: string, port: number): UpstreamProxy | null {
+    const proxy = this.#proxy;
+    return proxy === null || bypassesProxy(proxy, name, port) ? null : proxy;
   }
 
   /** Where a name is served instead; `null`: where its addresses are. */

@@ -7,6 +7,7 @@ import { rootCertificates } from 'node:tls';
 import type { SandboxNamespace } from '../command.ts';
 import { makeAuthority } from '../egress/certificates.ts';
 import type { BridgeAuthority } from '../egress/wire.ts';
+import { certificatePattern } from '../network/root-certificates.ts';
 import type { BridgedView, TrustFormat } from '../network-access.ts';
 import { javaTrustStore } from './java-trust-store.ts';
 
@@ -14,8 +15,6 @@ export interface SessionTrust {
   readonly authority: BridgeAuthority;
   readonly files: SandboxNamespace['files'];
 }
-
-const pemPattern = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 export function makeSessionTrust({ bundle, roots: added, trust }: BridgedView): SessionTrust {
   const own = makeAuthority();
@@ -44,7 +43,7 @@ export function makeSessionTrust({ bundle, roots: added, trust }: BridgedView): 
 /** Node's own where the host has no bundle. */
 function hostCertificates(bundle: string | null): readonly string[] {
   if (bundle === null) return rootCertificates;
-  const found = readFileSync(bundle, 'utf8').match(pemPattern) ?? [];
+  const found = readFileSync(bundle, 'utf8').match(certificatePattern) ?? [];
   return found.length === 0 ? rootCertificates : found;
 }
 

@@ -32,6 +32,8 @@ export interface ContextCacheParts {
   readonly reserved: ReservedPaths;
   readonly variables: RuntimeVariables;
   readonly masking: Masking;
+  /** Certificates that are trusted beside the host's. PEM. */
+  readonly rootCertificates: readonly string[];
   readonly runners: Runners;
   readonly store: StateStore;
 }
@@ -143,7 +145,7 @@ export class ContextCache {
         legacy: await variables.inherited(),
         files,
         credentialFiles: variables.files.masked(),
-        roots: [],
+        roots: this.#parts.rootCertificates,
         masked: (text) => masking.text(text),
       });
       const { context, facts } = found;
