@@ -10,6 +10,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -38,6 +39,19 @@ const isAlone = (row: Row): boolean =>
   row.kill_runner_after_ms !== undefined || row.inherit !== undefined;
 
 const isShared = (row: Row): boolean => sharesSession(row, true) || sharesSession(row, false);
+
+/** The files with credentials of all rows, by one configuration. */
+function masks(): object {
+  const files = rows.flatMap((row) => {
+    const place = placeOf(row, baseOf(row, 'same'), bait.names);
+    return (row.mask ?? []).map(({ path: file, hosts }) => ({
+      path: place.fill(file),
+      hosts: hosts.map((host) => place.fill(host)),
+      plaintext: true,
+    }));
+  });
+  return { files };
+}
 
 const sharedRoot = (granted: boolean): string => path.join(base, granted ? 'granted' : 'bare');
 
@@ -69,6 +83,14 @@ before(async () => {
       '{socket}',
       ...roots.map((root) => `--workspace-root=${root}`),
     ],
+    prepare: (home) => {
+      mkdirSync(path.join(home, 'config/trl'), { recursive: true });
+      writeFileSync(
+        path.join(home, 'config/trl/config.yaml'),
+        JSON.stringify({ secrets: masks() }),
+      );
+      return { SBX_SECRET: 's3cr3tvalue' };
+    },
     env: { HOSTMARK: 'HOSTMARK-of-the-daemon', TRL_POLICY_SECRET: 'HOSTMARK' },
   });
 });

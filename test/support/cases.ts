@@ -27,6 +27,8 @@ export interface Expected {
   /** Host commands that succeed all the while. */
   readonly during?: { readonly poll_ms: number; readonly host: readonly string[] };
   readonly timed_out?: boolean;
+  /** A denial of the receipt. */
+  readonly denied?: { readonly kind: string; readonly host?: string; readonly path?: string };
 }
 
 export interface Row {
@@ -35,6 +37,10 @@ export interface Row {
   readonly setup?: string;
   readonly files?: Json;
   readonly network?: 'off' | 'on';
+  /** Host rules of its session; absent: it has none, and no bridge. */
+  readonly allow?: readonly string[];
+  /** Files that it sees with placeholders, and the hosts that get the values without TLS. */
+  readonly mask?: readonly { readonly path: string; readonly hosts: readonly string[] }[];
   readonly limits?: Json;
   /** The workspace's name; default `ws`. */
   readonly ws?: string;
@@ -150,6 +156,12 @@ function sessionOf(row: Row, place: Place, daemon: Daemon): Promise<TestSession>
     working_dir: place.ws,
     files,
     ...(row.network === undefined ? {} : { network: row.network }),
+    ...(row.allow === undefined
+      ? {}
+      : {
+          network: 'hosts',
+          ...(row.allow.length === 0 ? {} : { hosts: row.allow.map((rule) => place.fill(rule)) }),
+        }),
     ...(row.limits === undefined ? {} : { limits: row.limits }),
   });
 }
@@ -202,6 +214,11 @@ async function playCommand(stage: Stage, text: string, expect: Expected): Promis
     assert.doesNotMatch(stdout, new RegExp(place.fill(expect.stdout_lacks)), told);
   }
   if (expect.timed_out !== undefined) assert.equal(receipt.timed_out, expect.timed_out, told);
+  if (expect.denied !== undefined) {
+    const isDenied = (one: object): boolean =>
+      Object.entries(expect.denied ?? {}).every(([key, value]) => Object(one)[key] === value);
+    assert.ok((receipt.denials ?? []).some(isDenied), told);
+  }
   await looksRight(expect, place, told);
 }
 
