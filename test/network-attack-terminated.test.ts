@@ -136,6 +136,36 @@ const hosts: readonly Row[] = [
   ['h2: a pseudo header behind others', 'refused', without(':path', ['x', 'a'], [':path', '/'])],
 ];
 
+const cut: readonly Row[] = [
+  ['a body shorter than its length', 'refused', old(get('/', 'Content-Length: 30') + 'half')],
+  ['a chunk that ends early', 'refused', old(get('/', 'Transfer-Encoding: chunked') + '9\r\nhalf')],
+  [
+    'chunks without an end',
+    'refused',
+    old(get('/', 'Transfer-Encoding: chunked') + '4\r\nhalf\r\n'),
+  ],
+  [
+    'h2: a body that is reset',
+    'refused',
+    fresh('/', [], { data: 'half', frames: [[3, 0, '\0\0\0\u0008']] }),
+  ],
+  [
+    'h2: a body that is reset without an error',
+    'refused',
+    fresh('/', [], { data: 'half', frames: [[3, 0, '\0\0\0\0']] }),
+  ],
+  [
+    'h2: a body without an end',
+    'refused',
+    fresh('/', [], { data: 'half', frames: [[2, 0, '\0\0\0\0\0']] }),
+  ],
+  [
+    'h2: trailers instead of an end',
+    'passes',
+    fresh('/', [], { data: 'all', frames: [[1, 5, 'x=1']] }),
+  ],
+];
+
 const paths: readonly Row[] = [
   ['below the path', 'passes', pub('GET /pub/a')],
   ['another path', 'refused', pub('GET /secret')],
@@ -241,7 +271,7 @@ describe('attacks on requests that are seen', { skip: whyNoBox, timeout: 240_000
     await at?.[Symbol.asyncDispose]();
   });
 
-  for (const [title, rows] of Object.entries({ hosts, paths, placeholders })) {
+  for (const [title, rows] of Object.entries({ hosts, cut, paths, placeholders })) {
     test(title, async (context) => {
       const answers = await at.say(rows.map(([, , said]) => said));
       const seen = at.takeSeen().filter(({ isWhole }) => isWhole);

@@ -51,6 +51,13 @@ const reset = (stream: ServerHttp2Stream | ClientHttp2Stream, code?: number): vo
   if (!stream.destroyed) stream.close(code ?? constants.NGHTTP2_INTERNAL_ERROR);
 };
 
+/** Ends a request so that the host cannot take what it has got for all of it. */
+function cutOff(outgoing: ClientHttp2Stream): void {
+  // Node ends a stream before it resets it, and the host may see the end alone.
+  outgoing._final = (done) => done();
+  reset(outgoing, constants.NGHTTP2_CANCEL);
+}
+
 interface StreamRelay {
   readonly stream: ServerHttp2Stream;
   readonly upstream: ClientHttp2Session;
@@ -125,8 +132,8 @@ async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promis
   passAnswer(stream, outgoing, found);
   outgoing.on('error', () => reset(stream));
   stream.on('close', () => {
-    const isWhole = outgoing.writableFinished || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
-    reset(outgoing, isWhole ? stream.rstCode : constants.NGHTTP2_CANCEL);
+    if (outgoing.writableEnded) reset(outgoing, stream.rstCode);
+    else cutOff(outgoing);
   });
   outgoing.on('close', () => reset(stream, outgoing.rstCode));
   if (found.body !== null) outgoing.end(found.body);
@@ -139,12 +146,14 @@ async function passBody(
   { guard }: InspectedRequest,
 ): Promise<void> {
   try {
-    if (guard === null) await pipeline(relay.stream, outgoing);
+    // A client that gives up ends its stream, too.
+    relay.stream.on('aborted', () => cutOff(outgoing));
+    if (guard === null) relay.stream.pipe(outgoing);
     else await passGuarded(relay.stream, guard, outgoing);
   } catch (error) {
     const leak = leakIn(error);
     // First, for the host must not take what it has got for all of it.
-    reset(outgoing, constants.NGHTTP2_CANCEL);
+    cutOff(outgoing);
     if (leak !== null) refuse(relay, leak);
   }
 }

@@ -115,9 +115,10 @@ export async function openTerminatedHosts(
     request.on('aborted', () => (isWhole = false));
     request.on('error', () => (isWhole = false));
     request.on('data', (bytes: Buffer) => (body += bytes.toString('latin1')));
+    const stream: { rstCode?: number } = Object(request)['stream'] ?? {};
     request.on('close', () => {
       // Node calls an HTTP/2 request that was cut off whole.
-      isWhole &&= (Object(request)['stream']?.rstCode ?? 0) === 0;
+      isWhole &&= (stream.rstCode ?? 0) === 0;
       const headers = Object.entries(request.headers).map(([key, one]) => `${key}: ${String(one)}`);
       const trailers = Object.entries(request.trailers).map(([key, one]) => `${key}: ${one}`);
       const all = [...headers, ...trailers].join('\n');
