@@ -25,7 +25,7 @@ import { leakIn, type InspectedRequest } from './inspect-request.ts';
 import type { ValueFinder } from './masking.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
 import { passGuarded, readableBody } from './readable-body.ts';
-import { scrubAnswer, type ScrubbedAnswer } from './scrub-answer.ts';
+import { scrubAnswer } from './scrub-answer.ts';
 
 /** Which the next connection must not lose: where a request goes, and where it ends. */
 const endToEnd = ['host', 'content-length'];
@@ -246,6 +246,10 @@ async function passAnswer(
     return;
   }
   const shown = scrubAnswer(headers, scrubbed);
+  if (shown === null) {
+    response.destroy();
+    return;
+  }
   response.writeHead(statusOf(incoming), rawHeadersOf(shown.headers));
   await pipeline([incoming, ...shown.through, response]);
 }
@@ -287,13 +291,17 @@ async function upgrade({ request, client, head }: UpgradeRequest, relay: HttpRel
   outgoing.on('error', () => client.destroy());
   client.on('close', () => outgoing.destroy());
   outgoing.on('response', (incoming) => {
-    const shown = answerHeaders(incoming, seen.scrubbed);
+    const shown = scrubAnswer(passedOn(headersOf(incoming.rawHeaders)), seen.scrubbed);
+    if (shown === null) {
+      client.destroy();
+      return;
+    }
     client.write(headText(statusOf(incoming), shown.headers, ['Connection', 'close']));
     pipeline([incoming, ...shown.through, client]).catch(() => client.destroy());
   });
   outgoing.on('upgrade', (incoming, upstream, first) => {
-    const { headers } = answerHeaders(incoming, seen.scrubbed);
-    client.write(headText(101, headers, switching));
+    const shown = scrubAnswer(passedOn(headersOf(incoming.rawHeaders)), seen.scrubbed);
+    client.write(headText(101, shown?.headers ?? [], switching));
     upstream.on('error', () => client.destroy());
     upstream.on('close', () => client.destroy());
     client.on('close', () => upstream.destroy());
@@ -305,14 +313,6 @@ async function upgrade({ request, client, head }: UpgradeRequest, relay: HttpRel
     pipeline(client, upstream).catch(() => client.destroy());
   });
   outgoing.end();
-}
-
-function answerHeaders(
-  { rawHeaders }: IncomingMessage,
-  scrubbed: ValueFinder | null,
-): ScrubbedAnswer {
-  const headers = passedOn(headersOf(rawHeaders));
-  return scrubbed === null ? { headers, through: [] } : scrubAnswer(headers, scrubbed);
 }
 
 function headText(status: number, headers: readonly Header[], own: readonly string[]): Buffer {

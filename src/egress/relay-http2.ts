@@ -10,7 +10,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
 import { isAuthority, type Header, type RequestHead } from './http-messages.ts';
 import { leakIn, type InspectedRequest } from './inspect-request.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
@@ -47,15 +47,17 @@ function endSession(session: Http2Session): void {
   if (!session.closed && !session.destroyed) session.close();
 }
 
-const reset = (stream: ServerHttp2Stream | ClientHttp2Stream, code?: number): void => {
-  if (!stream.destroyed) stream.close(code ?? constants.NGHTTP2_INTERNAL_ERROR);
-};
-
-/** Ends a request so that the host cannot take what it has got for all of it. */
-function cutOff(outgoing: ClientHttp2Stream): void {
-  // Node ends a stream before it resets it, and the host may see the end alone.
-  outgoing._final = (done) => done();
-  reset(outgoing, constants.NGHTTP2_CANCEL);
+/** Ends a stream so that what has been sent on it is not taken for all of it. */
+function reset(stream: ServerHttp2Stream | ClientHttp2Stream, code?: number): void {
+  if (stream.destroyed) return;
+  const error = code ?? constants.NGHTTP2_INTERNAL_ERROR;
+  if (stream.writableEnded) {
+    stream.close(error);
+    return;
+  }
+  // Node ends a stream before it resets it, and the other side may see the end alone.
+  stream._final = (done) => done();
+  stream.close(error === constants.NGHTTP2_NO_ERROR ? constants.NGHTTP2_CANCEL : error);
 }
 
 interface StreamRelay {
@@ -131,11 +133,13 @@ async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promis
   );
   passAnswer(stream, outgoing, found);
   outgoing.on('error', () => reset(stream));
-  stream.on('close', () => {
-    if (outgoing.writableEnded) reset(outgoing, stream.rstCode);
-    else cutOff(outgoing);
+  stream.on('close', () => reset(outgoing, stream.rstCode));
+  outgoing.on('aborted', () => reset(stream, outgoing.rstCode));
+  outgoing.on('close', () => {
+    // Else the rest of its answer is on its way.
+    const isOver = outgoing.rstCode === constants.NGHTTP2_NO_ERROR && outgoing.readableEnded;
+    if (!isOver) reset(stream, outgoing.rstCode);
   });
-  outgoing.on('close', () => reset(stream, outgoing.rstCode));
   if (found.body !== null) outgoing.end(found.body);
   else await passBody(relay, outgoing, found);
 }
@@ -147,13 +151,13 @@ async function passBody(
 ): Promise<void> {
   try {
     // A client that gives up ends its stream, too.
-    relay.stream.on('aborted', () => cutOff(outgoing));
+    relay.stream.on('aborted', () => reset(outgoing, constants.NGHTTP2_CANCEL));
     if (guard === null) relay.stream.pipe(outgoing);
     else await passGuarded(relay.stream, guard, outgoing);
   } catch (error) {
     const leak = leakIn(error);
     // First, for the host must not take what it has got for all of it.
-    cutOff(outgoing);
+    reset(outgoing, constants.NGHTTP2_CANCEL);
     if (leak !== null) refuse(relay, leak);
   }
 }
@@ -186,15 +190,21 @@ function passAnswer(
   outgoing.on('trailers', (headers) => (trailers = toObject(shown(headers))));
   outgoing.on('response', (headers) => {
     if (stream.destroyed) return;
-    const answer =
-      scrubbed === null
-        ? { headers: headersOf(headers), through: [] }
-        : scrubAnswer(headersOf(headers), scrubbed);
+    const answer = scrubAnswer(headersOf(headers), scrubbed);
+    if (answer === null) {
+      reset(stream);
+      return;
+    }
     stream.on('wantTrailers', () => stream.sendTrailers(trailers));
     stream.respond(
       { ...toObject(answer.headers), ':status': headers[':status'] },
       { waitForTrailers: true },
     );
-    pipeline([outgoing, ...answer.through, stream]).catch(() => reset(stream));
+    let body: Readable = outgoing;
+    for (const next of answer.through) {
+      next.on('error', () => reset(stream));
+      body = body.pipe(next);
+    }
+    body.pipe(stream);
   });
 }

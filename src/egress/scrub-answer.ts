@@ -17,12 +17,19 @@ const decompressors: ReadonlyMap<string, () => Duplex> = new Map([
   ['br', createBrotliDecompress],
 ]);
 
-/** @throws RangeError for an encoding that cannot be read, though none was asked for */
-export function scrubAnswer(headers: readonly Header[], values: ValueFinder): ScrubbedAnswer {
+/**
+ * @param values what is taken out; `null`: nothing
+ * @returns `null` for an encoding that cannot be read, though none was asked for
+ */
+export function scrubAnswer(
+  headers: readonly Header[],
+  values: ValueFinder | null,
+): ScrubbedAnswer | null {
+  if (values === null) return { headers, through: [] };
   const coding = headers.find(({ key }) => key === 'content-encoding')?.value ?? 'identity';
   const isPlain = coding.toLowerCase() === 'identity';
   const decompress = decompressors.get(coding.toLowerCase());
-  if (!isPlain && decompress === undefined) throw new RangeError('an answer that cannot be read');
+  if (!isPlain && decompress === undefined) return null;
   // Its length is that of another form.
   const kept = isPlain
     ? headers

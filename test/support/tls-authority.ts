@@ -1,6 +1,6 @@
 /** An authority of a test, by openssl, and certificates of it for names. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface TlsAuthority {
@@ -9,8 +9,9 @@ export interface TlsAuthority {
   certify(names: readonly string[]): { readonly key: Buffer; readonly cert: Buffer };
 }
 
-/** @param directory where openssl may write */
-export function openTlsAuthority(directory: string): TlsAuthority {
+/** @param within where openssl may write */
+export function openTlsAuthority(within: string): TlsAuthority {
+  const directory = mkdtempSync(path.join(within, 'ca-'));
   const at = (name: string): string => path.join(directory, name);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
   const openssl = (...args: readonly string[]): void => {
