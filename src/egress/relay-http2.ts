@@ -134,29 +134,26 @@ async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promis
   passAnswer(stream, outgoing, found);
   outgoing.on('error', () => reset(stream));
   stream.on('close', () => reset(outgoing, stream.rstCode));
-  outgoing.on('aborted', () => reset(stream, outgoing.rstCode));
-  outgoing.on('close', () => {
-    // Else the rest of its answer is on its way.
+  let isRefused = false;
+  const follow = (): void => {
+    // Where its answer has ended, the rest is on its way.
     const isOver = outgoing.rstCode === constants.NGHTTP2_NO_ERROR && outgoing.readableEnded;
-    if (!isOver) reset(stream, outgoing.rstCode);
-  });
-  if (found.body !== null) outgoing.end(found.body);
-  else await passBody(relay, outgoing, found);
-}
-
-async function passBody(
-  relay: StreamRelay,
-  outgoing: ClientHttp2Stream,
-  { guard }: InspectedRequest,
-): Promise<void> {
+    if (!isOver && !isRefused) reset(stream, outgoing.rstCode);
+  };
+  outgoing.on('aborted', follow);
+  outgoing.on('close', follow);
+  if (found.body !== null) {
+    outgoing.end(found.body);
+    return;
+  }
+  // A client that gives up ends its stream, too.
+  stream.on('aborted', () => reset(outgoing, constants.NGHTTP2_CANCEL));
   try {
-    // A client that gives up ends its stream, too.
-    relay.stream.on('aborted', () => reset(outgoing, constants.NGHTTP2_CANCEL));
-    if (guard === null) relay.stream.pipe(outgoing);
-    else await passGuarded(relay.stream, guard, outgoing);
+    if (found.guard === null) stream.pipe(outgoing);
+    else await passGuarded(stream, found.guard, outgoing);
   } catch (error) {
     const leak = leakIn(error);
-    // First, for the host must not take what it has got for all of it.
+    isRefused = leak !== null;
     reset(outgoing, constants.NGHTTP2_CANCEL);
     if (leak !== null) refuse(relay, leak);
   }

@@ -88,6 +88,8 @@ export async function relayTerminated(client: TerminatedClient): Promise<void> {
   }
   secured.on('error', () => secured.destroy());
   if (protocol === 'h2') {
+    // Nothing comes on a connection that is half closed.
+    for (const one of [first, secured]) one.once('end', () => one.destroy());
     const upstream = connectHttp2(`https://${permitted.name}:${permitted.port}`, {
       createConnection: () => first,
     });
