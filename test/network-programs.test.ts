@@ -1,5 +1,6 @@
 // Programs that people use, through the bridge to servers of this test, with no proxy variable and
-// no configuration of the network inside; each once on a host of the rules and once on another.
+// no configuration of the network or its certificates inside; each on a host that is passed through
+// and on one whose requests are seen, and on a host and a request that no rule allows.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,20 +11,18 @@ import type { Server } from 'node:net';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { trustVariables } from '../src/network/trusted-certificates.ts';
 import { onHost, openBox, temporary, whyNoBox, type OpenBox } from './support/box.ts';
+import { fetchedPrograms, fetchPrograms } from './support/fetched-programs.ts';
+import { isFull } from './support/form.ts';
+import type { Program } from './support/program.ts';
+import { openTlsAuthority } from './support/tls-authority.ts';
 
 const skip = whyNoBox;
-const allowed = 'good.test';
-const other = 'bad.test';
+/** Passed through, seen, in no rule, and seen with a rule for another path. */
+const hosts = { passed: 'good.test', seen: 'seen.test', other: 'bad.test', denied: 'part.test' };
+const seenMethods = 'GET|HEAD|POST';
 const answer = 'text of the server';
-
-/** What a program is asked to do with a base URL; it prints {@link answer} where it got there. */
-interface Program {
-  /** What must be there, by its name. */
-  readonly needs: string;
-  readonly scheme: 'http' | 'https';
-  readonly script: (base: string) => string;
-}
 
 /** Lines of a script, of which each goes on only if those before it did well. */
 const steps = (...lines: readonly string[]): string => `(${lines.join(' && ')})`;
@@ -33,7 +32,7 @@ const node = (name: string): Program => ({
   scheme: 'https',
   script: (base) => {
     const text = `fetch('${base}/text').then((r) => r.text()).then(console.log)`;
-    return `NODE_EXTRA_CA_CERTS=$CA ${name} -e "${text}"`;
+    return `${name} -e "${text}"`;
   },
 });
 
@@ -50,7 +49,7 @@ const chromiumFlags =
   '--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir=$W/chrome';
 
 const programs: Readonly<Record<string, Program>> = {
-  curl: { needs: 'curl', scheme: 'https', script: (base) => `curl -sS --cacert $CA ${base}/text` },
+  curl: { needs: 'curl', scheme: 'https', script: (base) => `curl -sS ${base}/text` },
   'curl, HTTP/1.1 without TLS': {
     needs: 'curl',
     scheme: 'http',
@@ -59,7 +58,7 @@ const programs: Readonly<Record<string, Program>> = {
   wget: {
     needs: 'wget',
     scheme: 'https',
-    script: (base) => `wget -qO- --ca-certificate=$CA ${base}/text`,
+    script: (base) => `wget -qO- ${base}/text`,
   },
   'Node of the system': node('/usr/bin/node'),
   'Python urllib': {
@@ -67,7 +66,7 @@ const programs: Readonly<Record<string, Program>> = {
     scheme: 'https',
     script: (base) => {
       const text = `import urllib.request as u; print(u.urlopen('${base}/text').read().decode())`;
-      return `SSL_CERT_FILE=$CA /usr/bin/python3 -c "${text}"`;
+      return `/usr/bin/python3 -c "${text}"`;
     },
   },
   'Perl HTTP::Tiny': {
@@ -80,11 +79,7 @@ const programs: Readonly<Record<string, Program>> = {
     needs: 'git',
     scheme: 'https',
     script: (base) =>
-      steps(
-        'rm -rf $W/clone',
-        `git -c http.sslCAInfo=$CA clone -q ${base}/repo.git $W/clone`,
-        'cat $W/clone/file',
-      ),
+      steps('rm -rf $W/clone', `git clone -q ${base}/repo.git $W/clone`, 'cat $W/clone/file'),
   },
   npm: {
     needs: 'npm',
@@ -93,7 +88,7 @@ const programs: Readonly<Record<string, Program>> = {
       steps(
         'rm -rf $W/n; mkdir -p $W/n; cd $W/n',
         'npm init -y >/dev/null',
-        `npm i --fetch-retries 0 --cafile $CA --registry ${base}/npm tiny-of-test >/dev/null`,
+        `npm i --fetch-retries 0 --registry ${base}/npm tiny-of-test >/dev/null`,
         `node -p "require('tiny-of-test')"`,
       ),
   },
@@ -103,7 +98,7 @@ const programs: Readonly<Record<string, Program>> = {
     script: (base) =>
       steps(
         'rm -rf $W/p',
-        `${pip} --cert $CA -i ${base}/pypi -d $W/p tiny_of_test`,
+        `${pip} -i ${base}/pypi -d $W/p tiny_of_test`,
         'unzip -p $W/p/*.whl tiny_of_test.py',
       ),
   },
@@ -119,7 +114,7 @@ const programs: Readonly<Record<string, Program>> = {
   },
   'Java HttpClient': {
     needs: 'java',
-    scheme: 'http',
+    scheme: 'https',
     script: (base) => `echo '${javaSource(base)}' > $W/T.java; java $W/T.java`,
   },
   'headless Chromium': {
@@ -154,7 +149,7 @@ function addNpmPackage(files: Map<string, Buffer | string>, dir: string): void {
   writeFileSync(path.join(dir, 'package/index.js'), `module.exports = '${answer}';\n`);
   const packed = gzipSync(execFileSync('tar', ['-c', 'package'], { cwd: dir }));
   const integrity = `sha512-${createHash('sha512').update(packed).digest('base64')}`;
-  const dist = { tarball: `https://${allowed}/npm/${name}.tgz`, integrity };
+  const dist = { tarball: `https://{host}/npm/${name}.tgz`, integrity };
   const versions = { '1.0.0': { name, version: '1.0.0', dist } };
   files.set(`/npm/${name}`, JSON.stringify({ name, 'dist-tags': { latest: '1.0.0' }, versions }));
   files.set(`/npm/${name}.tgz`, packed);
@@ -183,20 +178,18 @@ describe('programs', { skip, concurrency: 2 }, () => {
   let box: OpenBox;
 
   before(async () => {
-    const subject = `subjectAltName=DNS:${allowed},DNS:${other}`;
-    const words =
-      'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=t';
-    const out = ['-keyout', `${dir.path}/key`, '-out', `${dir.path}/ca.pem`, '-addext', subject];
-    execFileSync('openssl', [...words.split(' '), ...out], { stdio: 'ignore' });
-    const [key, cert] = ['key', 'ca.pem'].map((name) => readFileSync(path.join(dir.path, name)));
+    if (isFull) assert.equal(fetchPrograms(dir.path), '');
+    const authority = openTlsAuthority(dir.path);
+    const certified = authority.certify(Object.values(hosts));
     const files = contents(dir.path);
     const listener: RequestListener = (request, response) => {
       const file = files.get((request.url ?? '').split('?')[0] ?? '');
       const type = request.url?.startsWith('/npm/') ? 'application/json' : 'text/html';
       response.writeHead(file === undefined ? 404 : 200, { 'content-type': type });
-      response.end(file);
+      const isText = typeof file === 'string';
+      response.end(isText ? file.replaceAll('{host}', request.headers.host ?? '') : file);
     };
-    servers.push(createHttp(listener), createHttps({ key, cert }, listener));
+    servers.push(createHttp(listener), createHttps(certified, listener));
     const ports: number[] = [];
     for (const server of servers) {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -204,15 +197,23 @@ describe('programs', { skip, concurrency: 2 }, () => {
     }
     const [http = 0, https = 0] = ports;
     // One name has one place: the scheme is told apart by the host.
-    const connect = {
-      [allowed]: `127.0.0.1:${https}`,
-      [`plain.${allowed}`]: `127.0.0.1:${http}`,
-    };
-    box = await openBox({
-      root: dir.path,
-      network: 'hosts',
-      egress: { allow: [allowed, `*.${allowed}`], connect },
-    });
+    const connect = Object.fromEntries(
+      Object.values(hosts).flatMap((name) => [
+        [name, `127.0.0.1:${https}`],
+        [`plain.${name}`, `127.0.0.1:${http}`],
+      ]),
+    );
+    const { passed, seen, denied } = hosts;
+    const allow = [
+      passed,
+      `plain.${passed}`,
+      `${seenMethods} ${seen}`,
+      `${seenMethods} plain.${seen}`,
+      `GET ${denied}/nothing`,
+      `GET plain.${denied}/nothing`,
+    ];
+    const roots = [authority.root];
+    box = await openBox({ root: dir.path, network: 'hosts', roots, egress: { allow, connect } });
   });
 
   after(async () => {
@@ -224,18 +225,21 @@ describe('programs', { skip, concurrency: 2 }, () => {
   const urlOf = ({ scheme }: Program, host: string): string =>
     scheme === 'http' ? `http://plain.${host}` : `https://${host}`;
 
-  for (const [name, program] of Object.entries(programs)) {
-    test(`${name}: the host of a rule, and no other`, { timeout: 120_000 }, async (t) => {
-      const env = { CA: `${dir.path}/ca.pem`, W: `/tmp/w` };
+  const all = { ...programs, ...(isFull ? fetchedPrograms : {}) };
+  for (const [name, program] of Object.entries(all)) {
+    test(`${name}: what a rule allows, and nothing else`, { timeout: 300_000 }, async (t) => {
+      const env = { ...trustVariables, W: '/tmp/w', T: dir.path };
       const has = await box.run(`mkdir -p $W; command -v ${program.needs}`, { env });
       if (has.code !== 0) {
         t.skip(`${program.needs} is not there`);
         return;
       }
-      const good = await box.run(program.script(urlOf(program, allowed)), { env });
-      assert.match(good.stdout, new RegExp(answer), `${good.stderr}${good.stdout}`);
-      const bad = await box.run(program.script(urlOf(program, other)), { env });
-      assert.doesNotMatch(bad.stdout, new RegExp(answer));
+      for (const [way, host] of Object.entries(hosts)) {
+        const got = await box.run(program.script(urlOf(program, host)), { env });
+        const isAllowed = way === 'passed' || way === 'seen';
+        const text = `${way}: ${got.stderr}${got.stdout}`;
+        assert.equal(got.stdout.includes(answer), isAllowed, text);
+      }
     });
   }
 });
