@@ -42,6 +42,9 @@ const forms: Readonly<Record<string, readonly [body: string, hidden: string]>> =
   lines: [`${value.slice(0, 20)}\n${value.slice(20)}`, value.slice(20)],
 };
 
+/** One line of what is printed, byte by byte. */
+const characters = `od -An -c -w99999999 -v | tr -d ' '`;
+
 type Send = (response: ServerResponse, got: string) => void;
 const text =
   (body: string): Send =>
@@ -130,7 +133,7 @@ describe('answers', { skip: whyNoBox, timeout: 120_000 }, () => {
       for (const name of Object.keys(sends)) {
         await context.test(name, async () => {
           const got = await curl(
-            `-i --raw https://${host}/${encodeURIComponent(name)} | od -An -c -w99999999 -v | tr -d ' '`,
+            `-i --raw https://${host}/${encodeURIComponent(name)} | ${characters}`,
           );
           const seen = got.stdout.replaceAll(String.raw`\r`, '').replaceAll(String.raw`\n`, '');
           const hidden = [value, forms[name]?.[1] ?? value].map((one) =>
@@ -219,7 +222,9 @@ test(
   { skip: whyNoBox },
   async () => {
     const print =
-      'sha256sum /etc/trl/added-certificates.pem; grep -c BEGIN /etc/trl/*.pem; grep -rl PRIVATE /etc/trl /etc/ssl/certs 2>/dev/null; echo x >> /etc/trl/certificates.pem || echo kept';
+      'sha256sum /etc/trl/added-certificates.pem; ' +
+      'grep -rl PRIVATE /etc/trl /etc/ssl/certs 2>/dev/null; ' +
+      'echo x >> /etc/trl/certificates.pem || echo kept';
     const found: string[] = [];
     for (let round = 0; round < 2; round += 1) {
       await using box = await openBox({ network: 'hosts' });

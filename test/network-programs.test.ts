@@ -119,7 +119,7 @@ const programs: Readonly<Record<string, Program>> = {
   },
   'headless Chromium': {
     needs: '/usr/lib/chromium/chromium',
-    scheme: 'http',
+    scheme: 'https',
     script: (base) =>
       `timeout 60 /usr/lib/chromium/chromium ${chromiumFlags} --dump-dom ${base}/text 2>/dev/null`,
   },

@@ -151,12 +151,13 @@ describe('requests that are seen', { skip: whyNoBox }, () => {
       `/form  a=b&token=${value}`,
     ];
     assert.deepEqual(shown, [...once, ...once]);
+    const encoded = Buffer.from(placeholder).toString('base64');
     const leaks = [
       `https://api.test/x/${placeholder}`,
       `-H 'X-Other: ${placeholder}' https://api.test/`,
       `-d 'note=${placeholder}' https://old.test/`,
       `-H 'Content-Type: text/plain' -d '${placeholder}' https://api.test/`,
-      `-H 'Content-Type: text/plain' -d '${Buffer.from(placeholder).toString('base64')}' https://old.test/`,
+      `-H 'Content-Type: text/plain' -d '${encoded}' https://old.test/`,
       `${header} http://web.test/`,
     ];
     for (const words of leaks) {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test as define } from 'node:test';
-import { brokerRuleOf, placeholderOf } from '../src/secrets/broker.ts';
+import { brokerRuleOf, makePlaceholder } from '../src/secrets/broker.ts';
 import { brokerPresets } from '../src/secrets/broker-presets.ts';
 import { parseHostRules } from '../src/network/host-rules.ts';
 import { whyNoBox } from './support/box.ts';
@@ -139,9 +139,9 @@ test('without a bridge a secret is not brokered, and not given instead', async (
 define('a placeholder has the shape of its value, and no part of it', () => {
   const key = Buffer.alloc(32, 7);
   for (const value of [own, other, 'AbCdEfGh/IjKl+MnOp=1234567890', 'a'.repeat(64)]) {
-    const made = placeholderOf(key, 'NAME', value);
-    assert.equal(made, placeholderOf(key, 'NAME', value));
-    assert.notEqual(made, placeholderOf(Buffer.alloc(32, 8), 'NAME', value));
+    const made = makePlaceholder(key, 'NAME', value);
+    assert.equal(made, makePlaceholder(key, 'NAME', value));
+    assert.notEqual(made, makePlaceholder(Buffer.alloc(32, 8), 'NAME', value));
     assert.equal(made.length, value.length);
     assert.equal(
       made.replaceAll(/[a-z]/g, 'a').replaceAll(/[A-Z]/g, 'A').replaceAll(/\d/g, '0'),
@@ -149,7 +149,7 @@ define('a placeholder has the shape of its value, and no part of it', () => {
     );
   }
   for (const value of ['short', 'with\nlines0123456789abcdef', 'ünïcödé0123456789abcdef']) {
-    assert.throws(() => placeholderOf(key, 'NAME', value), { code: 'INVALID_PARAMS' });
+    assert.throws(() => makePlaceholder(key, 'NAME', value), { code: 'INVALID_PARAMS' });
   }
 });
 

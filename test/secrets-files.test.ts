@@ -66,7 +66,7 @@ test('what programs keep is found in it: lines, JSON, and base64 of Docker', asy
   assert.equal(runtime.authorizations.at(-1), `Basic ${auth(password)}`);
 });
 
-test('a session without a bridge sees placeholders, too; a renewed token is another one', async () => {
+test('without a bridge it is shown so, too; a renewed token is another one', async () => {
   const session = await runtime.open('c', { network: 'off' });
   const digest = async (): Promise<string> =>
     receiptOf(await runtime.run(session, `sha256sum < ${at('out/token')}`)).stdout;

@@ -70,6 +70,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['sealing', place(['segment-files.ts'])],
   ['identity', place(['private-file.ts', 'file-lock.ts'])],
   ['approval', place(['private-file.ts', 'file-lock.ts', 'network'])],
+  // Where programs find what they trust.
+  ['sandbox', place(['network'])],
   // What people write in files is read in one way.
   ['yaml', place(['file-lock.ts'], ['yaml', 'zod'])],
   ['provenance', place([], ['zod'])],

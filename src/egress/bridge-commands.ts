@@ -1,4 +1,4 @@
-/** The commands that run in one session's namespaces: what their rules permit, and their records. */
+/** The commands that run in one session: what their rules permit, and their records. */
 import type { Socket } from 'node:net';
 import type { ExecId } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';

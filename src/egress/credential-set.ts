@@ -20,7 +20,7 @@ export interface RequestPlace {
   readonly isSecure: boolean;
 }
 
-export type PutResult =
+export type CredentialResult =
   | {
       readonly kind: 'put';
       readonly head: RequestHead;
@@ -84,7 +84,7 @@ export class CredentialSet {
   }
 
   /** @param body where it is there already: see {@link needsBody} */
-  put(head: RequestHead, body: Buffer | null, place: RequestPlace): PutResult {
+  put(head: RequestHead, body: Buffer | null, place: RequestPlace): CredentialResult {
     const usable = this.#for(place.name, place.port).filter(
       ({ plaintext }) => place.isSecure || plaintext === true,
     );

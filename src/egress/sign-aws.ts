@@ -15,8 +15,10 @@ export type SignResult =
   | { readonly kind: 'refused'; readonly rule: string };
 
 /** Of the header: the scope of the key, then the names of what is signed, in lower case. */
-const authorizationPattern =
-  /^AWS4-HMAC-SHA256 Credential=([\w-]+)\/\d{8}\/([\w-]+)\/([\w-]+)\/aws4_request, ?SignedHeaders=([\w;-]+), ?Signature=[0-9a-f]{64}$/;
+const scopePattern = String.raw`Credential=([\w-]+)/\d{8}/([\w-]+)/([\w-]+)/aws4_request`;
+const authorizationPattern = new RegExp(
+  String.raw`^AWS4-HMAC-SHA256 ${scopePattern}, ?SignedHeaders=([\w;-]+), ?Signature=[0-9a-f]{64}$`,
+);
 
 /** @param body `null`: the request has none, or says its hash */
 export function signAgain(

@@ -30,8 +30,9 @@ export function brokerRuleOf(name: string, setting: Partial<BrokerRule> = {}): B
 }
 
 /** By which programs know of what kind a token is; everybody knows them. */
-const kindPattern =
-  /^(?:gh[a-z]_|github_pat_|npm_|glpat-|sk-(?:ant-|proj-)?|[sr]k_(?:live|test)_|xox[a-z]-|hf_|pypi-|dckr_pat_)/;
+const kinds =
+  'gh[a-z]_ github_pat_ npm_ glpat- sk-(?:ant-|proj-)? [sr]k_(?:live|test)_ xox[a-z]- hf_ pypi-';
+const kindPattern = new RegExp(`^(?:${kinds.replaceAll(' ', '|')}|dckr_pat_)`);
 const alphabets = ['0123456789', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'];
 /** With fewer letters and digits, ordinary text could have it. */
 const symbolsMin = 8;
@@ -42,13 +43,13 @@ const symbolsMin = 8;
  *
  * @throws TrlError `INVALID_PARAMS` for a value that is too short
  */
-export function placeholderOf(key: Uint8Array, name: string, value: string): string {
+export function makePlaceholder(key: Uint8Array, name: string, value: string): string {
   const kind = kindPattern.exec(value)?.[0] ?? '';
   const random = stream(key, name, value);
   const rest = value.slice(kind.length);
   const symbols = rest.replaceAll(/[^A-Za-z0-9]/g, '').length;
   if (symbols < symbolsMin || /[\p{Cc}\P{ASCII}]/u.test(value)) {
-    const why = `only values of one line of ASCII with at least ${symbolsMin} letters and digits can be`;
+    const why = `only one line of ASCII with ${symbolsMin} letters and digits or more can be`;
     throw new TrlError('INVALID_PARAMS', `Cannot broker the secret ${name}: ${why}`);
   }
   const replaced = rest.replaceAll(/[A-Za-z0-9]/g, (symbol) => {

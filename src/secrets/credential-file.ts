@@ -1,6 +1,6 @@
 /**
- * A file with credentials, such as `~/.npmrc`. Commands see it with placeholders in their place; the
- * bridge of their session puts the values into requests to the hosts of the file.
+ * A file with credentials, such as `~/.npmrc`. Commands see it with placeholders in their place;
+ * the bridge of their session puts the values into requests to the hosts of the file.
  */
 import { closeSync, constants, fstatSync, openSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -55,16 +55,16 @@ export class CredentialFile implements SecretSource {
   /**
    * What commands see; `null`: there is no such file.
    *
-   * @param placeholderOf what stands in the place of a value
-   * @throws TrlError `SECRET_UNAVAILABLE`; what `placeholderOf` throws
+   * @param makePlaceholder what stands in the place of a value
+   * @throws TrlError `SECRET_UNAVAILABLE`; what `makePlaceholder` throws
    */
-  masked(placeholderOf: (name: string, value: string) => string): string | null {
+  masked(makePlaceholder: (name: string, value: string) => string): string | null {
     if (this.mark() === 'ENOENT') return null;
     const { text, found } = this.#current();
     const all = [...found].toSorted(([, a], [, b]) => b.text.length - a.text.length);
     return all.reduce(
       (shown, [name, one]) =>
-        shown.replaceAll(one.text, () => one.write(placeholderOf(name, one.value))),
+        shown.replaceAll(one.text, () => one.write(makePlaceholder(name, one.value))),
       text,
     );
   }

@@ -42,15 +42,18 @@ asyncio.run(main())`,
     script: (base) =>
       [
         '(rm -rf $W/uv',
-        `timeout 60 $T/py/bin/uv pip install -q --no-cache --python /usr/bin/python3 --target $W/uv -i ${base}/pypi tiny_of_test`,
+        'export UV_PYTHON=/usr/bin/python3 UV_NO_CACHE=1',
+        `timeout 60 $T/py/bin/uv pip install -q --target $W/uv -i ${base}/pypi tiny_of_test`,
         'cat $W/uv/tiny_of_test.py)',
       ].join(' && '),
   },
   undici: {
     needs: '/usr/bin/node',
     scheme: 'https',
-    script: (base) =>
-      `cd $T/js && /usr/bin/node -e "require('undici').request('${base}/text').then((r) => r.body.text()).then(console.log)"`,
+    script: (base) => {
+      const text = `require('undici').request('${base}/text').then((r) => r.body.text())`;
+      return `cd $T/js && /usr/bin/node -e "${text}.then(console.log)"`;
+    },
   },
   pnpm: install('pnpm add tiny-of-test', `node -p "require('tiny-of-test')"`),
   yarn: install('yarn add tiny-of-test', `node -p "require('tiny-of-test')"`),
@@ -68,7 +71,7 @@ func main() {
   fmt.Print(string(body))
 }
 END
-cd $W && GOFLAGS=-mod=mod timeout 100 go run main.go`,
+cd $W && GOTMPDIR=$T GOCACHE=$T/gocache timeout 100 go run main.go`,
   },
 };
 

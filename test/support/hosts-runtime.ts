@@ -46,7 +46,7 @@ export const questionOf = (found: ApprovalView | Receipt): ApprovalView => {
 };
 export const curl = (host: string): string => `curl -sS -m 10 http://${host}/`;
 
-/** What differs from the usual: more lines of its configuration, of its policy, and its variables. */
+/** More lines of its configuration and its policy, files, and variables. */
 export interface HostsRuntimeOptions {
   /** `{home}`: the runtime's own directory. */
   readonly config?: string;

@@ -1,10 +1,10 @@
-/** The files whose credentials commands use without having them, as the configuration names them. */
+/** The files of the configuration whose credentials commands use without having them. */
 import { realpathSync } from 'node:fs';
 import type { CredentialFileSetting } from '../../configuration/configuration.ts';
 import { isTrlError } from '../../errors.ts';
 import type { BrokeredCredential, BrokerRule } from '../../network-access.ts';
 import type { MaskedFile } from '../../sandbox/root-filesystem.ts';
-import { brokerRuleOf, placeholderOf } from '../../secrets/broker.ts';
+import { brokerRuleOf, makePlaceholder } from '../../secrets/broker.ts';
 import { CredentialFile } from '../../secrets/credential-file.ts';
 
 interface RuledFile {
@@ -67,7 +67,7 @@ export class CredentialFiles {
           names.map(async (name): Promise<BrokeredCredential[]> => {
             const value = await file.read(name);
             if (value === null) return [];
-            return [{ name, value, placeholder: placeholderOf(this.#key, name, value), ...rule }];
+            return [{ name, value, placeholder: makePlaceholder(this.#key, name, value), ...rule }];
           }),
         );
       }),
@@ -87,7 +87,7 @@ export class CredentialFiles {
 
   #maskedText(file: CredentialFile): string | null {
     try {
-      return file.masked((name, value) => placeholderOf(this.#key, name, value));
+      return file.masked((name, value) => makePlaceholder(this.#key, name, value));
     } catch (error) {
       if (!isTrlError(error)) throw error;
       this.#log(error.message);

@@ -22,7 +22,7 @@ import type {
 } from '../../execution.ts';
 import type { BrokeredCredential } from '../../network-access.ts';
 import type { CredentialFiles } from './credential-files.ts';
-import { brokerRuleOf, placeholderOf } from '../../secrets/broker.ts';
+import { brokerRuleOf, makePlaceholder } from '../../secrets/broker.ts';
 import type { SecretStore } from '../../secrets/secret-store.ts';
 import type { SessionRecord } from '../../session/record.ts';
 
@@ -83,7 +83,7 @@ export class RuntimeVariables implements VariableSource {
     );
   }
 
-  /** What a configuration brokers is never had, whoever asks for it. */
+  /** What a configuration brokers is never had, by any caller. */
   #brokerOf(
     name: string,
     asked: BrokerRequest | undefined,
@@ -128,7 +128,7 @@ export class RuntimeVariables implements VariableSource {
         const value = isSecret ? (await secrets.value(name)).value : own;
         if (value === undefined) throw missing(name);
         if (broker === undefined) return [name, value];
-        const placeholder = placeholderOf(key, name, value);
+        const placeholder = makePlaceholder(key, name, value);
         const { isConfigured: _, ...rule } = broker;
         credentials.push({ name, placeholder, value, ...rule });
         return [name, placeholder];
