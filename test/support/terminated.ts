@@ -58,7 +58,8 @@ export interface TerminatedHosts extends AsyncDisposable {
 const client = `
 import json, os, socket, ssl, struct, sys
 def frame(kind, flags, stream, data):
-    return struct.pack('>I', len(data))[1:] + bytes([kind, flags]) + struct.pack('>I', stream) + data
+    head = struct.pack('>I', len(data))[1:] + bytes([kind, flags]) + struct.pack('>I', stream)
+    return head + data
 def text(s):
     b = s.encode('latin1'); n = len(b)
     if n < 127: return bytes([n]) + b
@@ -72,10 +73,12 @@ def h2(c, row):
     for _ in range(row.get('times', 1)):
         data = row.get('data')
         c.sendall(frame(1, 4 | (data is None and not row.get('frames')), stream, block(row['h2'])))
-        if data is not None: c.sendall(frame(0, not row.get('frames'), stream, data.encode('latin1')))
+        if data is not None:
+            c.sendall(frame(0, not row.get('frames'), stream, data.encode('latin1')))
         for kind, flags, more in row.get('frames', []):
             at = 0 if kind in (4, 6) else stream
-            c.sendall(frame(kind, flags, at, block([more.split('=', 1)]) if kind == 1 else more.encode('latin1')))
+            data = block([more.split('=', 1)]) if kind == 1 else more.encode('latin1')
+            c.sendall(frame(kind, flags, at, data))
         stream += 2
 def one(row):
     got = b''
