@@ -27,6 +27,7 @@ class Door {
     const keep: Json = { executions: new Map() };
     const served: RunnerService = {
       pool: keep,
+      ports: keep,
       welcome: () => ({ pid: 1 }),
       onAuthenticated: () => void this.told.push('opened'),
       onDisconnected: () => void this.told.push('gone'),

@@ -3,6 +3,7 @@ import { requestedNetworkModes } from '../network-access.ts';
 import * as z from 'zod/mini';
 import type { ParamsOf, TypeOf } from './define-method.ts';
 import {
+  postRoute,
   createRoute,
   defineMethod,
   getRoute,
@@ -132,6 +133,9 @@ export const sessionSchema = z.object({
   environment: z.exactOptional(environmentSchema),
 });
 
+const portMax = 65_535;
+const portParam = field.integerParam(1, portMax);
+
 /** Every `session` method: its parameters, its answer and its rules. */
 export const sessionMethods = {
   'session.create': defineMethod({
@@ -234,6 +238,42 @@ export const sessionMethods = {
       params: ['name', 'unset', 'state_of'],
       answer: ['session_id'],
     },
+  }),
+  'session.show_port': defineMethod({
+    params: z.extend(field.sessionParamsObject, { port: portParam }),
+    answer: z.object({
+      session_id: shared.sessionIdSchema,
+      /** Inside. */
+      port: shared.countSchema,
+      /** On the loopback of the host, with the token: for a browser of this person alone. */
+      url: z.string(),
+    }),
+    roles: permittedRoles.approver,
+    owns: ownershipRules.none,
+    lane: 'at-once',
+    http: [
+      {
+        ...postRoute,
+        path: `${sessionRoutePath}/ports`,
+        about: 'Show a port of a session on the loopback of the host',
+      },
+    ],
+    audit: { kind: 'session.port_shown', params: ['port'], answer: [] },
+  }),
+  'session.hide_port': defineMethod({
+    params: z.extend(field.sessionParamsObject, { port: portParam }),
+    answer: z.object({ session_id: shared.sessionIdSchema, hidden: z.boolean() }),
+    roles: permittedRoles.approver,
+    owns: ownershipRules.none,
+    lane: 'at-once',
+    http: [
+      {
+        ...postRoute,
+        path: `${sessionRoutePath}/ports/hide`,
+        about: 'Show a port of a session no more',
+      },
+    ],
+    audit: { kind: 'session.port_hidden', params: ['port'], answer: [] },
   }),
   'session.fork': defineMethod({
     params: z.extend(field.sessionParamsObject, { name: z.exactOptional(field.nameParam) }),

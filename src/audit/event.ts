@@ -25,6 +25,8 @@ const eventKinds = [
   'session.created',
   'session.updated',
   'session.destroyed',
+  'session.port_shown',
+  'session.port_hidden',
   // One command, in this order. Durable before the spawn: up to `started`.
   'exec.requested',
   'exec.decided',

@@ -69,6 +69,13 @@ export const workSections: readonly VerbSection[] = [
         flags: ['force', ...remoteFlags],
         load: async () => (await import('./session.ts')).runSessionDestroy,
       },
+      port: {
+        words: 'ID|NAME PORT',
+        about: 'show a port of a session in a browser on this machine',
+        flags: remoteFlags,
+        examples: ['trl port web 5173'],
+        load: async () => (await import('./port.ts')).runPort,
+      },
       'session attach': {
         words: 'ID|NAME',
         about: 'open an interactive shell in a session',

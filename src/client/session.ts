@@ -75,6 +75,20 @@ export class Session {
     return this.#call('session.state', { session_id: this.id });
   }
 
+  /**
+   * Shows a port that a server inside listens on, to a browser on the host: a person alone may.
+   *
+   * @throws TrlError `INVALID_PARAMS`, `PERMISSION_DENIED`
+   */
+  async showPort(port: number): Promise<string> {
+    return (await this.#call('session.show_port', { session_id: this.id, port })).url;
+  }
+
+  /** Ends {@link showPort}. */
+  async hidePort(port: number): Promise<void> {
+    await this.#call('session.hide_port', { session_id: this.id, port });
+  }
+
   /** Ends the session. One that runs a command is refused unless `force`. */
   async destroy(options: { readonly force?: boolean } = {}): Promise<void> {
     await this.#call('session.destroy', { session_id: this.id, ...options });

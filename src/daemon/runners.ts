@@ -141,6 +141,17 @@ export class Runners {
     await link.request('host', { exec_id: id, host, port, allow });
   }
 
+  /** Shows a port of a session on the loopback of its machine. */
+  async showPort(session: SessionId, port: number): Promise<{ port: number; token: string }> {
+    const link = await this.link();
+    return await link.request('show_port', { session_id: session, port });
+  }
+
+  async hidePort(session: SessionId, port: number): Promise<boolean> {
+    const link = await this.link();
+    return (await link.request('hide_port', { session_id: session, port })).hidden;
+  }
+
   /** Stops commands; ended ones are skipped. */
   async stop(ids: readonly ExecId[], reason: StopReason, graceMs?: number): Promise<void> {
     const link = await this.link();

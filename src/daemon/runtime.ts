@@ -186,6 +186,11 @@ export interface SessionService {
   create(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   list(caller: Caller): readonly SessionView[];
   info(caller: Caller, id: SessionId): Promise<SessionView>;
+  showPort(
+    id: SessionId,
+    port: number,
+  ): Promise<{ session_id: SessionId; port: number; url: string }>;
+  hidePort(id: SessionId, port: number): Promise<{ session_id: SessionId; hidden: boolean }>;
   update(
     caller: Caller,
     params: {

@@ -1,7 +1,8 @@
 /**
  * Opens sockets in a session's network namespace and passes them to the runner, for perl-base.
  *
- * Arguments: NR_SETNS NR_SENDMSG USER NETWORK SETUP, then for each socket `tcp|udp ADDRESS PORT`.
+ * Arguments: NR_SETNS NR_SENDMSG USER NETWORK SETUP, then for each socket `tcp|udp|connect ADDRESS
+ * PORT`: `connect` is one that is connected to there.
  * USER and NETWORK are paths of namespaces. With SETUP 1 the loopback device first gets the address
  * and the range of names: a local route to a whole range makes each of its addresses this host's
  * ("AnyIP"), so that an accepted socket shows by its own address which name was meant. It is asked
@@ -60,9 +61,17 @@ sub pass {
   $answer =~ /NODE_HANDLE_ACK/ or fail("a socket was not taken");
 }
 while (my ($kind, $address, $port) = splice(@ARGV, 0, 3)) {
-  my $is_tcp = $kind eq "tcp";
+  my $is_tcp = $kind ne "udp";
   socket(my $socket, AF_INET, $is_tcp ? SOCK_STREAM : SOCK_DGRAM, 0) or fail("socket");
   if ($is_tcp) { setsockopt($socket, SOL_SOCKET, SO_REUSEADDR, 1) or fail("option") }
+  if ($kind eq "connect") {
+    unless (connect($socket, pack_sockaddr_in($port, inet_aton($address)))) {
+      print STDERR "connect $address $port: $!\n";
+      next;
+    }
+    pass(fileno($socket), qq({"cmd":"NODE_HANDLE","type":"net.Socket","msg":{"kind":"connect"}}));
+    next;
+  }
   # Another one's port must not keep the rest from being opened; the runner counts them.
   # One that a rule names becomes the namespace's own, so that connections to it arrive here.
   add_address($address) if $address !~ /^(?:0|127|198\.1[89])\./;

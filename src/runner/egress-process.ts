@@ -3,31 +3,26 @@
  * namespaces to it. It is started with the first bridge. When it ends, connections end with it;
  * another one takes over the bridges, with the same names at the same addresses.
  */
-import { fork, spawn, type ChildProcess, type SendHandle } from 'node:child_process';
+import { fork, type ChildProcess, type SendHandle } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExecId, SandboxNamespace } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 import type { BridgeAuthority, BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
 import { openPorts } from '../network/egress-rules.ts';
-import { bridgeScript, bridgeSystemCalls } from './bridge-script.ts';
-import { helperEnvironment } from './enclose.ts';
 import type { OpenNamespace } from './namespace.ts';
+import { passSockets, type SocketSpec } from './namespace-sockets.ts';
 import { makeSessionTrust } from './session-trust.ts';
 import { SessionBridge, unavailable } from './session-bridge.ts';
 import type { BridgedNamespaces, HostAnswer, HostQuestion } from './session-bridge.ts';
 
-const helperMs = 10_000;
 const readyMs = 15_000;
 const resolverAddress = '127.0.0.53';
-const complaintBytesMax = 2_000;
 /** Before another process is tried where one did not get ready. */
 const restartMs = 1_000;
 /** For names: far more than the few that one session may hold (`egress/name-lookups.ts`). */
 const lookupThreads = 64;
 /** Keeps its memory small. */
 const lean = ['--max-semi-space-size=4', '--disable-sigusr1'];
-
-type SocketSpec = readonly ['tcp' | 'udp', string, number];
 
 /** Sockets of every bridge: the resolver, and ports that no command can listen on itself. */
 const commonSockets: readonly SocketSpec[] = [
@@ -267,48 +262,4 @@ export class EgressProcess {
       void link.send({ opened: { bridge: id, address, port } });
     }
   }
-}
-
-/**
- * Opens sockets in a namespace and hands each to `take`.
- *
- * @throws TrlError `SANDBOX_UNAVAILABLE` with what perl said
- */
-async function passSockets(
-  { perl, user, network }: BridgedNamespaces,
-  { isFirst, sockets }: { readonly isFirst: boolean; readonly sockets: readonly SocketSpec[] },
-  take: (kind: 'tcp' | 'udp', handle: SendHandle) => Promise<void>,
-): Promise<void> {
-  const calls = bridgeSystemCalls.get(process.arch);
-  if (perl === null || calls === undefined) throw unavailable('perl is not installed');
-  const words = [...calls, user, network, isFirst ? 1 : 0, ...sockets.flat()].map(String);
-  const child = spawn(perl, ['-e', bridgeScript, '--', ...words], {
-    env: helperEnvironment,
-    cwd: '/',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    timeout: helperMs,
-    killSignal: 'SIGKILL',
-  });
-  let complaint = '';
-  child.stderr?.on('data', (bytes: Buffer) => {
-    complaint = (complaint + bytes.toString('utf8')).slice(0, complaintBytesMax);
-  });
-  const taken: Promise<void>[] = [];
-  child.on('message', (message, handle) => {
-    const kind = Object(message)['kind'] === 'udp' ? 'udp' : 'tcp';
-    taken.push(take(kind, handle).finally(() => closeHandle(handle)));
-  });
-  const code = await new Promise<number | string | null>((resolve) => {
-    child.once('error', (error) => resolve(error.message));
-    child.once('close', (exit, signal) => resolve(exit ?? signal));
-  });
-  await Promise.all(taken);
-  if (code !== 0 || taken.length !== sockets.length) {
-    throw unavailable(complaint.trim() || `its helper ended with ${String(code)}`);
-  }
-}
-
-/** The runner's own copy: an open listener would keep the namespace alive. */
-function closeHandle(handle: SendHandle): void {
-  if (handle !== undefined && 'close' in handle) handle.close();
 }

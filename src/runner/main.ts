@@ -23,6 +23,7 @@ import { fileURLToPath } from 'node:url';
 import { fieldOf } from '../json-shape.ts';
 import { closeInherited } from './descriptors.ts';
 import { isMemoryDir, JournalSpace } from './journal.ts';
+import { ShownPorts } from './shown-ports.ts';
 import { SandboxPool } from './sandbox-pool.ts';
 import { DaemonConnection, type RunnerGate } from './daemon-connection.ts';
 import type { RunnerService } from './serve-request.ts';
@@ -148,6 +149,7 @@ function main(dir: string): void {
   };
   const service: RunnerService = {
     pool,
+    ports: new ShownPorts(pool.namespaces),
     welcome: () => ({
       pid: process.pid,
       started_at: startedAt,

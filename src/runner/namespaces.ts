@@ -13,6 +13,7 @@ import { openNamespace, type OpenNamespace } from './namespace.ts';
 import type { MountedOverlay } from './overlay.ts';
 import { OverlayRefresher } from './overlay-refresher.ts';
 import { hasInotifyWatch } from './processes.ts';
+import type { BridgedNamespaces } from './session-bridge.ts';
 import type { RefreshResult, WatchedMount } from './operations.ts';
 
 /**
@@ -122,6 +123,15 @@ export class SandboxNamespaces {
     const older = this.#older.get(session) ?? [];
     this.#older.delete(session);
     for (const entry of older) this.#release(entry);
+  }
+
+  /** Paths of the session's namespaces; `null`: no command of it has one. */
+  async networkOf(session: SessionId): Promise<BridgedNamespaces | null> {
+    const entry = this.#namespaces.get(session);
+    const opened = await entry?.opening.catch(() => null);
+    if (entry === undefined || opened === undefined || opened === null) return null;
+    const { userNamespace: user, networkNamespace: network } = opened;
+    return network === null ? null : { perl: entry.holder.tools.perl, user, network };
   }
 
   /** Starts the refresh helper while a command runs: the daemon usually refreshes at its end. */

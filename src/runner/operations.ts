@@ -107,6 +107,13 @@ export const operations = {
     params: { exec_id: isExecId, host: isText, port: isCount, allow: isFlag },
     answer: nothing,
   },
+  /** Shows a port of a session on the loopback of this machine, by HTTP with a token. */
+  show_port: {
+    params: { session_id: isSessionId, port: isCount },
+    answer: { port: isCount, token: isText },
+  },
+  /** `port`: the one inside; whether it was shown. */
+  hide_port: { params: { session_id: isSessionId, port: isCount }, answer: { hidden: isFlag } },
   /** Sends one signal to everything the command started. */
   signal: { params: { exec_id: isExecId, signal: isText }, answer: nothing },
   /** TERM, grace, KILL. */

@@ -49,7 +49,7 @@ export class SandboxPool {
   readonly #commandsMax: number;
   readonly #events: SandboxPoolEvents;
   readonly #fifos: Fifos;
-  readonly #holders: SandboxNamespaces;
+  readonly namespaces: SandboxNamespaces;
   readonly #warm = new Map<SessionId, CommandBox>();
   /** Sandboxes that are being made ahead, one a session. */
   readonly #preparing = new Map<SessionId, Promise<void>>();
@@ -78,7 +78,7 @@ export class SandboxPool {
     this.#dir = options.dir;
     this.#space = options.space;
     this.#commandsMax = options.commandsMax;
-    this.#holders = new SandboxNamespaces(this.#egress, options.sessionsMax, async (session) => {
+    this.namespaces = new SandboxNamespaces(this.#egress, options.sessionsMax, async (session) => {
       await this.#preparing.get(session);
       await this.#discardWarm(session);
       this.#noteIdle(session);
@@ -183,7 +183,7 @@ export class SandboxPool {
 
   async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {
     const session = plan.session_id;
-    await this.#holders.settled(plan);
+    await this.namespaces.settled(plan);
     // A sandbox that is being made is ready sooner than one that is not begun.
     await this.#preparing.get(session);
     const taken = this.#takeWarm(plan);
@@ -192,10 +192,10 @@ export class SandboxPool {
       await box.ready;
     } catch (error) {
       await box.discard();
-      this.#holders.drop(session);
+      this.namespaces.drop(session);
       throw error;
     }
-    this.#holders.expectRefresh(plan);
+    this.namespaces.expectRefresh(plan);
     return { taken, box };
   }
 
@@ -221,7 +221,7 @@ export class SandboxPool {
 
   /** Commands of the view that start later wait for it. See {@link SandboxNamespaces.refresh}. */
   refresh(view: string, paths: readonly BytePath[]): Promise<RefreshResult> {
-    return this.#holders.refresh(view, paths);
+    return this.namespaces.refresh(view, paths);
   }
 
   /** See {@link SandboxNamespaces.watched}: of all commands that run in the view. */
@@ -229,7 +229,7 @@ export class SandboxPool {
     const running = this.#live().filter(({ plan: { box } }) => {
       return box.kind !== 'none' && box.holder.overlay?.view === view;
     });
-    return this.#holders.watched(
+    return this.namespaces.watched(
       view,
       running.flatMap((execution) => execution.processes()),
     );
@@ -287,7 +287,7 @@ export class SandboxPool {
     await this.#preparing.get(session);
     await this.#discardWarm(session);
     await Promise.all(own.map(({ done }) => done));
-    this.#holders.leave(session);
+    this.namespaces.leave(session);
     this.states.delete(session);
   }
 
@@ -328,7 +328,7 @@ export class SandboxPool {
     await Promise.all(all.map(({ done }) => done));
     this.redaction.close();
     this.#egress.close();
-    this.#holders.close();
+    this.namespaces.close();
   }
 
   #withdraw(isMeant: (starting: PreparedLaunch) => boolean): void {
@@ -340,7 +340,7 @@ export class SandboxPool {
   }
 
   #noteIdle(session: SessionId): void {
-    if (!this.#live().some(({ sessionId }) => sessionId === session)) this.#holders.idle(session);
+    if (!this.#live().some(({ sessionId }) => sessionId === session)) this.namespaces.idle(session);
   }
 
   #stop(executions: readonly Execution[], reason: StopReason): void {
@@ -353,7 +353,7 @@ export class SandboxPool {
   async #openBox(plan: Plan): Promise<CommandBox> {
     if (plan.box.kind === 'none') return this.#enter(plan, null, process.getuid?.() ?? 0);
     const { holder } = plan.box;
-    return this.#holders.enter(plan.session_id, holder, (open) =>
+    return this.namespaces.enter(plan.session_id, holder, (open) =>
       this.#enter(plan, open, holder.hostUid),
     );
   }

@@ -12,11 +12,13 @@ import {
   type OperationName,
   type OperationParams,
 } from './operations.ts';
+import type { ShownPorts } from './shown-ports.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 
 /** What a connection is served from. */
 export interface RunnerService {
   readonly pool: SandboxPool;
+  readonly ports: ShownPorts;
   welcome(): object;
   /** A daemon has proved itself. */
   onAuthenticated(): void;
@@ -92,6 +94,10 @@ const handlers: Handlers = {
     pool.answerHost(exec_id, { host, port, allow });
     return {};
   },
+  show_port: ({ service }, { session_id, port }) => service.ports.show(session_id, port),
+  hide_port: ({ service }, { session_id, port }) => ({
+    hidden: service.ports.hide(session_id, port),
+  }),
   signal: ({ pool }, { exec_id, signal }) => {
     if (!isSignal(signal)) throw new TrlError('INVALID_PARAMS', `Cannot send ${signal}`);
     findRunning(pool, exec_id)?.signal(signal);
@@ -124,7 +130,8 @@ const handlers: Handlers = {
   },
   refresh: ({ pool }, { view, paths }) => pool.refresh(view, paths ?? []),
   watched: async ({ pool }, { view }) => ({ mount: await pool.watched(view) }),
-  close: async ({ pool }, { session_id }) => {
+  close: async ({ service, pool }, { session_id }) => {
+    service.ports.drop(session_id);
     await pool.close(session_id);
     return {};
   },

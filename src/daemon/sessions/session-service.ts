@@ -1,4 +1,5 @@
 /** What callers do with sessions: create, show, change, fork and end them. */
+import { hasOwnNetwork } from '../../network-access.ts';
 import type { Caller, SessionId } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
@@ -189,6 +190,30 @@ export class DaemonSessionService implements SessionService {
     await this.#parts.workspaceHost.caches.leave(session.record);
     this.#parts.masking.given.forget(id);
     this.#execs.endSession(id);
+  }
+
+  /**
+   * Shows a port of a session to a person, in a browser on this machine.
+   *
+   * @throws TrlError `INVALID_PARAMS` where the port is the host's own, or nothing has run yet
+   */
+  async showPort(
+    id: SessionId,
+    port: number,
+  ): Promise<{ session_id: SessionId; port: number; url: string }> {
+    const { grants } = this.#sessions.get(id).record;
+    if (grants.sandbox === 'none' || !hasOwnNetwork(grants.network)) {
+      const why = 'the session has the network of the host, so the port is there already';
+      throw new TrlError('INVALID_PARAMS', `Cannot show a port of ${id}: ${why}`);
+    }
+    const shown = await this.#parts.runners.showPort(id, port);
+    const url = `http://127.0.0.1:${shown.port}/?trl_token=${shown.token}`;
+    return { session_id: id, port, url };
+  }
+
+  async hidePort(id: SessionId, port: number): Promise<{ session_id: SessionId; hidden: boolean }> {
+    this.#sessions.get(id);
+    return { session_id: id, hidden: await this.#parts.runners.hidePort(id, port) };
   }
 
   /** Where there is no room, what is abandoned makes some. */

@@ -98,6 +98,10 @@ const handlers: Handlers = {
   'session.update': ({ runtime, caller }, params) => runtime.sessions.update(caller, params),
   'session.fork': ({ runtime, caller }, { session_id: id, name }) =>
     runtime.sessions.fork(caller, id, name ?? null),
+  'session.show_port': ({ runtime }, { session_id: id, port }) =>
+    runtime.sessions.showPort(id, port),
+  'session.hide_port': ({ runtime }, { session_id: id, port }) =>
+    runtime.sessions.hidePort(id, port),
   'session.state': ({ runtime, caller }, { session_id: id }) => runtime.sessions.state(caller, id),
 
   'exec.run': ({ runtime, caller, hasGreeted }, params) => {
