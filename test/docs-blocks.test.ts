@@ -41,6 +41,7 @@ const notRun: ReadonlyMap<string, string> = new Map([
     'docs/publication.md: trl publish check --evidence',
     'forms; test/publish-cli.test.ts types them',
   ],
+  ['docs/secrets.md: trl run --net github', 'needs tokens; see test/secrets-brokered.test.ts'],
   ['docs/threat-model.md:  web page', 'a drawing'],
   ['ARCHITECTURE.md:  cli/ ', 'a drawing; test/tidy.test.ts holds the import table'],
   ['ARCHITECTURE.md:  ', 'generated; test/tidy.test.ts compares it with the imports'],

@@ -26,13 +26,15 @@ class H(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
     def do_GET(self):
         if self.headers.get('Upgrade'):
-            self.wfile.write(b'HTTP/1.1 101 S\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
+            head = b'HTTP/1.1 101 S\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n'
+            self.wfile.write(head)
             self.wfile.write(b'<' + self.rfile.read(4) + b'>'); self.close_connection = True
             return
         n = int(self.headers.get('Content-Length', 0))
         text = (self.path + ' ' + str(self.headers) + self.rfile.read(n).decode()).encode()
         self.send_response(200); self.send_header('Set-Cookie', 'own=1')
-        self.send_header('Content-Length', str(len(text))); self.end_headers(); self.wfile.write(text)
+        self.send_header('Content-Length', str(len(text))); self.end_headers()
+        self.wfile.write(text)
     do_POST = do_GET
     def log_message(self, *a): pass
 socketserver.ThreadingTCPServer.allow_reuse_address = True

@@ -45,6 +45,7 @@ test('the facts of a host are those of its files', async () => {
       '/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin',
     ].join(':'),
     resolver: '',
+    trustStores: { bundles: [], java: [] },
     gitIdentity: null,
     idBase: 1_900_000_000,
     stage: '/srv',
