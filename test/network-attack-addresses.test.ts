@@ -291,7 +291,7 @@ test(
 
 test('what is no rule is refused, and no rule covers more than it says', () => {
   const words = `* *. *.com *.*.test a.*.test *a.test **.test .a.test a..test a.test:0 a.test:65536
-    a.test: a.test:80:80 http://a.test a.test/x 1.2.3.4 127.1 [::1] ::1 0x7f000001 1.2.3.4:0
+    a.test: a.test:80:80 http://a.test a.test/../x 1.2.3.4 127.1 [::1] ::1 0x7f000001 1.2.3.4:0
     *.1.2.3.4 u@a.test a%2etest -a.test a.test..`.split(/\s+/);
   const others = [
     '',
