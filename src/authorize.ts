@@ -145,7 +145,7 @@ function networkOf(
     network: context.network,
     requested: session.hosts,
     implied: [...impliedBy(context, text), ...brokeredAt(context, requested)],
-    policy,
+    policy: { ...policy, deny: [...policy.deny, ...session.blocked] },
     asks: judge.asks,
     answered: dependencies.allowedHosts(context.workspaceIdentity, by),
     connect: dependencies.connectHosts,

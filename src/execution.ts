@@ -190,6 +190,8 @@ export interface Authorization {
   /** The script that calls for it; `null`: none. */
   readonly parent: ExecId | null;
   readonly session: {
+    /** Host names that a person blocked for it. */
+    readonly blocked: readonly string[];
     /** Host rules that were requested with it. */
     readonly hosts: readonly string[];
     /** Names that each command of the session gets. */

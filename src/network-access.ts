@@ -174,6 +174,21 @@ export interface ConnectionSummary {
   readonly shared?: true;
 }
 
+/** A connection of a session's commands through the bridge, as it is now. */
+export type LiveConnection = {
+  readonly host: string;
+  readonly port: number;
+  /** `held`: a person is asked. */
+  readonly state: 'open' | 'held';
+  /** Unix ms. */
+  readonly since: number;
+  readonly sent_bytes: number;
+  readonly received_bytes: number;
+};
+
+/** Bound of {@link LiveConnection} entries of one session; more are not listed. */
+export const liveConnectionsMax = 200;
+
 /** Requests of a command to one host that are alike. */
 export type RequestSummary = {
   readonly method: string;

@@ -2,7 +2,6 @@
 // reset, and that nothing is left.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
 import { connectLocal } from '../src/local/index.ts';
@@ -10,31 +9,9 @@ import { whyNoBox } from './support/box.ts';
 import { startRuntime, type Daemon } from './support/daemon.ts';
 import { descendantsOf, eventually, noneLeft } from './support/processes.ts';
 import { processesWhere, runnerPid } from './support/processes.ts';
+import { TalkingServer } from './support/talking-server.ts';
 
 const skip = whyNoBox;
-
-/** Says something ten times a second, to each that asks. */
-class TalkingServer {
-  /** Connections that are open now, those that there ever were, and what was said to them. */
-  readonly count = { open: 0, begun: 0, said: 0 };
-  readonly server = createServer((_, response) => {
-    this.count.open += 1;
-    this.count.begun += 1;
-    const timer = setInterval(() => {
-      response.write('word\n');
-      this.count.said += 1;
-    }, 100);
-    response.on('close', () => {
-      clearInterval(timer);
-      this.count.open -= 1;
-    });
-  });
-
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
-    return Number(Object(this.server.address())['port']);
-  }
-}
 
 interface Scene extends AsyncDisposable {
   readonly daemon: Daemon;

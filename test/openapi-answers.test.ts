@@ -62,6 +62,8 @@ test('commands, their output and what is known of them', async () => {
   const run = (command: string, more: object = {}) =>
     ask('exec.run', { session_id: id, command, ...more });
   await run("printf '\\377'; echo err >&2; export B=2; cd /tmp");
+  await ask('session.connections', { session_id: id });
+  await ask('session.block_host', { session_id: id, host: 'a.test' });
   await ask('session.show_port', { session_id: id, port: 5173 });
   await ask('session.hide_port', { session_id: id, port: 5173 });
   await run('echo data > kept.txt; echo password=hunter2-hunter2-9', { cwd: daemon.root });

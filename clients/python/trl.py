@@ -120,6 +120,8 @@ Method = Literal[
     "session.info",
     "session.destroy",
     "session.update",
+    "session.connections",
+    "session.block_host",
     "session.show_port",
     "session.hide_port",
     "session.fork",

@@ -135,6 +135,8 @@ export const hostsParam = z
   })
   .check(z.maxLength(hostsMax, { error: `at most ${hostsMax} hosts` }));
 
+export const hostNameParam = text('the name of a host', hostTextMax);
+
 /** Secrets and their hosts; what each may be is checked where they are read. */
 export const brokerParam = z
   .array(

@@ -133,6 +133,18 @@ export const sessionSchema = z.object({
   environment: z.exactOptional(environmentSchema),
 });
 
+/** A connection through the bridge, as it is now. */
+export const sessionConnectionSchema = z.object({
+  host: z.string(),
+  port: shared.countSchema,
+  /** `held`: a person is asked. */
+  state: z.enum(['open', 'held']),
+  since: shared.timestampSchema,
+  sent_bytes: shared.countSchema,
+  received_bytes: shared.countSchema,
+});
+export type SessionConnection = z.infer<typeof sessionConnectionSchema>;
+
 const portMax = 65_535;
 const portParam = field.integerParam(1, portMax);
 
@@ -238,6 +250,36 @@ export const sessionMethods = {
       params: ['name', 'unset', 'state_of'],
       answer: ['session_id'],
     },
+  }),
+  'session.connections': defineMethod({
+    params: field.sessionParamsObject,
+    answer: z.object({ connections: z.array(sessionConnectionSchema) }),
+    roles: permittedRoles.everybody,
+    owns: ownershipRules.session,
+    lane: 'at-once',
+    http: [
+      {
+        ...getRoute,
+        path: `${sessionRoutePath}/connections`,
+        about: 'List the connections that a session has now',
+      },
+    ],
+    audit: null,
+  }),
+  'session.block_host': defineMethod({
+    params: z.extend(field.sessionParamsObject, { host: field.hostNameParam }),
+    answer: z.object({ session_id: shared.sessionIdSchema, host: z.string() }),
+    roles: permittedRoles.approver,
+    owns: ownershipRules.none,
+    lane: 'at-once',
+    http: [
+      {
+        ...postRoute,
+        path: `${sessionRoutePath}/blocked-hosts`,
+        about: 'End the connections of a session to a host, and refuse it from now on',
+      },
+    ],
+    audit: { kind: 'session.host_blocked', params: ['host'], answer: [] },
   }),
   'session.show_port': defineMethod({
     params: z.extend(field.sessionParamsObject, { port: portParam }),

@@ -25,6 +25,7 @@ const eventKinds = [
   'session.created',
   'session.updated',
   'session.destroyed',
+  'session.host_blocked',
   'session.port_shown',
   'session.port_hidden',
   // One command, in this order. Durable before the spawn: up to `started`.

@@ -69,6 +69,18 @@ export const workSections: readonly VerbSection[] = [
         flags: ['force', ...remoteFlags],
         load: async () => (await import('./session.ts')).runSessionDestroy,
       },
+      net: {
+        words: 'ID|NAME',
+        about: 'list the connections that a session has now',
+        flags: remoteFlags,
+        load: async () => (await import('./net.ts')).runNet,
+      },
+      'net block': {
+        words: 'ID|NAME HOST',
+        about: 'end the connections of a session to a host, and refuse it from now on',
+        flags: remoteFlags,
+        load: async () => (await import('./net.ts')).runNetBlock,
+      },
       port: {
         words: 'ID|NAME PORT',
         about: 'show a port of a session in a browser on this machine',

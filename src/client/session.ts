@@ -84,6 +84,16 @@ export class Session {
     return (await this.#call('session.show_port', { session_id: this.id, port })).url;
   }
 
+  /** Connections of its commands through the bridge, as they are now. */
+  async connections(): Promise<Data<'session.connections'>['connections']> {
+    return (await this.#call('session.connections', { session_id: this.id })).connections;
+  }
+
+  /** Ends its connections to a host, and refuses it from now on: a person alone may. */
+  async blockHost(host: string): Promise<void> {
+    await this.#call('session.block_host', { session_id: this.id, host });
+  }
+
   /** Ends {@link showPort}. */
   async hidePort(port: number): Promise<void> {
     await this.#call('session.hide_port', { session_id: this.id, port });

@@ -12,6 +12,7 @@ import type {
 } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
+import type { LiveConnection } from '../network-access.ts';
 import { limits } from '../limits.ts';
 import type { MachinePort, RunnerConnection } from '../host/port.ts';
 import type { LaunchOptions } from '../process/launch.ts';
@@ -139,6 +140,17 @@ export class Runners {
   ): Promise<void> {
     const link = await this.link();
     await link.request('host', { exec_id: id, host, port, allow });
+  }
+
+  /** Connections of a session through its bridge. */
+  async connections(session: SessionId): Promise<readonly LiveConnection[]> {
+    const link = await this.link();
+    return (await link.request('connections', { session_id: session })).connections;
+  }
+
+  async blockHost(session: SessionId, host: string): Promise<void> {
+    const link = await this.link();
+    await link.request('block_host', { session_id: session, host });
   }
 
   /** Shows a port of a session on the loopback of its machine. */

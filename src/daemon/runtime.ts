@@ -39,7 +39,7 @@ import type {
 } from '../api/approval.ts';
 import type { ExecView, Receipt } from '../api/receipt.ts';
 import type { MethodAnswers, MethodName } from '../api/methods.ts';
-import type { SessionCreateParams, SessionView } from '../api/session.ts';
+import type { SessionConnection, SessionCreateParams, SessionView } from '../api/session.ts';
 import type { WireError } from '../api/answer-fields.ts';
 import type { MetricsView } from '../api/system.ts';
 import type {
@@ -190,6 +190,8 @@ export interface SessionService {
     id: SessionId,
     port: number,
   ): Promise<{ session_id: SessionId; port: number; url: string }>;
+  connections(id: SessionId): Promise<{ connections: SessionConnection[] }>;
+  blockHost(id: SessionId, host: string): Promise<{ session_id: SessionId; host: string }>;
   hidePort(id: SessionId, port: number): Promise<{ session_id: SessionId; hidden: boolean }>;
   update(
     caller: Caller,

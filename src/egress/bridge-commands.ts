@@ -38,6 +38,9 @@ export class BridgeCommands {
   /** Of all of them. */
   #credentials = new CredentialSet([]);
 
+  /** Names that a person wants no connection to. */
+  readonly blocked = new Set<string>();
+
   get credentials(): CredentialSet {
     return this.#credentials;
   }
@@ -75,6 +78,7 @@ export class BridgeCommands {
 
   /** The first command that permits it; a denial of any of them is the same policy's. */
   decide(name: string, port: number | null): BridgeDecision {
+    if (this.blocked.has(name)) return { ...refused(deniedByPerson), by: null, asker: null };
     let denied: BridgeDecision = { ...refused('no command runs'), by: null, asker: null };
     for (const [exec, { rules, decider, answers }] of this.#commands) {
       const decision = decider.decide(name, port);

@@ -5,7 +5,8 @@
 import type { Socket as UdpSocket } from 'node:dgram';
 import { createServer, isIPv4, type Server, type Socket } from 'node:net';
 import type { ExecId } from '../command.ts';
-import type { ConnectionSummary, EgressRules } from '../network-access.ts';
+import { liveConnectionsMax } from '../network-access.ts';
+import type { ConnectionSummary, EgressRules, LiveConnection } from '../network-access.ts';
 import { deniedByPerson, lateAnswer, openPorts, unanswered } from '../network/egress-rules.ts';
 import { normalHostName } from '../network/host-rules.ts';
 import { BridgeCommands, keyOf } from './bridge-commands.ts';
@@ -50,14 +51,19 @@ interface Destination {
   readonly port: number;
 }
 
+/** A client's connection; `since`: Unix ms. */
+interface Client extends Destination {
+  readonly since: number;
+}
+
 export class Bridge {
   readonly #events: BridgeEvents;
   readonly #addresses = new SyntheticAddresses();
   readonly #commands = new BridgeCommands();
   readonly #servers: Server[] = [];
-  readonly #clients = new Map<Socket, Destination>();
+  readonly #clients = new Map<Socket, Client>();
   /** Connections that wait for a person. */
-  readonly #held = new Set<Socket>();
+  readonly #held = new Map<Socket, Client>();
   /** Connections to hosts, and those that are being made. */
   #dialled = 0;
   readonly #lookups = new NameLookups();
@@ -118,10 +124,40 @@ export class Bridge {
   /** Ends connections that no other command may have: a socket can be passed on. */
   end(exec: ExecId): readonly ConnectionSummary[] {
     const summaries = this.#commands.end(exec);
+    this.#resetDenied();
+    return summaries;
+  }
+
+  #resetDenied(): void {
     for (const [socket, { name, port }] of this.#clients) {
       if (!this.#commands.decide(name, port).isAllowed) socket.resetAndDestroy();
     }
-    return summaries;
+  }
+
+  /** Ends what goes to the name, and refuses it from now on. */
+  block(name: string): void {
+    this.#commands.blocked.add(name);
+    this.#resetDenied();
+    for (const [key, question] of this.#questions) {
+      if (!key.startsWith(`${name}:`)) continue;
+      question.resolve(false);
+      this.#questions.delete(key);
+    }
+  }
+
+  live(): readonly LiveConnection[] {
+    const all = [
+      ...[...this.#clients].map((one) => [...one, 'open'] as const),
+      ...[...this.#held].map((one) => [...one, 'held'] as const),
+    ];
+    return all.slice(0, liveConnectionsMax).map(([socket, { name, port, since }, state]) => ({
+      host: name,
+      port,
+      state,
+      since,
+      sent_bytes: socket.bytesRead,
+      received_bytes: socket.bytesWritten,
+    }));
   }
 
   answered(host: string, port: number, allow: boolean): void {
@@ -139,7 +175,7 @@ export class Bridge {
     this.#resolver?.close();
     this.#resolver = null;
     for (const server of this.#servers) server.close();
-    for (const socket of [...this.#clients.keys(), ...this.#held]) socket.resetAndDestroy();
+    for (const socket of [...this.#clients.keys(), ...this.#held.keys()]) socket.resetAndDestroy();
     this.#commands.clear();
   }
 
@@ -231,7 +267,7 @@ export class Bridge {
   }
 
   #connect(socket: Socket, { name, port }: Destination): void {
-    this.#clients.set(socket, { name, port });
+    this.#clients.set(socket, { name, port, since: Date.now() });
     socket.once('close', () => this.#clients.delete(socket));
     const isSeen = this.#commands.decidesRequests(name, port);
     const permitted = this.#permit(socket, { name, port }, isSeen);
@@ -256,7 +292,7 @@ export class Bridge {
       this.#questions.set(key, question);
       this.#events.ask(asker, name, port);
     }
-    this.#held.add(socket);
+    this.#held.set(socket, { name, port, since: Date.now() });
     const isThere = await whileOpen(socket, question.promise, holdMs);
     this.#held.delete(socket);
     if (isThere && (await question.promise)) {

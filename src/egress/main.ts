@@ -48,6 +48,11 @@ function take(request: EgressRequest, handle: unknown): void {
   } else if ('answer' in request) {
     const { bridge, host, port, allow } = request.answer;
     bridgeOf(bridge).answered(host, port, allow);
+  } else if ('block' in request) {
+    bridgeOf(request.block.bridge).block(request.block.host);
+  } else if ('list' in request) {
+    const { bridge, number } = request.list;
+    say({ live: { number, connections: bridges.get(bridge)?.live() ?? [] } });
   } else if ('opened' in request) {
     const { bridge, address, port } = request.opened;
     bridges.get(bridge)?.opened(address, port);

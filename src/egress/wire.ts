@@ -3,7 +3,7 @@
  * runner sends descriptors: the sockets of a session's network namespace.
  */
 import type { ExecId } from '../command.ts';
-import type { ConnectionSummary, EgressRules } from '../network-access.ts';
+import type { ConnectionSummary, EgressRules, LiveConnection } from '../network-access.ts';
 
 /** A session's network namespace; the runner numbers them. */
 export type BridgeId = number;
@@ -51,6 +51,10 @@ export type EgressRequest =
         readonly allow: boolean;
       };
     }
+  /** A person wants no connection of the session to this name: none goes on, none is made. */
+  | { readonly block: { readonly bridge: BridgeId; readonly host: string } }
+  /** Answered by `live`, with the same number. */
+  | { readonly list: { readonly bridge: BridgeId; readonly number: number } }
   | { readonly close: { readonly bridge: BridgeId } };
 
 export type EgressEvent =
@@ -58,6 +62,9 @@ export type EgressEvent =
   | { readonly begun: { readonly exec: ExecId } }
   | {
       readonly ended: { readonly exec: ExecId; readonly connections: readonly ConnectionSummary[] };
+    }
+  | {
+      readonly live: { readonly number: number; readonly connections: readonly LiveConnection[] };
     }
   /** A name got the next address. */
   | { readonly name: { readonly bridge: BridgeId; readonly name: string } }

@@ -6,7 +6,7 @@
 import { fork, type ChildProcess, type SendHandle } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExecId, SandboxNamespace } from '../command.ts';
-import type { ConnectionSummary, EgressRules } from '../network-access.ts';
+import type { ConnectionSummary, EgressRules, LiveConnection } from '../network-access.ts';
 import type { BridgeAuthority, BridgeId, EgressEvent, EgressRequest } from '../egress/wire.ts';
 import { openPorts } from '../network/egress-rules.ts';
 import type { OpenNamespace } from './namespace.ts';
@@ -36,6 +36,8 @@ class EgressLink {
   readonly #child: ChildProcess;
   readonly #begun = new Map<ExecId, PromiseWithResolvers<void>>();
   readonly #ended = new Map<ExecId, PromiseWithResolvers<readonly ConnectionSummary[]>>();
+  readonly #listed = new Map<number, PromiseWithResolvers<readonly LiveConnection[]>>();
+  #lists = 0;
   isDead = false;
   #isReady = false;
   /** Sockets that bridges want, and whose helper does not run yet. */
@@ -66,6 +68,7 @@ class EgressLink {
       ready.reject(ended);
       for (const { reject } of this.#begun.values()) reject(ended);
       for (const { resolve } of this.#ended.values()) resolve([]);
+      for (const { resolve } of this.#listed.values()) resolve([]);
       on.lost(this.#isReady);
     };
     child.once('exit', lose);
@@ -79,6 +82,8 @@ class EgressLink {
         this.#begun.get(event.begun.exec)?.resolve();
       } else if ('ended' in event) {
         this.#ended.get(event.ended.exec)?.resolve(event.ended.connections);
+      } else if ('live' in event) {
+        this.#listed.get(event.live.number)?.resolve(event.live.connections);
       } else on.event(event);
     });
     // It must not keep a runner alive that has nothing else to do.
@@ -107,6 +112,16 @@ class EgressLink {
     this.#ended.set(exec, ended);
     void this.send({ end: { bridge, exec } });
     return await ended.promise.finally(() => this.#ended.delete(exec));
+  }
+
+  async live(bridge: BridgeId): Promise<readonly LiveConnection[]> {
+    if (this.isDead) return [];
+    this.#lists += 1;
+    const number = this.#lists;
+    const listed = Promise.withResolvers<readonly LiveConnection[]>();
+    this.#listed.set(number, listed);
+    void this.send({ list: { bridge, number } });
+    return await listed.promise.finally(() => this.#listed.delete(number));
   }
 
   kill(): void {
@@ -180,6 +195,14 @@ export class EgressProcess {
     void this.#link?.send({ answer: { bridge: id, host, port, allow } });
   }
 
+  block({ id }: SessionBridge, host: string): void {
+    void this.#link?.send({ block: { bridge: id, host } });
+  }
+
+  async live({ id }: SessionBridge): Promise<readonly LiveConnection[]> {
+    return (await this.#link?.live(id)) ?? [];
+  }
+
   forget({ id }: SessionBridge): void {
     this.#bridges.delete(id);
     void this.#link?.send({ close: { bridge: id } });
@@ -214,6 +237,7 @@ export class EgressProcess {
     if (afterMs > 0) await sleep(afterMs, undefined, { ref: false });
     const link = this.#current();
     await link.ready;
+    for (const host of bridge.blocked) void link.send({ block: { bridge: bridge.id, host } });
     void link.send({ named: { bridge: bridge.id, names: bridge.names } });
     await this.#connect(link, bridge, false);
     for (const [exec, rules] of bridge.commands) await link.begin(bridge.id, exec, rules);

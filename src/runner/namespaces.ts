@@ -13,7 +13,7 @@ import { openNamespace, type OpenNamespace } from './namespace.ts';
 import type { MountedOverlay } from './overlay.ts';
 import { OverlayRefresher } from './overlay-refresher.ts';
 import { hasInotifyWatch } from './processes.ts';
-import type { BridgedNamespaces } from './session-bridge.ts';
+import type { BridgedNamespaces, SessionBridge } from './session-bridge.ts';
 import type { RefreshResult, WatchedMount } from './operations.ts';
 
 /**
@@ -123,6 +123,12 @@ export class SandboxNamespaces {
     const older = this.#older.get(session) ?? [];
     this.#older.delete(session);
     for (const entry of older) this.#release(entry);
+  }
+
+  /** The session's way to hosts; `null`: it has none, or no command of it has run. */
+  async bridgeOf(session: SessionId): Promise<SessionBridge | null> {
+    const opened = await this.#namespaces.get(session)?.opening.catch(() => null);
+    return opened?.bridge ?? null;
   }
 
   /** Paths of the session's namespaces; `null`: no command of it has one. */

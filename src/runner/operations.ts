@@ -21,6 +21,7 @@ import {
   type Shape,
   type Shaped,
 } from '../json-shape.ts';
+import type { LiveConnection } from '../network-access.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 
 const isExecId = (value: unknown): value is ExecId => isText(value) && value.startsWith('x-');
@@ -31,6 +32,9 @@ const isExit = (value: unknown): value is Exit => isExecId(fieldOf(value, 'exec_
 const isRedactorStart = (value: unknown): value is RedactorStart => isText(fieldOf(value, 'key'));
 const isSealing = (value: unknown): value is Sealing =>
   isText(fieldOf(value, 'directory')) && Array.isArray(fieldOf(value, 'recipients'));
+
+const isLiveConnection = (value: unknown): value is LiveConnection =>
+  isText(fieldOf(value, 'host'));
 
 /** Values that output must not show. */
 const isKnown = listOf(objectOf({ name: isText, value: isText }));
@@ -107,6 +111,13 @@ export const operations = {
     params: { exec_id: isExecId, host: isText, port: isCount, allow: isFlag },
     answer: nothing,
   },
+  /** Connections of a session through its bridge, as they are now. */
+  connections: {
+    params: { session_id: isSessionId },
+    answer: { connections: listOf(isLiveConnection) },
+  },
+  /** Ends connections of a session to a name, and refuses it from now on. */
+  block_host: { params: { session_id: isSessionId, host: isText }, answer: nothing },
   /** Shows a port of a session on the loopback of this machine, by HTTP with a token. */
   show_port: {
     params: { session_id: isSessionId, port: isCount },

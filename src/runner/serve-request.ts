@@ -94,6 +94,14 @@ const handlers: Handlers = {
     pool.answerHost(exec_id, { host, port, allow });
     return {};
   },
+  connections: async ({ pool }, { session_id }) => {
+    const bridge = await pool.namespaces.bridgeOf(session_id);
+    return { connections: (await bridge?.live()) ?? [] };
+  },
+  block_host: async ({ pool }, { session_id, host }) => {
+    (await pool.namespaces.bridgeOf(session_id))?.block(host);
+    return {};
+  },
   show_port: ({ service }, { session_id, port }) => service.ports.show(session_id, port),
   hide_port: ({ service }, { session_id, port }) => ({
     hidden: service.ports.hide(session_id, port),

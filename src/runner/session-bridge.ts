@@ -2,7 +2,7 @@
 import type { ExecId, Plan } from '../command.ts';
 import type { BridgeAuthority, BridgeId } from '../egress/wire.ts';
 import { TrlError } from '../errors.ts';
-import type { ConnectionSummary, EgressRules } from '../network-access.ts';
+import type { ConnectionSummary, EgressRules, LiveConnection } from '../network-access.ts';
 
 /** Paths of a session's namespaces. */
 export interface BridgedNamespaces {
@@ -16,6 +16,8 @@ export interface Egress {
   begin(bridge: SessionBridge, exec: ExecId, rules: EgressRules): Promise<void>;
   end(bridge: SessionBridge, exec: ExecId): Promise<readonly ConnectionSummary[]>;
   answer(bridge: SessionBridge, answer: HostAnswer): void;
+  block(bridge: SessionBridge, host: string): void;
+  live(bridge: SessionBridge): Promise<readonly LiveConnection[]>;
   forget(bridge: SessionBridge): void;
 }
 
@@ -40,6 +42,8 @@ export class SessionBridge {
   /** In the order of their addresses. */
   readonly names: string[] = [];
   readonly commands = new Map<ExecId, EgressRules>();
+  /** Names that a person wants no connection to. */
+  readonly blocked = new Set<string>();
   readonly #egress: Egress;
   #users = 1;
   /** Settles when the present egress process has the sockets. */
@@ -91,6 +95,16 @@ export class SessionBridge {
   /** What a person said about a host, for the commands that run. */
   answer(answer: HostAnswer): void {
     this.#egress.answer(this, answer);
+  }
+
+  /** From now on, also where another egress process takes over. */
+  block(host: string): void {
+    this.blocked.add(host);
+    this.#egress.block(this, host);
+  }
+
+  async live(): Promise<readonly LiveConnection[]> {
+    return await this.#egress.live(this);
   }
 
   use(): void {

@@ -39,6 +39,8 @@ export interface SessionRecord {
   readonly requested?: readonly string[];
   /** Names of secrets that each of its commands gets (`secrets.inject`); absent: none. */
   readonly injected?: readonly string[];
+  /** Host names that a person blocked for its commands; absent: none. */
+  readonly blockedHosts?: readonly string[];
   /** The actor that made it; absent in records older than tokens: the owner of the socket. */
   readonly owner?: string;
   readonly createdAt: number;

@@ -217,7 +217,8 @@ export const namesOnly = (source: VariableSource): VariableSource => ({
 export function sessionVariables(record: SessionRecord): Authorization['session'] {
   const names = [...(record.requested ?? []), ...(record.injected ?? [])];
   const hosts = record.grants.hosts ?? [];
-  return { requested: [...new Set(names)], given: record.envKeys, hosts };
+  const { blockedHosts: blocked = [] } = record;
+  return { requested: [...new Set(names)], given: record.envKeys, hosts, blocked };
 }
 
 /** One sentence per variable that a command uses and gets only through `legacy` mode. */

@@ -1,9 +1,10 @@
 /** What callers do with sessions: create, show, change, fork and end them. */
 import { hasOwnNetwork } from '../../network-access.ts';
+import { normalHostName } from '../../network/host-rules.ts';
 import type { Caller, SessionId } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
-import type { SessionCreateParams, SessionView } from '../../api/session.ts';
+import type { SessionConnection, SessionCreateParams, SessionView } from '../../api/session.ts';
 import { isTokenAuthenticated } from '../access/access-scope.ts';
 import type { WorkspaceHost } from '../../host/port.ts';
 import type { HostFacts } from '../../sandbox/host-facts.ts';
@@ -209,6 +210,33 @@ export class DaemonSessionService implements SessionService {
     const shown = await this.#parts.runners.showPort(id, port);
     const url = `http://127.0.0.1:${shown.port}/?trl_token=${shown.token}`;
     return { session_id: id, port, url };
+  }
+
+  /** Connections of its commands through the bridge, as they are now. */
+  async connections(id: SessionId): Promise<{ connections: SessionConnection[] }> {
+    this.#sessions.get(id);
+    const live = await this.#parts.runners.connections(id);
+    return {
+      connections: live.map((one) => ({ ...one, since: new Date(one.since).toISOString() })),
+    };
+  }
+
+  /**
+   * Ends the session's connections to a host, and refuses it to all its commands from now on.
+   *
+   * @throws TrlError `INVALID_PARAMS` for what is no name of a host
+   */
+  async blockHost(id: SessionId, text: string): Promise<{ session_id: SessionId; host: string }> {
+    const session = this.#sessions.get(id);
+    const host = normalHostName(text);
+    if (host === null) {
+      const shown = JSON.stringify(text);
+      throw new TrlError('INVALID_PARAMS', `Cannot block ${shown}: it is not the name of a host`);
+    }
+    const { blockedHosts = [] } = session.record;
+    this.#sessions.updateAtOnce(session, { blockedHosts: [...new Set([...blockedHosts, host])] });
+    await this.#parts.runners.blockHost(id, host);
+    return { session_id: id, host };
   }
 
   async hidePort(id: SessionId, port: number): Promise<{ session_id: SessionId; hidden: boolean }> {

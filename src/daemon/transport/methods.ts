@@ -98,6 +98,9 @@ const handlers: Handlers = {
   'session.update': ({ runtime, caller }, params) => runtime.sessions.update(caller, params),
   'session.fork': ({ runtime, caller }, { session_id: id, name }) =>
     runtime.sessions.fork(caller, id, name ?? null),
+  'session.connections': ({ runtime }, { session_id: id }) => runtime.sessions.connections(id),
+  'session.block_host': ({ runtime }, { session_id: id, host }) =>
+    runtime.sessions.blockHost(id, host),
   'session.show_port': ({ runtime }, { session_id: id, port }) =>
     runtime.sessions.showPort(id, port),
   'session.hide_port': ({ runtime }, { session_id: id, port }) =>
