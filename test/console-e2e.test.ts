@@ -203,6 +203,28 @@ test(
   },
 );
 
+test('the network of sessions is shown, and a port of one opens', options, async () => {
+  const { page } = person;
+  const root = (await scene.session.info()).working_dir ?? '';
+  const hosts = ['talker.test'];
+  const session = await agent.createSession({ name: 'talker', working_dir: root, hosts });
+  try {
+    await open('network');
+    await page.getByRole('heading', { name: 'talker' }).waitFor();
+    await page.getByText('No connection at the moment').first().waitFor();
+    await page.getByLabel('Session').selectOption(session.id);
+    await page.getByLabel('Port').fill('5173');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('nothing runs in a network of its own there').waitFor();
+    await page.getByLabel('Session').selectOption(scene.session.id);
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('Open port 5173 in a new tab').waitFor();
+  } finally {
+    await session.destroy({ force: true });
+    await scene.session.hidePort(5173);
+  }
+});
+
 test(
   'no view has what keeps somebody out, in light or dark; nothing of others runs',
   options,
@@ -216,6 +238,7 @@ test(
       ['secrets', '.request'],
       [`changes/${scene.session.id}`, '.diff .row'],
       [`audit/${scene.changed}`, '.graph'],
+      ['network', 'form'],
       ['policy', '.tester'],
       ['metrics', '.numbers dd'],
     ] as const;

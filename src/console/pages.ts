@@ -6,6 +6,7 @@ import { ChangesPage } from './changes/changes.tsx';
 import { CommandPage } from './command/command.tsx';
 import { heldChangeCount, pendingApprovals, secretRequests } from './live/store.ts';
 import { MetricsPage } from './metrics/metrics.tsx';
+import { NetworkPage } from './network/network.tsx';
 import { OverviewPage } from './overview/overview.tsx';
 import { PolicyPage } from './policy/policy.tsx';
 import { SecretsPage } from './secrets/secrets.tsx';
@@ -44,6 +45,7 @@ export const consolePages: readonly ConsolePage[] = [
     waiting: () => heldChangeCount.value,
     show: ChangesPage,
   },
+  { name: 'network', title: 'Network', letter: 'n', show: NetworkPage },
   { name: 'audit', title: 'Audit', letter: 'l', show: AuditPage },
   { name: 'policy', title: 'Policy', letter: 'p', show: PolicyPage },
   { name: 'metrics', title: 'Metrics', letter: 'm', show: MetricsPage },
