@@ -65,6 +65,10 @@ const attacks: Readonly<Record<string, Params>> = {
     { session_id: id, name: 'taken' },
     { session_id: id, env: { A: 'b' }, unset: ['KEPT'] },
   ],
+  'session.connections': session,
+  'session.block_host': ({ session: id }) => [{ session_id: id, host: 'a.test' }],
+  'session.show_port': ({ session: id }) => [{ session_id: id, port: 80 }],
+  'session.hide_port': ({ session: id }) => [{ session_id: id, port: 80 }],
   'session.fork': session,
   'session.state': session,
   'exec.run': (ids) => [

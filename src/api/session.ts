@@ -143,7 +143,6 @@ export const sessionConnectionSchema = z.object({
   sent_bytes: shared.countSchema,
   received_bytes: shared.countSchema,
 });
-export type SessionConnection = z.infer<typeof sessionConnectionSchema>;
 
 const portMax = 65_535;
 const portParam = field.integerParam(1, portMax);
@@ -270,7 +269,7 @@ export const sessionMethods = {
     params: z.extend(field.sessionParamsObject, { host: field.hostNameParam }),
     answer: z.object({ session_id: shared.sessionIdSchema, host: z.string() }),
     roles: permittedRoles.approver,
-    owns: ownershipRules.none,
+    owns: ownershipRules.session,
     lane: 'at-once',
     http: [
       {
@@ -291,7 +290,7 @@ export const sessionMethods = {
       url: z.string(),
     }),
     roles: permittedRoles.approver,
-    owns: ownershipRules.none,
+    owns: ownershipRules.session,
     lane: 'at-once',
     http: [
       {
@@ -306,7 +305,7 @@ export const sessionMethods = {
     params: z.extend(field.sessionParamsObject, { port: portParam }),
     answer: z.object({ session_id: shared.sessionIdSchema, hidden: z.boolean() }),
     roles: permittedRoles.approver,
-    owns: ownershipRules.none,
+    owns: ownershipRules.session,
     lane: 'at-once',
     http: [
       {
@@ -359,3 +358,4 @@ export type SessionUpdateParams = ParamsOf<typeof sessionMethods, 'session.updat
 export type SessionView = TypeOf<typeof sessionSchema>;
 /** The tiers of a session's environment, by name; no answer contains a value. */
 export type EnvironmentView = TypeOf<typeof environmentSchema>;
+export type SessionConnection = TypeOf<typeof sessionConnectionSchema>;

@@ -1,5 +1,6 @@
 /** The commands that run in one session: what their rules permit, and their records. */
 import type { Socket } from 'node:net';
+import type { Transform } from 'node:stream';
 import type { ExecId } from '../command.ts';
 import type { ConnectionSummary, EgressRules } from '../network-access.ts';
 import {
@@ -11,11 +12,13 @@ import {
 import type { HttpRequest } from '../network/request-rules.ts';
 import { ConnectionLog, type ConnectionRecord } from './connection-log.ts';
 import { CredentialSet } from './credential-set.ts';
+import { meteredStream, UsageLimits } from './usage-limits.ts';
 
 interface Command {
   readonly rules: EgressRules;
   readonly decider: EgressDecider;
   readonly log: ConnectionLog;
+  readonly limits: UsageLimits;
   /** What a person said while it ran, by host and port. */
   readonly answers: Map<string, boolean>;
 }
@@ -52,7 +55,9 @@ export class BridgeCommands {
   /** @throws RangeError for a text that is no rule */
   begin(exec: ExecId, rules: EgressRules): EgressDecider {
     const decider = new EgressDecider(rules);
-    this.#commands.set(exec, { rules, decider, log: new ConnectionLog(), answers: new Map() });
+    const limits = new UsageLimits(decider);
+    const own = { rules, decider, limits, log: new ConnectionLog(), answers: new Map() };
+    this.#commands.set(exec, own);
     this.#collectCredentials();
     if (this.#commands.size > 1) for (const { log } of this.#commands.values()) log.share();
     return decider;
@@ -119,6 +124,32 @@ export class BridgeCommands {
       denied = decision;
     }
     return denied;
+  }
+
+  /**
+   * What is sent passes through it; `null`: nothing is looked for in it.
+   *
+   * @param isReadable whether placeholders would show in it
+   */
+  guardFor(name: string, port: number, isReadable: boolean): Transform | null {
+    const take = (bytes: number): void => this.takeUpload(name, port, bytes);
+    if (isReadable && !this.#credentials.isEmpty) {
+      return this.#credentials.placeholders.guardingStream(take);
+    }
+    const isLimited = [...this.#commands.values()].some(({ limits }) =>
+      limits.hasUploadLimit(name, port),
+    );
+    return isLimited ? meteredStream(take) : null;
+  }
+
+  /** Counts for each command: whose bytes they are is not known. @throws LimitReached */
+  takeUpload(name: string, port: number, bytes: number): void {
+    for (const { limits } of this.#commands.values()) limits.takeUpload(name, port, bytes);
+  }
+
+  /** @throws LimitReached */
+  takeConnection(name: string, port: number): void {
+    for (const { limits } of this.#commands.values()) limits.takeConnection(name, port);
   }
 
   /** An address that a rule names; `null`: none does. */

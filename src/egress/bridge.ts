@@ -274,7 +274,7 @@ export class Bridge {
     if (isSeen && permitted.termination === null) permitted.refuse('no authority');
     else if (port === 80 || (isIPv4(name) && isSeen)) relayHttp(socket, permitted);
     // Who names an address names what answers there, whatever it calls itself.
-    else if (isIPv4(name)) void relayTunnel(socket, permitted, undefined, permitted.guard());
+    else if (isIPv4(name)) void relayTunnel(socket, permitted, undefined, permitted.guard(true));
     else void relayStream(socket, permitted);
   }
 
@@ -318,12 +318,13 @@ export class Bridge {
           port,
           credentials: commands.credentials,
           decide: (request) => commands.decideRequest(name, port, request),
+          takeUpload: (bytes) => commands.takeUpload(name, port, bytes),
+          guard: () => commands.guardFor(name, port, true),
           permitted: (request, secrets) => commands.recordRequest(name, port, { request, secrets }),
         };
         return inspectRequest(rules, head, options);
       },
-      guard: () =>
-        commands.credentials.isEmpty ? null : commands.credentials.placeholders.guardingStream(),
+      guard: (isReadable) => commands.guardFor(name, port, isReadable),
       failed: (why) => this.#refuse(name, port, why),
       refuse: (why) => {
         this.#refuse(name, port, why);
@@ -341,10 +342,20 @@ export class Bridge {
     };
   }
 
+  /** @throws DialError where rules permit no more */
+  #takeConnection({ name, port }: Destination): void {
+    try {
+      this.#commands.takeConnection(name, port);
+    } catch (error) {
+      throw new DialError(error instanceof Error ? error.message : String(error));
+    }
+  }
+
   /** By the rules that hold now: one connection may ask for several, at any time. */
   async #dial({ name, port }: Destination): Promise<Dialled> {
     const { by, rule } = this.#commands.decide(name, port);
     if (by === null) throw new DialError(rule);
+    this.#takeConnection({ name, port });
     if (this.#dialled >= connectionsMax) throw new DialError('too many connections');
     this.#dialled += 1;
     try {

@@ -5,13 +5,14 @@ import type { HttpRequest } from '../network/request-rules.ts';
 import { heldBodyMax, leakRule, type CredentialSet } from './credential-set.ts';
 import type { Header, RequestHead } from './http-messages.ts';
 import { FoundValue, type ValueFinder } from './masking.ts';
+import { LimitReached } from './usage-limits.ts';
 
 export interface InspectedRequest {
   readonly kind: 'permitted';
   readonly head: RequestHead;
   /** All of it; `null`: it goes on as it comes, through {@link guard}. */
   readonly body: Buffer | null;
-  /** Ends with {@link leakIn}'s error at a placeholder; `null`: there is none to look for. */
+  /** Ends with {@link refusalIn}'s error at a placeholder; `null`: there is none to look for. */
   readonly guard: Transform | null;
   /** Finds in its answer what the host was given; `null`: nothing. */
   readonly scrubbed: ValueFinder | null;
@@ -35,16 +36,21 @@ export interface RequestRules {
   readonly decide: (request: HttpRequest) => NetworkDecision;
   /** Called for each request that is permitted. */
   readonly permitted: (request: HttpRequest, secrets: readonly string[]) => void;
+  /** @throws LimitReached */
+  readonly takeUpload: (bytes: number) => void;
+  /** For a body that goes on as it comes. */
+  readonly guard: () => Transform | null;
 }
 
 /** With these a server may take another method than the one that was decided on. */
 const methodOverrides = ['x-http-method-override', 'x-http-method', 'x-method-override'];
 
 export async function inspectRequest(
-  { name, port, credentials, decide, permitted }: RequestRules,
+  rules: RequestRules,
   head: RequestHead,
   { isSecure, readBody }: InspectOptions,
 ): Promise<Inspection> {
+  const { name, port, credentials, decide, permitted, guard } = rules;
   const request: HttpRequest = { method: head.method, target: head.target };
   const decision = decide(request);
   if (!decision.isAllowed) return { kind: 'refused', rule: decision.rule };
@@ -52,23 +58,45 @@ export async function inspectRequest(
     return { kind: 'refused', rule: 'another method in a header' };
   }
   if (credentials.isEmpty) {
+    const spent = usedUp(rules, head, null);
+    if (spent !== null) return spent;
     permitted(request, []);
-    return { kind: 'permitted', head, body: null, guard: null, scrubbed: null };
+    return { kind: 'permitted', head, body: null, guard: guard(), scrubbed: null };
   }
   const place = { name, port, isSecure };
   const held = credentials.needsBody(head, place) ? await readBody(heldBodyMax) : undefined;
   if (held === null) return { kind: 'refused', rule: 'body too large for a credential in it' };
   const result = credentials.put(head, held ?? null, place);
   if (result.kind === 'refused') return result;
+  const spent = usedUp(rules, head, held ?? null);
+  if (spent !== null) return spent;
   permitted(request, result.secrets);
   const scrubbed = credentials.valuesFor(name, port);
   return {
     kind: 'permitted',
     head: withoutEncodings(withLength(result.head, result.body), scrubbed !== null),
     body: result.body,
-    guard: result.body === null ? credentials.placeholders.guardingStream() : null,
+    guard: result.body === null ? guard() : null,
     scrubbed,
   };
+}
+
+/** Why no more may be sent; `null`: it may. */
+function usedUp(
+  { takeUpload }: RequestRules,
+  { target, headers }: RequestHead,
+  body: Buffer | null,
+): Inspection | null {
+  const fields = headers.map(({ name, value }) => name.length + value.length);
+  const bytes = fields.reduce((sum, one) => sum + one, target.length) + (body?.length ?? 0);
+  try {
+    takeUpload(bytes);
+    return null;
+  } catch (error) {
+    const rule = refusalIn(error);
+    if (rule === null) throw error;
+    return { kind: 'refused', rule };
+  }
 }
 
 const isOverride = (key: string, value: string, method: string): boolean =>
@@ -98,5 +126,7 @@ function withLength(head: RequestHead, body: Buffer | null): RequestHead {
 }
 
 /** The rule of an error of {@link InspectedRequest.guard}; `null`: it is another error. */
-export const leakIn = (error: unknown): string | null =>
-  error instanceof FoundValue ? leakRule(error.message) : null;
+export function refusalIn(error: unknown): string | null {
+  if (error instanceof FoundValue) return leakRule(error.message);
+  return error instanceof LimitReached ? error.message : null;
+}

@@ -41,7 +41,11 @@ function take(request: EgressRequest, handle: unknown): void {
     const { bridge, exec, rules } = request.begin;
     void bridgeOf(bridge)
       .begin(exec, rules)
-      .then(() => say({ begun: { exec } }));
+      .then(
+        () => say({ begun: { exec } }),
+        // One session's rules must end no other's connections.
+        (error: unknown) => say({ failed: { exec, why: String(error) } }),
+      );
   } else if ('end' in request) {
     const { bridge, exec } = request.end;
     say({ ended: { exec, connections: bridges.get(bridge)?.end(exec) ?? [] } });

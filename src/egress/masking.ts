@@ -39,12 +39,17 @@ export class ValueFinder {
     return new MaskingStream(new KnownMasker(this.#index), (chunk) => visible(chunk));
   }
 
-  /** Passes bytes on up to the first value: that is an error, with its name as the message. */
-  guardingStream(): Transform {
-    return new MaskingStream(new KnownMasker(this.#index), (chunk) => {
+  /**
+   * Passes bytes on up to the first value: that is an error, with its name as the message.
+   *
+   * @param take is called with their number before; what it throws is an error, too
+   */
+  guardingStream(take: (bytes: number) => void): Transform {
+    const show = (chunk: MaskedChunk): Uint8Array => {
       if (chunk.kind === 'hidden') throw new FoundValue(chunk.tag);
       return chunk.bytes;
-    });
+    };
+    return new MaskingStream(new KnownMasker(this.#index), show, take);
   }
 }
 
@@ -64,16 +69,28 @@ const flushSymbolsMax = 6;
 class MaskingStream extends Transform {
   readonly #masker: KnownMasker;
   readonly #show: (chunk: MaskedChunk) => Uint8Array;
+  readonly #take: (bytes: number) => void;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(masker: KnownMasker, show: (chunk: MaskedChunk) => Uint8Array) {
+  constructor(
+    masker: KnownMasker,
+    show: (chunk: MaskedChunk) => Uint8Array,
+    take: (bytes: number) => void = () => {},
+  ) {
     super();
     this.#masker = masker;
     this.#show = show;
+    this.#take = take;
   }
 
   override _transform(bytes: Buffer, _: BufferEncoding, done: TransformCallback): void {
     this.#stopTimer();
+    try {
+      this.#take(bytes.length);
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
     if (!this.#release(this.#masker.push(bytes), done)) return;
     if (this.#masker.hasPending) {
       this.#timer = setTimeout(() => this.#flushPending(), flushMs);

@@ -11,8 +11,11 @@ export interface PermittedConnection {
   readonly termination: Termination | null;
   /** Of HTTP that is seen. */
   readonly inspect: InspectRequest;
-  /** Ends what is neither HTTP nor TLS with a placeholder in it; `null`: there is none to find. */
-  guard(): Transform | null;
+  /**
+   * Ends what sends more than a limit permits or, where it can be read, has a placeholder in it;
+   * `null`: neither is looked for.
+   */
+  guard(isReadable: boolean): Transform | null;
   /** @throws DialError, which is recorded */
   dial(): Promise<Dialled>;
   /** Ends it: what the client asked for is not what it may have. */

@@ -21,7 +21,7 @@ import {
   type Header,
   type RequestHead,
 } from './http-messages.ts';
-import { leakIn, type InspectedRequest } from './inspect-request.ts';
+import { refusalIn, type InspectedRequest } from './inspect-request.ts';
 import type { ValueFinder } from './masking.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
 import { passGuarded, readableBody } from './readable-body.ts';
@@ -216,7 +216,7 @@ async function forward(
   response.on('close', () => outgoing.destroy());
   request.on('error', () => outgoing.destroy());
   await passBody(request, outgoing, seen).catch((error: unknown) => {
-    const leak = leakIn(error);
+    const leak = refusalIn(error);
     if (leak !== null && !response.headersSent) answer(response, 403, `${at}: ${leak}`);
     outgoing.destroy();
     if (leak !== null) permitted.failed(leak);

@@ -12,7 +12,7 @@ import {
 } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { isAuthority, type Header, type RequestHead } from './http-messages.ts';
-import { leakIn, type InspectedRequest } from './inspect-request.ts';
+import { refusalIn, type InspectedRequest } from './inspect-request.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
 import { passGuarded, readableBody } from './readable-body.ts';
 import { scrubAnswer } from './scrub-answer.ts';
@@ -152,7 +152,7 @@ async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promis
     if (found.guard === null) stream.pipe(outgoing);
     else await passGuarded(stream, found.guard, outgoing);
   } catch (error) {
-    const leak = leakIn(error);
+    const leak = refusalIn(error);
     isRefused = leak !== null;
     reset(outgoing, constants.NGHTTP2_CANCEL);
     if (leak !== null) refuse(relay, leak);

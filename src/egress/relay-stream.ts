@@ -7,7 +7,7 @@ import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isNameAsSent } from '../network/host-rules.ts';
 import { clientHelloBytesMax, readClientHello } from './client-hello.ts';
-import { leakIn } from './inspect-request.ts';
+import { refusalIn } from './inspect-request.ts';
 import type { PermittedConnection } from './permitted-connection.ts';
 import { looksLikeHttp, relayHttp } from './relay-http.ts';
 import { relayTerminated } from './termination.ts';
@@ -30,7 +30,7 @@ export async function relayStream(socket: Socket, permitted: PermittedConnection
   const isTls = port === tlsPort || first[0] === 22;
   const { termination } = permitted;
   if (!isTls) {
-    if (termination === null) await relayTunnel(socket, permitted, first, permitted.guard());
+    if (termination === null) await relayTunnel(socket, permitted, first, permitted.guard(true));
     else permitted.refuse('neither HTTP nor TLS');
     return;
   }
@@ -41,7 +41,7 @@ export async function relayStream(socket: Socket, permitted: PermittedConnection
   }
   const { bytes, protocols } = hello;
   if (termination === null) {
-    await relayTunnel(socket, permitted, bytes);
+    await relayTunnel(socket, permitted, bytes, permitted.guard(false));
     return;
   }
   socket.unshift(bytes);
@@ -116,7 +116,7 @@ export async function relayTunnel(
   // Each way ends by itself, so that a half-closed connection goes on.
   const out = guard === null ? pipeline(socket, upstream) : pipeline(socket, guard, upstream);
   const refuse = (error: unknown): void => {
-    const leak = leakIn(error);
+    const leak = refusalIn(error);
     if (leak !== null) permitted.refuse(leak);
   };
   await Promise.allSettled([out.catch(refuse), pipeline(upstream, socket)]);

@@ -60,6 +60,8 @@ export type EgressRequest =
 export type EgressEvent =
   | { readonly ready: true }
   | { readonly begun: { readonly exec: ExecId } }
+  /** Its rules are none; nothing of the session changed. */
+  | { readonly failed: { readonly exec: ExecId; readonly why: string } }
   | {
       readonly ended: { readonly exec: ExecId; readonly connections: readonly ConnectionSummary[] };
     }

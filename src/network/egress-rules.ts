@@ -113,6 +113,13 @@ export class EgressDecider {
     return this.#deny.filter((rule) => !isEveryRequest(rule) && denies(rule, name, port));
   }
 
+  /** Rules with limits that hold for a name, all of them: the strictest decides. */
+  limitsOf(name: string, port: number): readonly HostRule[] {
+    return this.#allowing(name, port).filter(
+      ({ uploadBytesMax, connectionsMax }) => uploadBytesMax !== null || connectionsMax !== null,
+    );
+  }
+
   #allowing(name: string, port: number): readonly HostRule[] {
     return this.#allow.filter((rule) => coversName(rule, name) && coversPort(rule, port));
   }

@@ -6,6 +6,7 @@
  *   example.com:8443    that port alone
  *   127.0.0.1:5432      that address and port, also of this machine or a private network
  *
+ * `upload=10MB` and `connections=5` behind a blank limit what one command sends and makes.
  * Methods before it and a path behind it make it a rule for requests (`request-rules.ts`).
  */
 import { isIPv4, isIPv6 } from 'node:net';
@@ -21,6 +22,10 @@ export interface HostRule extends RequestRule {
   readonly isWildcard: boolean;
   /** `null`: {@link webPorts}. */
   readonly port: number | null;
+  /** That a command may send to its hosts, all in all; `null`: no limit. */
+  readonly uploadBytesMax: number | null;
+  /** That a command may make to its hosts, all in all; `null`: no limit. */
+  readonly connectionsMax: number | null;
 }
 
 /** Ports of a rule that names none. */
@@ -70,7 +75,8 @@ export function isNameAsSent(text: string, name: string): boolean {
 }
 
 /** Which host a rule means, before anything is said about its requests. */
-type HostPart = Omit<HostRule, keyof RequestRule>;
+type HostPart = Omit<HostRule, keyof RequestRule | keyof LimitPart>;
+type LimitPart = Pick<HostRule, 'uploadBytesMax' | 'connectionsMax'>;
 
 /** An address that a rule may name: of this machine, of a private network, or public. */
 function parseAddressPart(text: string): HostPart | null {
@@ -95,13 +101,50 @@ function parseNamePart(text: string): HostPart | null {
 
 /** @returns `null` for a text that is no rule */
 export function parseHostRule(text: string): HostRule | null {
-  const [, methods = '', rest = text] = /^([A-Z|]+) ([^ ]+)$/.exec(text) ?? [];
+  const form = /^(?:([A-Z|]+) )?([^ ]+)((?: [a-z]+=\w+)*)$/u.exec(text);
+  const [, methods = '', rest = text, options = ''] = form ?? [];
   const [, host = '', path = ''] = /^([^/]+)(\/.*)?$/su.exec(rest) ?? [];
   const found = parseAddressPart(host) ?? parseNamePart(host);
   const requests = parseRequestRule(methods, path);
-  if (found === null || requests === null) return null;
+  const limits = parseLimits(options);
+  if (found === null || requests === null || limits === null) return null;
   const before = requests.methods === null ? '' : `${requests.methods.join('|')} `;
-  return { ...found, ...requests, text: `${before}${found.text}${requests.path ?? ''}` };
+  const normal = `${before}${found.text}${requests.path ?? ''}${limitText(limits)}`;
+  return { ...found, ...requests, ...limits, text: normal };
+}
+
+const units: Readonly<Record<string, number>> = { GB: 1e9, MB: 1e6, kB: 1e3 };
+const connectionsLimitMax = 1_000_000;
+
+/** ` upload=10MB connections=5`, each once; `null`: it is something else. */
+function parseLimits(text: string): LimitPart | null {
+  const found: { -readonly [Key in keyof LimitPart]: LimitPart[Key] } = {
+    uploadBytesMax: null,
+    connectionsMax: null,
+  };
+  for (const option of text.split(' ').filter(Boolean)) {
+    const [, name, digits = '', unit = ''] =
+      /^(upload|connections)=(\d{1,9})([kMG]B)?$/.exec(option) ?? [];
+    const count = Number(digits);
+    if (name === 'upload' && found.uploadBytesMax === null) {
+      found.uploadBytesMax = count * (units[unit] ?? 1);
+    } else if (name === 'connections' && found.connectionsMax === null && unit === '') {
+      if (count > connectionsLimitMax) return null;
+      found.connectionsMax = count;
+    } else return null;
+  }
+  return found;
+}
+
+function limitText({ uploadBytesMax: bytes, connectionsMax: connections }: LimitPart): string {
+  const unit = Object.entries(units).find(
+    ([, size]) => bytes !== null && bytes > 0 && bytes % size === 0,
+  );
+  const [name, size] = unit ?? ['', 1];
+  return [
+    bytes === null ? '' : ` upload=${bytes / size}${name}`,
+    connections === null ? '' : ` connections=${connections}`,
+  ].join('');
 }
 
 /** @throws RangeError with the first text that is no rule */

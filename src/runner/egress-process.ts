@@ -80,6 +80,8 @@ class EgressLink {
         ready.resolve();
       } else if ('begun' in event) {
         this.#begun.get(event.begun.exec)?.resolve();
+      } else if ('failed' in event) {
+        this.#begun.get(event.failed.exec)?.reject(unavailable(event.failed.why));
       } else if ('ended' in event) {
         this.#ended.get(event.ended.exec)?.resolve(event.ended.connections);
       } else if ('live' in event) {

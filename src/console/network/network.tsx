@@ -32,6 +32,10 @@ const hasOwnNetwork = ({ network, sandbox }: SessionView): boolean =>
 /** An address is one that a rule names; the rule's session ends it. */
 const isName = (host: string): boolean => !/^[\d.]+$/.test(host);
 
+const stateOf = ({ state }: Connection): string => (state === 'held' ? 'waits for you' : 'open');
+const bytesOf = ({ sent_bytes: sent, received_bytes: received }: Connection): string =>
+  `${formatByteCount(sent)} sent, ${formatByteCount(received)} received`;
+
 export function NetworkPage() {
   const own = [...sessions.value.values()]
     .filter(hasOwnNetwork)
@@ -106,9 +110,7 @@ function SessionConnections({ id }: { readonly id: SessionId }) {
                 <VisibleText of={`${one.host}:${one.port}`} mono />
               </span>{' '}
               <span class="quiet">
-                {one.state === 'held' ? 'waits for you' : 'open'} · since <TimeAgo at={one.since} />{' '}
-                · {formatByteCount(one.sent_bytes)} sent, {formatByteCount(one.received_bytes)}{' '}
-                received
+                {stateOf(one)} · since <TimeAgo at={one.since} /> · {bytesOf(one)}
               </span>{' '}
               {isName(one.host) && (
                 <button type="button" disabled={busy} onClick={() => void block(one.host)}>
