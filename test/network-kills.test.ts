@@ -1,13 +1,13 @@
 // kill -9 of each process beside a command with a connection that lives: what goes on, what is
 // reset, and that nothing is left.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { connectLocal } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, type Daemon } from './support/daemon.ts';
-import { descendantsOf, eventually, noneLeft } from './support/processes.ts';
+import { descendantsOf, egressPid, eventually, noneLeft } from './support/processes.ts';
 import { processesWhere, runnerPid } from './support/processes.ts';
 import { TalkingServer } from './support/talking-server.ts';
 
@@ -36,14 +36,12 @@ async function openScene(): Promise<Scene> {
   await session.start('while :; do curl -sSN http://live.test/; sleep 0.2; done');
   await eventually('a live connection', () => (talking.count.open > 0 ? true : null));
   const runner = runnerPid(daemon) ?? 0;
-  const [egress] = descendantsOf(runner).filter(({ pid }) =>
-    readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('egress'),
-  );
+  const egress = egressPid(runner) ?? 0;
   await client.close();
   return {
     daemon,
     runner,
-    egress: egress?.pid ?? 0,
+    egress,
     count: talking.count,
     [Symbol.asyncDispose]: async () => {
       await daemon.stop();

@@ -1,13 +1,13 @@
 // What a session is connected to now, and a person who ends it: at once, for later commands, and
 // for that session alone.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { connectLocal } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime } from './support/daemon.ts';
-import { descendantsOf, eventually, runnerPid } from './support/processes.ts';
+import { egressPid, eventually, runnerPid } from './support/processes.ts';
 import { TalkingServer } from './support/talking-server.ts';
 
 test('a blocked host is cut off, and stays so', { skip: whyNoBox }, async (t) => {
@@ -57,10 +57,7 @@ test('a blocked host is cut off, and stays so', { skip: whyNoBox }, async (t) =>
     [['network', 'live.test']],
   );
   await assert.rejects(one.blockHost('1.2.3.4'), { code: 'INVALID_PARAMS' });
-  const [egress] = descendantsOf(runnerPid(daemon) ?? 0).filter(({ pid }) =>
-    readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('egress'),
-  );
-  process.kill(egress?.pid ?? 0, 'SIGKILL');
+  process.kill(egressPid(runnerPid(daemon) ?? 0) ?? 0, 'SIGKILL');
   await until(two, 'live.test:80');
   await until(one, 'other.test:80');
 });

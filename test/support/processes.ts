@@ -60,6 +60,12 @@ export function runnerRecord(daemon: Daemon): { dir: string; key: string; epoch:
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
+/** The egress process of a runner; `null`: it has none. */
+export function egressPid(runner: number): number | null {
+  const isEgress = ({ pid }: Found): boolean => textOf(`/proc/${pid}/cmdline`).includes('egress');
+  return descendantsOf(runner).find(isEgress)?.pid ?? null;
+}
+
 /** The runner's process, or `null` when there is none. */
 export function runnerPid(daemon: Daemon): number | null {
   const { dir } = runnerRecord(daemon);
