@@ -139,6 +139,8 @@ async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promis
     // Where its answer has ended, the rest is on its way.
     const isOver = outgoing.rstCode === constants.NGHTTP2_NO_ERROR && outgoing.readableEnded;
     if (!isOver && !isRefused) reset(stream, outgoing.rstCode);
+    // What the client still sends is not waited for.
+    else stream.resume();
   };
   outgoing.on('aborted', follow);
   outgoing.on('close', follow);
@@ -185,18 +187,21 @@ function passAnswer(
   });
   let trailers: OutgoingHttpHeaders = {};
   outgoing.on('trailers', (headers) => (trailers = toObject(shown(headers))));
-  outgoing.on('response', (headers) => {
+  outgoing.on('response', (headers, flags) => {
     if (stream.destroyed) return;
     const answer = scrubAnswer(headersOf(headers), scrubbed);
     if (answer === null) {
       reset(stream);
       return;
     }
+    const head = { ...toObject(answer.headers), ':status': headers[':status'] };
+    // Where the head is all, gRPC has its status there, and takes it from such a head alone.
+    if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) {
+      stream.respond(head, { endStream: true });
+      return;
+    }
     stream.on('wantTrailers', () => stream.sendTrailers(trailers));
-    stream.respond(
-      { ...toObject(answer.headers), ':status': headers[':status'] },
-      { waitForTrailers: true },
-    );
+    stream.respond(head, { waitForTrailers: true });
     let body: Readable = outgoing;
     for (const next of answer.through) {
       next.on('error', () => reset(stream));

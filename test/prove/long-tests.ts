@@ -2,7 +2,6 @@
 import '../approval-crash.test.ts';
 import '../changes-battery.test.ts';
 import '../nasty.test.ts';
-import '../network-programs.test.ts';
 import '../policy-hostile.test.ts';
 import '../redaction-known-hostile.test.ts';
 import '../sandbox-cases.test.ts';
