@@ -86,7 +86,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],
   // It finds values in what it carries.
-  ['egress', place(['network', 'redaction'], ['aws4'])],
+  ['egress', place(['network', 'redaction'])],
   // The machine that has the files of workspaces; the daemon reaches them by its port alone.
   ['host', place([...concepts, 'api', 'process', 'runner', 'redactor', 'protocol'])],
   ['process', place(['runner', 'redactor', 'redaction'])],

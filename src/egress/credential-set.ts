@@ -7,7 +7,7 @@ import { coversName, coversPort, parseHostRules, type HostRule } from '../networ
 import { replaceInBody } from './credential-body.ts';
 import type { Header, RequestHead } from './http-messages.ts';
 import { ValueFinder } from './masking.ts';
-import { signAgain } from './sign-aws.ts';
+import { signAgain, signsBody } from './sign-aws.ts';
 
 interface Credential extends BrokeredCredential {
   readonly rules: readonly HostRule[];
@@ -79,7 +79,8 @@ export class CredentialSet {
   needsBody(head: RequestHead, { name, port }: RequestPlace): boolean {
     return this.#for(name, port).some(
       ({ body, signs }) =>
-        (body.length > 0 && isTextBody(head)) || (signs !== undefined && isSigned(head)),
+        (body.length > 0 && isTextBody(head)) ||
+        (signs !== undefined && isSigned(head) && signsBody(head)),
     );
   }
 
@@ -108,7 +109,7 @@ export class CredentialSet {
       const signed = signAgain(changed, changedBody, { ...signer, host: place.name });
       if (signed.kind === 'refused') return signed;
       changed = signed.head;
-      if (signed.isSigned) secrets.add(signer.name);
+      secrets.add(signer.name);
     }
     return { kind: 'put', head: changed, body: changedBody, secrets: [...secrets] };
   }

@@ -6,6 +6,11 @@ import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { temporary, whyNoBox } from '../support/box.ts';
+import { openCredentialBox } from '../support/credential-box.ts';
+import {
+  fetchedCredentialPrograms,
+  usualCredentialPrograms,
+} from '../support/credential-programs.ts';
 import { fetchedPrograms, mavenFetch } from '../support/fetched-programs.ts';
 import { usualPrograms, type NetworkProgram } from '../support/network-programs.ts';
 import { openProgramBox, programWays, type ProgramResult } from '../support/program-ways.ts';
@@ -17,6 +22,10 @@ const all: readonly (readonly [string, NetworkProgram])[] = [
   ...Object.entries(fetchedPrograms),
 ];
 const programs = all.filter(([name]) => wanted.test(name));
+const withCredentials = [
+  ...Object.entries(usualCredentialPrograms),
+  ...Object.entries(fetchedCredentialPrograms),
+].filter(([name]) => wanted.test(name));
 type Fetch = keyof NonNullable<NetworkProgram['from']>;
 
 /** Scripts, in the directory of the tools; `"$@"`: the packages. */
@@ -32,7 +41,7 @@ const fetches: readonly (readonly [Fetch, string])[] = [
 ];
 
 const packagesOf = (kind: Fetch): readonly string[] => [
-  ...new Set(programs.flatMap(([, { from }]) => from?.[kind] ?? [])),
+  ...new Set([...programs, ...withCredentials].flatMap(([, { from }]) => from?.[kind] ?? [])),
 ];
 
 /** Why something is not there, by its kind. */
@@ -56,11 +65,30 @@ function fetchInto(tools: string): ReadonlyMap<string, string> {
 
 const cell = (result: ProgramResult): string => (result.kind === 'failed' ? 'FAILED' : result.kind);
 
-async function prove(): Promise<number> {
+/** What the fetch left out, by its kind. */
+interface Tools {
+  readonly tools: string;
+  readonly missing: ReadonlyMap<string, string>;
+}
+
+/** Prints a row, with the reasons below it; the number of failures. */
+function printRow(
+  name: string,
+  results: readonly ProgramResult[],
+  whyMissing: string | undefined,
+): number {
+  console.log(`| ${name} | ${results.map(cell).join(' | ')} |`);
+  const skipped = results.flatMap((one) => (one.kind === 'skipped' ? [whyMissing ?? one.why] : []));
+  for (const why of new Set(skipped)) console.log(`skipped: ${why}`);
+  const failed = results.flatMap((one) => (one.kind === 'failed' ? [one.why] : []));
+  for (const why of failed) console.log(`FAILED: ${why}`);
+  return failed.length;
+}
+
+const kindOf = ({ from }: Pick<NetworkProgram, 'from'>): string => Object.keys(from ?? {})[0] ?? '';
+
+async function proveWays({ tools, missing }: Tools): Promise<number> {
   using stack = new DisposableStack();
-  const given = process.env['TRL_PROGRAM_TOOLS'];
-  const tools = given ?? stack.use(temporary()).path;
-  const missing = given === undefined ? fetchInto(tools) : new Map<string, string>();
   await using box = await openProgramBox({
     tools,
     ssh: async (dir, host) => {
@@ -78,15 +106,27 @@ async function prove(): Promise<number> {
   for (const [name, program] of programs) {
     const results: ProgramResult[] = [];
     for (const way of ways) results.push(await box.run(program, way));
-    console.log(`| ${name} | ${results.map(cell).join(' | ')} |`);
-    const [kind = ''] = Object.keys(program.from ?? {});
-    for (const result of results) {
-      if (result.kind === 'failed') failures += 1;
-      if (result.kind === 'failed') console.log(`FAILED: ${result.why}`);
-      if (result.kind === 'skipped') console.log(`skipped: ${missing.get(kind) ?? result.why}`);
-    }
+    failures += printRow(name, results, missing.get(kindOf(program)));
   }
   return failures;
+}
+
+async function proveCredentials({ tools, missing }: Tools): Promise<number> {
+  await using box = await openCredentialBox(tools);
+  console.log('\n| program with a secret that it never has | the server gets it |\n| --- | --- |');
+  let failures = 0;
+  for (const [name, program] of withCredentials) {
+    failures += printRow(name, [await box.run(program)], missing.get(kindOf(program)));
+  }
+  return failures;
+}
+
+async function prove(): Promise<number> {
+  using stack = new DisposableStack();
+  const given = process.env['TRL_PROGRAM_TOOLS'];
+  const tools = given ?? stack.use(temporary()).path;
+  const missing = given === undefined ? fetchInto(tools) : new Map<string, string>();
+  return (await proveWays({ tools, missing })) + (await proveCredentials({ tools, missing }));
 }
 
 if (whyNoBox !== false) console.log(`skipped: ${whyNoBox}`);

@@ -167,7 +167,7 @@ export const fetchedCredentialPrograms: CredentialPrograms = {
     script: steps(
       `export GH_HOST=${credentialHost} GH_ENTERPRISE_TOKEN="$TOKEN"`,
       `${fetched.deb}/usr/bin/gh api ${base}/text`,
-      `${fetched.deb}/usr/bin/gh auth status >&2`,
+      `[ "$(${fetched.deb}/usr/bin/gh auth token -h ${credentialHost})" = "$TOKEN" ]`,
     ),
   },
   uv: {
