@@ -25,6 +25,8 @@ export async function passGuarded(
   target: Writable,
 ): Promise<void> {
   source.pipe(guard).pipe(target);
+  // A host that has answered takes no more of it.
+  target.once('close', () => guard.destroy());
   try {
     await finished(guard);
   } finally {

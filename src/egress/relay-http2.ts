@@ -142,7 +142,14 @@ async function forward(relay: StreamRelay, headers: IncomingHttpHeaders): Promis
     // What the client still sends is not waited for.
     else stream.resume();
   };
-  outgoing.on('aborted', follow);
+  outgoing.on('aborted', () => {
+    if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR) follow();
+    else {
+      // The host has answered without the rest, which is not waited for.
+      stream.unpipe();
+      stream.resume();
+    }
+  });
   outgoing.on('close', follow);
   if (found.body !== null) {
     outgoing.end(found.body);
