@@ -52,7 +52,7 @@ export async function openCredentialBox(tools?: string): Promise<CredentialBox> 
 }
 
 /** The forms in which a token is sent. `null`: it has it, and gets the file. */
-function ofToken({ host, target, headers }: ServerRequest): ServerAnswer | null {
+function ofToken({ method, host, target, headers }: ServerRequest): ServerAnswer | null {
   if (host !== credentialHost) return null;
   const { authorization = '', 'x-api-key': key = '' } = headers;
   const [, scheme = '', rest = authorization] = /^(\w+) (.*)$/.exec(authorization) ?? [];
@@ -64,6 +64,7 @@ function ofToken({ host, target, headers }: ServerRequest): ServerAnswer | null 
       : 'Basic realm="t"';
     return { status: 401, headers: { 'www-authenticate': challenge }, body: 'who are you?\n' };
   }
+  if (method === 'PUT') return { status: 201, body: '{}' };
   // It says what it got, as a debugging page would.
   const says = `${programAnswer} for ${authorization || key}\n`;
   if (/\/text\b/.test(target)) return { status: 200, body: says };

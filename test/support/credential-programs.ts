@@ -179,6 +179,46 @@ export const fetchedCredentialPrograms: CredentialPrograms = {
       'cat $W/p/tiny_of_test.py',
     ),
   },
+  'uv publish': {
+    needs: `${fetched.pip}/bin/uv`,
+    from: { pip: ['uv'] },
+    script: steps(
+      `${fetched.pip}/bin/uv publish --token "$TOKEN" --publish-url ${base}/text $D/*.whl >&2`,
+      `echo '${programAnswer}'`,
+    ),
+  },
+  'npm publish': {
+    needs: 'npm',
+    script: steps(
+      `printf 'registry=${base}/npm/\\n' > $W/rc`,
+      `echo "//${credentialHost}/open/npm/:_authToken=$TOKEN" >> $W/rc`,
+      'mkdir $W/p && cd $W/p',
+      `echo '{"name":"p","version":"1.0.0"}' > package.json`,
+      'npm publish --userconfig $W/rc --fetch-retries 0 --cache $W/cache >&2',
+      `echo '${programAnswer}'`,
+    ),
+  },
+  'Node gRPC': {
+    needs: `${fetched.npm}/node_modules/@grpc/grpc-js`,
+    from: { npm: ['@grpc/grpc-js'] },
+    script: `cd ${fetched.npm}; /usr/bin/node --input-type=module - <<'END'
+      import grpc from '@grpc/grpc-js';
+      const same = (one) => one;
+      const say = {
+        path: '/open.Echo/Say', requestStream: false, responseStream: false,
+        requestSerialize: same, requestDeserialize: same,
+        responseSerialize: same, responseDeserialize: same,
+      };
+      const Client = grpc.makeGenericClientConstructor({ say }, 'E');
+      const client = new Client('${credentialHost}:443', grpc.credentials.createSsl());
+      const metadata = new grpc.Metadata();
+      metadata.set('authorization', 'Bearer ' + process.env.TOKEN);
+      client.say(Buffer.from('${programAnswer}'), metadata, (error, got) => {
+        if (error) throw error;
+        console.log(String(got)); client.close();
+      });
+END`,
+  },
   maven: {
     needs: 'mvn',
     from: { maven: [mavenGet] },

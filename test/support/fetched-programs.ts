@@ -40,10 +40,10 @@ const chromium = '/usr/lib/chromium/chromium';
 const chromiumWords =
   '--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking ' +
   '--no-first-run --disable-component-update --disable-sync --user-data-dir=$W/chrome';
-const chromiumProgram = (scheme: 'http' | 'https'): NetworkProgram => ({
+const chromiumProgram = (scheme: 'http' | 'https', page: string): NetworkProgram => ({
   needs: chromium,
   scheme,
-  script: ({ base }) => `timeout 60 ${chromium} ${chromiumWords} --dump-dom ${base}/text`,
+  script: ({ base }) => `timeout 60 ${chromium} ${chromiumWords} --dump-dom ${base}/${page}`,
 });
 
 const webSocket = (base: string, from: string): string => `${from}
@@ -67,6 +67,7 @@ const grpcOfNode = (target: ProgramTarget): string => `
     {
       say: method('/${target.prefix}.Echo/Say'),
       none: method('/${target.prefix}.Echo/None'),
+      chat: { ...method('/${target.prefix}.Echo/Chat'), requestStream: true, responseStream: true },
     }, 'E');
   const client = new Client('${target.host}:443', grpc.credentials.createSsl());
   const deadline = () => ({ deadline: Date.now() + 20000 });
@@ -74,16 +75,31 @@ const grpcOfNode = (target: ProgramTarget): string => `
     if (error) { console.error(error.code, error.details); process.exit(1); }
     client.none(Buffer.from('x'), deadline(), (why) => {
       if (why?.code !== 12 || why.details !== 'no such method') throw why;
-      console.log(String(got)); client.close();
+      const chat = client.chat(deadline());
+      let left = 3;
+      chat.write(got);
+      chat.on('data', (one) => { left -= 1; if (left > 0) chat.write(one); else chat.end(); });
+      chat.on('status', ({ code }) => {
+        if (code !== 0 || left !== 0) process.exit(1);
+        console.log(String(got)); client.close();
+      });
     });
   }).on('status', ({ metadata }) => console.error(String(metadata.get('x-of-test'))));`;
 
 const grpcOfPython = ({ host, prefix }: ProgramTarget): string => `
-import grpc
+import grpc, threading
 with grpc.secure_channel('${host}:443', grpc.ssl_channel_credentials()) as channel:
     got = channel.unary_unary('/${prefix}.Echo/Say')(b'${programAnswer}', timeout=20)
     try: channel.unary_unary('/${prefix}.Echo/None')(b'x', timeout=20)
     except grpc.RpcError as error: assert error.code() == grpc.StatusCode.UNIMPLEMENTED, error
+    def three():
+        for _ in range(3):
+            yield got
+            came.acquire()
+    came = threading.Semaphore(0)
+    chat = channel.stream_stream('/${prefix}.Echo/Chat')(three(), timeout=20)
+    for one in chat: came.release()
+    assert chat.code() == grpc.StatusCode.OK
     print(got.decode())`;
 
 export const mavenGet = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get';
@@ -111,8 +127,9 @@ const sshWords = '-F none -i $D/ssh/user -o UserKnownHostsFile=$D/ssh/known -o B
 export const fetchedPrograms: Programs = {
   'apt over https': aptPrograms('https'),
   'apt over http': aptPrograms('http'),
-  'headless Chromium': chromiumProgram('https'),
-  'headless Chromium, without TLS': chromiumProgram('http'),
+  'headless Chromium': chromiumProgram('https', 'text'),
+  'headless Chromium, WebSocket': chromiumProgram('https', 'socket.html'),
+  'headless Chromium, without TLS': chromiumProgram('http', 'text'),
   ...ofNodes('undici', (node) => ({
     from: { npm: ['undici@6'] },
     script: ({ base }) =>
@@ -224,6 +241,17 @@ with connect('${base.replace('https:', 'wss:')}/socket') as socket:
       ),
     `${fetched.pip}/bin/uv`,
   ),
+  'cargo, from git': {
+    needs: 'cargo',
+    script: ({ base }) =>
+      steps(
+        'mkdir -p $W/src && cd $W && touch src/lib.rs',
+        `printf '[package]\\nname = "p"\\nversion = "1.0.0"\\n[dependencies]\\n' > Cargo.toml`,
+        `echo 'tiny-of-git = { git = "${base}/git/repo.git" }' >> Cargo.toml`,
+        'CARGO_HOME=$W/cargo CARGO_NET_RETRY=0 cargo fetch -q',
+        'cat cargo/git/checkouts/*/*/file',
+      ),
+  },
   maven: {
     needs: 'mvn',
     from: { maven: [mavenGet] },

@@ -30,6 +30,8 @@ with zipfile.ZipFile('tiny.jar', 'w') as z:
 
 const script = `
 git init -q work && echo '${programAnswer}' > work/file
+mkdir work/src && touch work/src/lib.rs
+printf '[package]\\nname = "tiny-of-git"\\nversion = "1.0.0"\\n' > work/Cargo.toml
 git -C work add . && git -C work commit -qm one && git clone -q --bare work git/repo.git
 git -C git/repo.git config http.receivepack true
 mkdir -p package tiny-of-test-1.0.0/src deb/DEBIAN
@@ -54,6 +56,18 @@ export function programArchives(dir: string): ReadonlyMap<string, ServedFile> {
   onHost(`mkdir git; cat > make.py <<'END'\n${pythonScript}\nEND\n${script}`, dir);
   const files = new Map<string, ServedFile>([
     ['/text', `${programAnswer}\n`],
+    // Loaded once its WebSocket has been closed.
+    [
+      '/socket.html',
+      (base) => `<body><script>
+        const socket = new WebSocket('${base.replace('https:', 'wss:')}/socket');
+        socket.onopen = () => socket.send('hello');
+        socket.onmessage = ({ data }) => {
+          document.body.append(data);
+          if (data !== 'hello') socket.close();
+        };
+      </script><script src="${base}/wait"></script>`,
+    ],
     ['/large', `${'0123456789abcdef'.repeat(512 * 1024)}\n${programAnswer}\n`],
   ]);
   const made = (name: string): Buffer => readFileSync(path.join(dir, name));

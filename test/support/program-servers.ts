@@ -59,7 +59,13 @@ type Response = ServerResponse | Http2ServerResponse;
 export async function openProgramServers(options: ProgramServersOptions): Promise<ProgramServers> {
   const files = programArchives(options.dir);
   const requests: ServerRequest[] = [];
+  const waiting: (() => void)[] = [];
   const take = async (request: Request, response: Response): Promise<void> => {
+    if (request.url?.endsWith('/Chat') === true) {
+      requests.push({ ...headOf(request), body: Buffer.alloc(0) });
+      answerChat(request, response);
+      return;
+    }
     const got = await read(request);
     requests.push(got);
     const given = options.answer?.(got) ?? null;
@@ -72,7 +78,8 @@ export async function openProgramServers(options: ProgramServersOptions): Promis
     const [, prefix = '', below = '/'] = /^\/([^/?]*)([^?]*)/.exec(got.target) ?? [];
     if (got.headers['content-type']?.startsWith('application/grpc') === true) {
       answerGrpc(got, below, response);
-    } else if (below === '/count') response.end(`${got.body.length} bytes: ${programAnswer}\n`);
+    } else if (below === '/wait') waiting.push(() => response.end());
+    else if (below === '/count') response.end(`${got.body.length} bytes: ${programAnswer}\n`);
     else if (below.startsWith('/git/')) answerGit(got, { below, response, dir: options.dir });
     else answerFile({ files, below, base: `https://${got.host}/${prefix}` }, response, options);
   };
@@ -86,6 +93,7 @@ export async function openProgramServers(options: ProgramServersOptions): Promis
   https.on('upgrade', (request, socket, head) => {
     requests.push({ ...headOf(request), body: Buffer.alloc(0) });
     sockets.handleUpgrade(request, socket, head, (peer) => {
+      peer.on('close', () => waiting.splice(0).forEach((answer) => answer()));
       peer.on('message', (data, isBinary) => {
         peer.send(data, { binary: isBinary });
         peer.send(programAnswer);
@@ -155,6 +163,14 @@ function ofMaven(repository: string | undefined, below: string): Buffer | null {
   if (repository === undefined || name === undefined) return null;
   const file = path.join(repository, name);
   return existsSync(file) ? readFileSync(file) : null;
+}
+
+/** Each message comes back at once. */
+function answerChat(request: Request, response: Response): void {
+  if (!(response instanceof Http2ServerResponse)) return;
+  writeHead(response, 200, { 'content-type': 'application/grpc' });
+  response.addTrailers({ 'grpc-status': '0' });
+  request.pipe(response);
 }
 
 /** The message comes back; a method that is not there is refused in the head of the answer. */
